@@ -115,9 +115,7 @@ def processes_below(home: Path) -> list[str]:
 
 
 def _cgroups() -> Iterator[str]:
-    """Return the cgroups of this process's builds, whose numbers begin at a million; the numbers of backends begin at
-    1.
-    """
+    """Yield the cgroups of this process's builds. The numbers of builds begin at a million, those of backends at 1."""
     ours = re.compile(re.escape(this_instance()) + r"\.\d{7,}")
     for parent, names, _ in os.walk("/sys/fs/cgroup"):
         yield from (f"{parent}/{name}" for name in names if ours.fullmatch(name))

@@ -14,8 +14,8 @@ HEAD: Final = '{"all"'
 
 
 def described(items: list[pytest.Item]) -> dict[str, list[list[Any]]]:
-    """Return facts about each test: its name, its part (`part_of`), whether its whole file is marked as long, and
-    whether it needs an engine.
+    """Return facts about each test (`all`) and the names of the tests in each shard (`shards`). The facts are the name,
+    the part (`part_of`), whether the whole file is marked as long, and whether the test needs an engine.
     """
     told = [
         [
@@ -31,5 +31,4 @@ def described(items: list[pytest.Item]) -> dict[str, list[list[Any]]]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Print one line of JSON."""
     print("\n" + json.dumps(described(session.items)))

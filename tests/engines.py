@@ -141,7 +141,6 @@ def _build_runtime_image(address: str) -> None:
 
 
 def answers(address: str) -> bool:
-    """Whether an engine answers at this address."""
     try:
         # a plain socket is used, because docker-py leaves its socket open when nobody listens
         with socket.socket(socket.AF_UNIX) as door:

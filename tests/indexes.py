@@ -128,8 +128,8 @@ class Index:
         return [asked.path for asked in self.asked]
 
     def add_python(self, archive: Archive, *, served: bytes | None = None) -> None:
-        """Offer a wheel or a source archive. The index lists the hash of `content`; if `served` is given, it sends
-        `served`.
+        """Offer a wheel or a source archive. The index lists the hash of the archive; if `served` is given, the index
+        sends `served` instead.
         """
         digest = hashlib.sha256(archive.content).hexdigest()
         self.files[f"/files/{archive.file_name}"] = ("application/octet-stream", served or archive.content)

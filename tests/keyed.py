@@ -21,7 +21,7 @@ BODY: dict[str, Any] = {"evaluator": {"code": EXACT}, "inputs": {"correct_answer
 
 
 def command(*arguments: str, url: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command with a database."""
+    """Run a command of the host, with the database at `url`."""
     return forked.run(arguments, env={**os.environ, "EVALUATOR_HOST_DATABASE_URL": url, **environment})
 
 

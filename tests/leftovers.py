@@ -62,7 +62,6 @@ def engine_processes(folder: Path) -> list[int]:
 
 
 def unmount_below(folder: Path) -> None:
-    """Unmount everything that is mounted below a folder."""
     for mount in mounts_below(folder):
         subprocess.run(["umount", "--lazy", mount], check=True)
 

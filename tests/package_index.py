@@ -54,7 +54,6 @@ class Index:
 
 @contextmanager
 def serving() -> Iterator[Index]:
-    """Run an index and yield it."""
     index = Index()
     with answering(index.answer) as index.url:
         yield index

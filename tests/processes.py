@@ -30,7 +30,7 @@ def is_running(pid: int) -> bool:
 def command_of(pid: int) -> bytes:
     """Return the command line of a process with a NUL after each argument; empty if the process has ended.
 
-    Compare it before you use an id later, because another process may soon have the same id.
+    If you use an id later, first compare the command lines, because another process may have got the same id.
     """
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()

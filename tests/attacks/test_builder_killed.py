@@ -1,4 +1,4 @@
-"""The host is killed in each step of a build: its processes end with it, and the next host cleans up and builds the
+"""The host is killed in each step of a build: the build's processes end too, and the next host cleans up and builds the
 set.
 
 The guards are bubblewrap's `--die-with-parent` and its pid namespace, without which uv and npm would go on, and the

@@ -1,7 +1,7 @@
 """Byte code of package sets: on every backend, the Python version that imports the packages compiles them, and the host
 writes the byte code only to the right place.
 
-The guards are the sandbox without packages that compiles, and the descriptors through which the host writes
+The guards: a sandbox without packages compiles, and the host writes only through descriptors
 (`environments.build.byte_code`). A `.pyc` is trusted as much as the `.py` beside it, but a package must not decide
 where or how much the host writes.
 """

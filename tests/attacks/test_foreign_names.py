@@ -473,7 +473,7 @@ class Scene:
         return httpx.Response(200, json=[job["status"], job["error"], [one["message"] for one in failures]])
 
     def of_beta(self) -> dict[str, tuple[int, str]]:
-        """Return the answers that `beta` gets to each request that only reads."""
+        """Return beta's answers to all requests that only read."""
         reading = [one for one in operations() if one.method == "GET" and one.path not in OF_THE_HOST]
         return {str(one): plain(self.ask("beta", one, Ask(), self.names), self.names) for one in reading}
 
@@ -599,7 +599,9 @@ def furnished(folder: Path, *, program: str = "") -> Iterator[Scene]:
 
 
 def in_order() -> list[tuple[Operation, Ask]]:
-    """Yield the requests that read, then those that change, then those that create, then those that delete."""
+    """Return the requests: first those that read, then those that change, then those that create, then those that
+    delete.
+    """
     rank = ["GET", "PATCH", "PUT", "POST", "DELETE"]
     ordered = sorted(
         operations(), key=lambda one: (rank.index(one.method), one.method == "DELETE" and -len(one.path), one.path)

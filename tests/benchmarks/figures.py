@@ -156,7 +156,8 @@ async def after_timeout_ms(service: Service, language: Language, times: int = 5)
 
 
 async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
-    """Return how many MB one more started sandbox takes, as proportional set size; compares one sandbox with four.
+    """Return how many MB of memory one more started sandbox takes (proportional set size), from a comparison of one
+    with four sandboxes.
 
     The first sandbox is not counted, since its memory includes the interpreter's pages, which all sandboxes share.
     """

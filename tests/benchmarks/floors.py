@@ -93,7 +93,7 @@ def fork_server_ms(times: int = 400) -> list[float]:
 
 
 def fork_server_rows_per_s(seconds: float = 3.0) -> float:
-    """Return how many rows per second as many bare fork servers as there are cores reach."""
+    """Run a bare fork server for each core, and return how many rows per second they reach together."""
     cores = os.cpu_count() or 1
     until = time.perf_counter() + seconds
 

@@ -74,8 +74,7 @@ async def real_packages(service: Service) -> Path:
 
 
 def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
-    """Return how many seconds a process takes that only imports a metric's modules; none of their files is in the page
-    cache before.
+    """Return how many seconds a process takes to import a metric's modules, if the page cache has none of their files.
 
     Clock time and processor time are both the minimum of several runs, since other work on the machine only adds to
     them.

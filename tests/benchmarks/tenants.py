@@ -28,7 +28,6 @@ class Load:
 
 
 def evaluators(count: int, language: Language = Language.PYTHON) -> list[Evaluator]:
-    """Return `count` different evaluators."""
     comment = "#" if language is Language.PYTHON else "//"
     return [Evaluator(f"{CODE[language]}{comment} tenant {number}\n", language) for number in range(count)]
 

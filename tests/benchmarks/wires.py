@@ -1,5 +1,5 @@
 """Measures what a call over a wire costs, compared with the host's own route and with the executor that the wire
-replaces.
+replaces. A wire is a route that answers in another platform's format.
 
 Calls of both kinds take turns, in blocks; the processor time of the host and all its sandboxes is compared.
 """
@@ -154,7 +154,9 @@ def langfuse_ms(port: int, folder: Path) -> tuple[float, float]:
 def _beside_a_process(
     command: list[str], asked: dict[str, Any], port: int, path: str, body: dict[str, Any], rounds: int = 60
 ) -> tuple[float, float]:
-    """Return how many ms a call over a wire takes, and a line to a process that answers lines, in turns."""
+    """Return how many ms a call over a wire takes, and how many ms a process takes to answer a line, measured in
+    turns.
+    """
     line = json.dumps(asked) + "\n"
     quiet = {**os.environ, "OPIK_TRACK_DISABLE": "true"}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=quiet) as worker:
@@ -194,7 +196,9 @@ process.exit(0);
 
 
 def promptfoo_ms(port: int, folder: Path, rounds: int = 10) -> tuple[float, float]:
-    """Return how many ms promptfoo's webhook assertion takes, and promptfoo's own Python assertion, in turns."""
+    """Return how many ms promptfoo's webhook assertion takes, and promptfoo's own Python assertion, measured in
+    turns.
+    """
     from tests.probe import NODE  # noqa: PLC0415 - finds Node
 
     (folder / "assertion.py").write_text(

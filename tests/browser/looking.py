@@ -55,8 +55,8 @@ class Look:
         return page
 
     async def _emptied(self) -> BrowserContext:
-        """Empty the storage of an earlier window's context, and return the context. It is used again because loading
-        the pages' code anew takes half a second.
+        """Empty the storage of an earlier window's context, and return the context. Contexts are used again because
+        loading the pages' code anew takes half a second.
         """
         if (self._browser, self._url) not in _KEPT:
             _KEPT[self._browser, self._url] = await self._new_context()

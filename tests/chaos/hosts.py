@@ -132,7 +132,6 @@ class ChaosHost:
         return process.pid if process is not None and process.poll() is None else 0
 
     def start(self) -> None:
-        """Start the host's process."""
         arguments = [
             *(
                 "-m",

@@ -110,7 +110,6 @@ class Timeline:
         return [str(one.kind.value) for one in tuple(self._windows) if one.ended is None or one.ended > since]
 
     def happened(self, kind: Kind) -> bool:
-        """Whether there was a fault of this kind."""
         return any(one.kind is kind for one in tuple(self._windows))
 
 
@@ -211,7 +210,7 @@ class Oracle:
             self.find(f"{where}: no answer, and no fault explains it: {error!r}")
 
     def judge_job(self, job: dict[str, Any], programs: list[Program], rows: int, lines: list[dict[str, Any]]) -> None:
-        """Judge a job that has ended, and each row of it that is stored."""
+        """Judge a job that has ended, and each of its stored rows."""
         where = f"job {job['id']}"
         # documented behaviour: the host ended while nothing of the job was stored
         if (job.get("error") or {}).get("code") == "host_ended":

@@ -232,7 +232,6 @@ def _inflict(fault: Fault, faults: Faults, oracle: Oracle) -> None:
 
 
 async def _watch(host: ChaosHost, ended: asyncio.Event) -> None:
-    """Watch the host until the run has ended."""
     while not ended.is_set():
         await asyncio.to_thread(host.look)
         with contextlib.suppress(TimeoutError):

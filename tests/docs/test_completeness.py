@@ -43,7 +43,6 @@ PAGES = [
 
 
 def openapi() -> dict[str, Any]:
-    """Return the OpenAPI document of the API."""
     return described_app().openapi()
 
 

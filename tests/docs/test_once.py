@@ -1,4 +1,6 @@
-"""The documentation contains each generated list only once; the test reports the number of words on all pages."""
+"""The documentation contains each generated list only once. These tests also report the number of words on all
+pages.
+"""
 
 import re
 from collections.abc import Callable

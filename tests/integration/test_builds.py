@@ -87,7 +87,7 @@ async def asked_at_once(url: str) -> list[dict[str, Any]]:
 
 
 def mounts_below(folder: Path) -> list[str]:
-    """Return the mounts of all processes whose mount point is below a folder."""
+    """Return the mounts below a folder, in all processes."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -52,7 +52,9 @@ def said(server: Server, code: str, language: str) -> str:
 
 
 def look_up(server: Server, code: str, language: str) -> None:
-    """Make the host look up the versions of packages that hints will name, by a check, which waits for a slow index."""
+    """Check the code first: a check waits for a slow index, so that afterwards the host knows the versions that hints
+    name.
+    """
     body = {"evaluator": {"code": code, "language": language, "limits": LIMITS}}
     server.client.post("/v1/check", json=body).raise_for_status()
 
@@ -85,7 +87,7 @@ def test_mistakes_in_code_are_answered_with_what_to_do(
 
 
 def in_page_words(answers: list[str]) -> list[str]:
-    """Return answers with the words that the pages use in them."""
+    """Return answers as the pages show them: with labels in place of the names of the API's fields."""
     ended = subprocess.run(
         [
             executable.ROOT_DIR + "/bin/node",

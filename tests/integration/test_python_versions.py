@@ -1,5 +1,5 @@
-"""Evaluators run on the minor version of Python that they request, with packages for that version. If the version is
-missing, the error names it.
+"""Evaluators run on the minor version of Python that they request, with packages for that version. If no such Python is
+installed, the error names the version.
 """
 
 import time

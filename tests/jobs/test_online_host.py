@@ -62,7 +62,7 @@ def command(server: Server, *arguments: str, text: str = "") -> str:
 
 
 def everything_said(client: Client, job: JobReport) -> Iterator[str]:
-    """Return all that the API says about a job and about secrets, as text."""
+    """Yield all that the API says about a job and about secrets, as text."""
     for path in (
         f"/v1/jobs/{job.id}",
         f"/v1/jobs/{job.id}/results",

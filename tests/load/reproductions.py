@@ -129,7 +129,7 @@ def attacked(url: str, attack: Callable[[httpx.Client], None], *, attacker: str,
 
 
 def follow(client: httpx.Client, job: str) -> None:
-    """Wait for a job, and return how it ended."""
+    """Wait until a job has ended, and read its results."""
     until = time.monotonic() + ATTACK_S
     while client.get(f"/v1/jobs/{job}").json().get("status") not in ENDED and time.monotonic() < until:
         time.sleep(0.1)

@@ -1,5 +1,5 @@
-"""Measures the ratio between the processor time of a floor and that of rows, calls and starts, and compares it with the
-ratio measured last.
+"""Measures the ratios between the processor time of the floors (tests/benchmarks/floors.py) and that of rows, calls and
+starts, and compares them with the stored ratios.
 """
 
 import pytest

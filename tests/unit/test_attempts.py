@@ -154,7 +154,7 @@ async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
 async def test_a_load_that_crashes_is_tried_once_more(
     verb: str, crashes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another cause than the code may have killed the runner, and one killed runner must not fail a thousand rows."""
+    """Something other than the code may have killed the runner, and one killed runner must not fail a thousand rows."""
     load, loads = Sandbox.load, []
 
     async def crashing(sandbox: Sandbox, request: object, **_: object) -> Loaded | Failed:

@@ -1,4 +1,6 @@
-"""Which error codes the exit statuses of sandboxes become. The texts of standard error were recorded from real engines."""
+"""Which error code the host makes of a sandbox's exit status. The texts of standard error were recorded from real
+engines.
+"""
 
 import signal
 

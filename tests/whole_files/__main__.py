@@ -77,7 +77,7 @@ class WholeFile:
       score: The score that its platform gives; None if there is only a label.
       passed: The verdict, for a file that gives only a verdict.
       stops: For a pasted file that cannot score: the code of the error, and text in the error's message or hint.
-      in_checkout: Those of `score`, `passed`, `stops` and `row` that are different if the file runs in its checkout.
+      in_checkout: Values of `score`, `passed`, `stops` and `row` that are different if the file runs in its checkout.
     """
 
     address: str

@@ -1,4 +1,6 @@
-"""Fixtures: hosts that serve every wire, one without keys, and one with keys, secrets and tenants."""
+"""Fixtures: hosts that serve every wire, one without keys, and one with keys, secrets and tenants. A wire is a route
+that answers in another platform's format.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

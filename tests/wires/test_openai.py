@@ -46,7 +46,7 @@ def run(client: httpx.Client, grader: dict[str, Any], sample: str = "Paris", ite
 
 
 def test_every_case_ends_as_by_openai(client: httpx.Client) -> None:
-    """This runs only the cases whose sample `model_sample` can make from a string."""
+    """This runs only the cases with a sample that `model_sample` can make from a string."""
     cases = [
         case for case in cases_of("openai_grader") if "output_text" in (case.row.variables or {}).get("sample", {})
     ]

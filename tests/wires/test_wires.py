@@ -1,4 +1,6 @@
-"""Tests of what is the same for all wires: names, commands, `doctor`, keys in paths; and of a host without wires."""
+"""Tests for everything that is the same for all wires: names, commands, `doctor`, and keys in paths. One test is about
+a host without wires.
+"""
 
 import asyncio
 import json

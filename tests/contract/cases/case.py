@@ -162,7 +162,6 @@ def scored(score: Any, **more: Any) -> Expected:
 
 
 def failed(error: str, message: str = "", **more: Any) -> Expected:
-    """Expect an error."""
     return Expected(**({"error": error, "message": message, "metrics": {}} | _frozen(more)))
 
 

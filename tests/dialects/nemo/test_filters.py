@@ -1,4 +1,4 @@
-"""List filters, in every form in which NeMo's client sends them."""
+"""Filters of lists, in every form in which NeMo's client sends them."""
 
 from typing import Any
 

@@ -163,6 +163,5 @@ def make_shared(root: Path, folder: str = "evals") -> Path:
 
 
 def write(file: Path, text: str) -> None:
-    """Write a file, and make its folders."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, "utf-8")

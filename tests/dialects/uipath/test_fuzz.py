@@ -38,7 +38,7 @@ def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @st.composite
 def changed(draw: st.DrawFn, *bases: Any) -> Any:
-    """Return a JSON value in which other values replace those in one or two places."""
+    """Return a JSON value in which one or two values were replaced."""
     value = copy.deepcopy(draw(st.sampled_from(bases)))
     for _ in range(draw(st.integers(1, 2))):
         *way, last = draw(st.sampled_from(places(value)))

@@ -16,7 +16,7 @@ def dumped(run: Callable[[], Any]) -> dict[str, Any]:
 
 
 async def dumped_soon(run: Awaitable[Any]) -> dict[str, Any]:
-    """Return the result of a run, or the error that it raised."""
+    """Await a run, and return its result or the error that it raised."""
     try:
         result = await run
     except Exception as error:

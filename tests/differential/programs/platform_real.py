@@ -29,7 +29,9 @@ def run(code):
 
 
 def own(namespace, wanted):
-    """Return the matching objects of the program itself, in the order of their definition."""
+    """Return the objects that the program itself defines and for which `wanted` is true, in the order of their
+    definition.
+    """
     return [one for one in namespace.values() if getattr(one, "__module__", None) == "evaluator" and wanted(one)]
 
 
