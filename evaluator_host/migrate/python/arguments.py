@@ -126,7 +126,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
-    """Return whether the expression can replace the name, because it runs only once and the line stays short enough."""
+    """Return whether an expression can replace a name. It must run only once, and the line must stay short enough."""
     if use.access is not Access.READ or use.scope is not legacy.scope or _is_in_loop(use.node, legacy.node):
         return False
     for around in ancestors(use.node):

@@ -30,7 +30,7 @@ _PASSED_ON: Final = ("context", "retrieval_context", "tools_called", "expected_t
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the argument `{"test_case": …}`: the row's `variables`, or a test case made from its other fields."""
+    """Return `{"test_case": …}`: the row's `variables`, or a test case made from the row's other fields."""
     return bind_native(row, settings, _case, needs="test_case", inner="test_case")
 
 

@@ -28,7 +28,7 @@ _HINT: Final = "return a number, a bool, a string, or a pair of one of these and
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return a scorer's keyword arguments: the row's `variables`, or `step_object`, made from its other fields."""
+    """Return a scorer's keyword arguments: the row's `variables`, or a `step_object` made from its other fields."""
     return bind_native(row, settings, _step, needs="step_object")
 
 

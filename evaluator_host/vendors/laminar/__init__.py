@@ -1,1 +1,1 @@
-"""Laminar: runs the code of its online evaluators."""
+"""Runs the code of Laminar's online evaluators."""

@@ -29,7 +29,7 @@ metric = {name}.model_validate(json.loads({config!r}))
 
 
 def built_in_code(metric: dict[str, Any], *, field: str) -> str:
-    """Return code that creates a built-in metric from its configuration. Errors name the configuration with `field`.
+    """Return code that creates a built-in metric from its configuration, which errors call `field`.
 
     Raises:
       InvalidRequest: the type of the metric does not run here.

@@ -1,4 +1,4 @@
-"""List filters as NeMo's client sends them: `filter[name][$like]=sum`, or one JSON object as `filter`.
+"""Filters of lists, as NeMo's client sends them: `filter[name][$like]=sum`, or one JSON object as `filter`.
 
 The operators and their meanings are NVIDIA's (nemo_platform 0.3.0): `$like` finds a string anywhere in the value and
 ignores case, `%` and `_` stand for themselves; a missing field equals null and nothing else.

@@ -1,4 +1,4 @@
-"""NeMo's workspaces: namespaces inside the workspace of the caller's key. Keys of different workspaces share none."""
+"""NeMo's workspaces: namespaces in the workspace of the caller's key. Two such workspaces share no namespace."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -80,7 +80,7 @@ def interpret(
 
 
 def name_in_config(config: Mapping[str, Json]) -> str | None:
-    """Return the evaluator's id when its configuration is the JSON file of a UiPath project's evaluator."""
+    """Return the evaluator's id if its configuration is the JSON file of a UiPath project's evaluator."""
     name = config.get("id")
     return name if isinstance(name, str) and "evaluatorConfig" in config else None
 

@@ -1,1 +1,1 @@
-"""Vellum: runs its code execution nodes; its metrics are evaluators of contract `main`."""
+"""Runs Vellum's code execution nodes. Vellum's metrics are evaluators of contract `main`."""

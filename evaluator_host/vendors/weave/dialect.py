@@ -1,4 +1,4 @@
-"""Dialect `weave`: scorers that return a number, a bool or a dict of these; with Weave's summary of the result.
+"""Dialect `weave`: scorers that return a number, a bool or a dict of these. The result includes Weave's summary.
 
 The runner sends `{"result": value}`. Source of the rules: weave 0.54.0, flow/scorer.py.
 """
@@ -47,7 +47,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the result. The score is a scalar itself, or a dict's `score`, `passed`, or only number or bool.
+    """Read the result. A scalar is the score; of a dict, `score`, `passed` or the only number or bool is the score.
 
     Weave itself does not reduce a result to one score. None and `{}` skip the row; several numbers alone give no score.
     """

@@ -1,4 +1,4 @@
-"""Lets a Python process that an evaluator starts import the evaluator's packages and modules, and the evaluator itself.
+"""Makes an evaluator, its packages and its modules importable in a Python process that the evaluator starts.
 
 The runner puts this folder on PYTHONPATH, so that the interpreter imports this module when it starts
 (`evaluator_runner/children.py`).

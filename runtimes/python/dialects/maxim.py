@@ -34,7 +34,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for `validate`, which gets the fields of the row that its parameters name."""
+    """Return the entry for `validate`. Each parameter gets the row's field with the parameter's name."""
     found = entry.find_function(namespace, name or _ENTRY)
     found.bind = lambda args: binding.bind(found, args[0])
     return found

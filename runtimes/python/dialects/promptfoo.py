@@ -111,7 +111,7 @@ def _is_inline(code: str) -> bool:
 
 
 def _call(text: str, namespace: dict[str, Any]) -> Any:
-    """Return a function of output and context that runs the text: one line as an expression, several as a body."""
+    """Return a function of output and context that runs the text: one line as an expression, more lines as a body."""
     text = text.strip("\n").rstrip()
     names = {**namespace, "json": __import__("json")}
     lines = text.strip().splitlines()

@@ -184,7 +184,7 @@ def _is_written(tree: Any, line: int) -> bool:
 
 
 def _has_other(tree: Any, line: int, package: str) -> bool:
-    """Return whether the code replaces an import that fails with another module, which is installed."""
+    """Return whether the code imports another module, which is installed, in place of an import that fails."""
     for node in all_nodes(tree):
         kind = type(node).__name__
         if kind in {"Try", "TryStar"} and covers(node.body, line):

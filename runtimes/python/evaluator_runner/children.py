@@ -95,7 +95,7 @@ def interpreters_left() -> bool:
 
 
 def content(header: dict[str, Any], body: bytes) -> bytes:
-    """Return the content of the evaluator's file: the load frame without secrets, which are environment variables."""
+    """Return the content of the evaluator's file: the load frame without secrets, which are variables instead."""
     head = jsontext.encode({name: header[name] for name in _HEADER}).encode()
     return len(head).to_bytes(4, "big") + head + body
 

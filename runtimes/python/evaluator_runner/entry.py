@@ -1,4 +1,4 @@
-"""Defines the entry of an evaluator, and finds plain functions; their parameters show their contract."""
+"""Defines the entry of an evaluator. Finds plain functions, and their contracts from their parameters."""
 
 from __future__ import annotations
 

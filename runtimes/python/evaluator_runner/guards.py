@@ -306,7 +306,7 @@ def _singledispatch(function: Any) -> Any:
 
 
 def _dataclass(cls: Any = None, /, **options: Any) -> Any:
-    """Check the field names, because `dataclasses.dataclass` runs source with these names; then do what it does."""
+    """Do what `dataclasses.dataclass` does, but first check the field names, which Python would run as source."""
     if cls is None:
         return lambda cls: _dataclass(cls, **options)
     names = cls.__annotations__ if isinstance(cls, type) and not isinstance(cls, enum.EnumMeta) else None

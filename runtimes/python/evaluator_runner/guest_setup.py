@@ -206,7 +206,7 @@ def started_more(pid: int) -> str | None:
 
 
 def shared_state(control: int) -> str | None:
-    """Return what loading left open and forked rows would share: `descriptors`, `memory` or None.
+    """Return what forked rows would share, because loading left it open: `descriptors`, `memory` or None.
 
     Rows would share the offset of an open file, all of a pipe, socket or eventfd, and the content of a shared mapping.
     Devices without state, and files that are mapped only for reading, are not reported.

@@ -1,4 +1,4 @@
-"""Finds an evaluator that is inside other code: in the functions of a loader, in a string, or below magics.
+"""Finds an evaluator that is inside other code: in a loader's functions, in a string, or below a notebook's magics.
 
 This is done only for code without an entry at module level, so that other evaluators pay nothing.
 """

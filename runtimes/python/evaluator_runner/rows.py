@@ -230,7 +230,7 @@ class Rows:
     def _printed(self, handle: RowHandle, answer: Answer | None) -> Taken:
         """Return the output of a row.
 
-        This is all output, or only the bytes that the row counted if the next row of its share may print.
+        This is all output so far. If the next row may print already, it is only the bytes that this row has counted.
         """
         self._logs.drain()
         if answer is None or not handle.calls:

@@ -109,7 +109,7 @@ def _first(statement: ast.stmt) -> int:
 
 
 def _always(statement: ast.stmt) -> bool:
-    """Whether a statement is always needed, because it changes the language or imports names without listing them."""
+    """Return whether a statement is always needed: `from __future__ import …`, or an import with `*`."""
     if not isinstance(statement, ast.ImportFrom):
         return False
     return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)

@@ -1,4 +1,4 @@
-"""Implements dialect `langsmith`: `perform_eval(run, example)`, or functions for its SDK with arguments by name."""
+"""Implements dialect `langsmith`: `perform_eval(run, example)`, or functions that LangSmith's SDK calls by name."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the scorer, which gets the output and the row's columns that its parameters name.
+    """Return the entry for the scorer. It gets the output, and the columns that have the names of its parameters.
 
     Raises:
       Failure: there is no scorer, or there are several.

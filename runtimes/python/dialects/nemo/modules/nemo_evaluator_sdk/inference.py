@@ -126,7 +126,7 @@ async def posted(
     what: str,
     base_url: str | None = None,
 ) -> Any:
-    """Send a POST request with a JSON body until an answer is successful, but repeat it only after temporary faults.
+    """Send a POST request with a JSON body, and return the answer. Repeat the request after temporary faults.
 
     Raises:
       ClientInferenceError: the server refuses the request.

@@ -57,7 +57,7 @@ class Metric(Protocol):
         ...
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare the outputs of every row's result. Called for each row; must return the same each time."""
+        """Declare the outputs of every row's result. This is called for each row, and must always return the same."""
         ...
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name

@@ -63,7 +63,7 @@ J = TypeVar("J")  # str, None, type(None) or a justification
 
 
 class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
-    """Scores executions. Made as `Evaluator(id=…, evaluatorConfig={…})`, or with `config`, as before 2.7.1."""
+    """Scores executions. Create one as `Evaluator(id=…, evaluatorConfig={…})`, or with `config` as before 2.7.1."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, populate_by_name=True)
 
