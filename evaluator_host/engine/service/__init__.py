@@ -1,4 +1,4 @@
-"""The operations of the product: evaluate rows, check an evaluator, install a package set, describe the host."""
+"""The operations of a host: evaluate rows, check an evaluator, install a package set, describe the host."""
 
 from evaluator_host.engine.service.service import Service
 from evaluator_host.engine.service.summaries import summarise

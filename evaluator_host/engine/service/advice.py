@@ -1,8 +1,8 @@
 # ruff: noqa: E501 - a table of messages
-"""Adds hints to errors of user code that the sandbox could not explain, from a table of message patterns.
+"""Adds hints to errors of user code that the sandbox could not explain; the hints are in a table by message pattern.
 
-The first entry whose language, code and message match is used. An entry replaces a hint of the sandbox only
-if it sets `over`.
+The first entry with a language, code and message that match is used. An entry replaces a hint from the sandbox only if
+it sets `over`.
 """
 
 import re
@@ -59,10 +59,10 @@ _Made = str | Callable[["re.Match[str]", str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class _Advice:
-    """Advice for errors whose message matches.
+    """Advice for errors with a message that matches the pattern `message`.
 
-    `over`: whether the advice replaces a hint of the sandbox. `row`: whether the advice is only for errors of a row,
-    not for errors of loading code.
+    `over` says whether the advice replaces a hint from the sandbox. `row` says whether the advice is only for errors of
+    rows, not for errors while code is loaded.
     """
 
     message: str
@@ -133,7 +133,7 @@ _PYTHON_WORDS: Final = {"true": "True", "false": "False"}
 
 
 def _no_form(match: "re.Match[str]", _: str) -> str:
-    """Return advice on how to convert a value of this type to JSON."""
+    """Return advice on how to convert a value to JSON, for the type in the error message."""
     whole, kind = match[1] == "returned", match[2]
     if whole and kind in ("generator", "async_generator"):
         return "use return, not yield"
@@ -153,7 +153,7 @@ def _no_form(match: "re.Match[str]", _: str) -> str:
 
 
 def _attribute(match: "re.Match[str]", _: str) -> str | None:
-    """Return advice on an attribute that a value does not have."""
+    """Return advice on a missing attribute."""
     kind, name = match[1], match[2]
     if kind == "dict":
         return (
@@ -184,7 +184,7 @@ def _entity(_: "re.Match[str]", code: str) -> str | None:
 
 
 def _of_notebook(match: "re.Match[str]", code: str) -> str | None:
-    """Return advice on a name that only notebooks have: Databricks defines it, or another notebook does."""
+    """Return advice on a name that is only defined in notebooks: by Databricks, or by another notebook."""
     name = match[1]
     if name in _OF_DATABRICKS:
         return f"only a notebook of Databricks has `{name}`: leave out the lines that use it"
@@ -429,10 +429,9 @@ _READ: Final = tuple((re.compile(one.message, re.DOTALL), one) for one in _TABLE
 def advised(
     error: EvaluationError, evaluator: Evaluator, contract: Contract, failed: Failed | None = None
 ) -> EvaluationError:
-    """Return an error with a hint on what to do, if a hint is known; otherwise the error as it is.
+    """Return an error with a hint on what to do; without a known hint, return the error as it is.
 
-    `contract` is the contract that applies. `failed` contains what the runner noticed, including imports with their
-    pins.
+    `contract` is the contract of the evaluator. `failed` contains what the runner noticed, such as failed imports.
     """
     if (known := _known_cause(error, evaluator, failed)) is not None:
         return replace(error, hint=known)
@@ -457,7 +456,7 @@ def advised(
 
 
 def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | None) -> str | None:
-    """Return a hint based on what the runner noticed: a missing command, missing keys, failed imports."""
+    """Return a hint for a known cause: a missing command, newer Python, too little memory, missing keys or imports."""
     if (command := missing_command(error.hint or error.message[:_MESSAGE_CHARS])) is not None:
         return advice_on_command(command, evaluator.language)
     if (newer := newer_syntax(error, evaluator) or newer_module(error, evaluator)) is not None:
@@ -474,7 +473,7 @@ def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | 
 
 
 def _memory_for_torch(error: EvaluationError, evaluator: Evaluator) -> str | None:
-    """Return how much memory PyTorch needs, if the error is that of a sandbox in which PyTorch cannot be loaded."""
+    """Return advice on memory if the sandbox has too little for PyTorch, which the evaluator pins; else None."""
     pinned = {re.split(r"[=@\[]", pin)[0].lower() for pin in evaluator.packages} & _ON_TORCH
     if error.code not in _OUT_OF_MEMORY or not pinned or evaluator.limits.memory_mb >= _TORCH_MB:
         return None
@@ -485,13 +484,13 @@ def _memory_for_torch(error: EvaluationError, evaluator: Evaluator) -> str | Non
 
 
 def without_repetition(error: EvaluationError, notes: Sequence[Note]) -> EvaluationError:
-    """Return an error without its hint on a missing value, if a warning already reports that the row has no outputs."""
+    """Remove the hint on a missing value from an error if a warning already says that the row has no outputs."""
     said = any(note.code == "missing_outputs" for note in notes)
     return replace(error, hint=None) if said and error.hint in (_NO_VALUE, _IS_UNDEFINED) else error
 
 
 def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> tuple[Note, ...]:
-    """Return a note if a missing import is a client of models or HTTP, which could not connect without a grant."""
+    """Return a note if a missing import is a client of models or HTTP, but the evaluator has no grant to connect."""
     clients = not evaluator.models and any(asks_models(one.module) for one in missing)
     fetchers = not evaluator.network and any(fetches(one.module) for one in missing)
     told = [text for text, needed in ((NO_MODEL, clients), (NO_NETWORK, fetchers)) if needed]
@@ -501,9 +500,9 @@ def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> 
 def with_row_keys(
     result: EvaluationResult, row: object, evaluator: Evaluator, loaded: Loaded | None
 ) -> EvaluationResult:
-    """Return a result; if its error is about a missing key, name the nearest key, or the existing keys.
+    """If a result's error is about a missing key, add a hint with the nearest key or with all existing keys.
 
-    These are the keys of the inputs or of the variables.
+    The existing keys are those of the row's variables if the code gets variables, else those of the inputs.
     """
     error = result.error
     if error is None or not isinstance(row, Row):

@@ -1,4 +1,4 @@
-"""Replaces lost sandboxes, counts how often rows lose theirs, and answers rows' requests to models."""
+"""Replaces lost sandboxes, counts how often a row has lost its sandbox, and gets answers of models for rows."""
 
 import asyncio
 from collections import Counter
@@ -43,7 +43,7 @@ class LostRows:
         self._losses: Counter[int] = Counter()
 
     def outcome(self, index: int, error: SandboxLost | HostBusy) -> Failed | None:
-        """Count a loss of the row at `index`; return None if the row may be tried again, else its outcome."""
+        """Count a loss for the row at `index`; return None if the row may be tried again, else the row's outcome."""
         self._losses[index] += 1
         most = _STARVED if isinstance(error, HostBusy) else _LOSSES
         if self._losses[index] >= most:
@@ -55,9 +55,9 @@ class LostRows:
 
 
 def pausing(pool: Pool, lease: Lease, gate: RowGate | None) -> RowGate | None:
-    """Connect a row's gate to the pool, and return the gate.
+    """Make a row's gate tell the pool when the row waits, and return the gate.
 
-    The sandbox then counts as paused while the row waits.
+    While the row waits, its sandbox counts as paused.
     """
     if gate is not None:
         gate.tell_waits(lambda waits: pool.pause(lease, waits=waits), lambda: pool.resume(lease))
@@ -65,7 +65,7 @@ def pausing(pool: Pool, lease: Lease, gate: RowGate | None) -> RowGate | None:
 
 
 def settled(outcome: Outcome, gate: RowGate) -> Outcome:
-    """Return a row's outcome, or a failure if a model request was over a budget or has no recorded answer."""
+    """Return a row's outcome, or a failure if a model request exceeded a budget or had no recorded answer."""
     if gate.problem is None:
         return outcome
     return Failed(gate.problem, outcome.logs, outcome.run_ms, outcome.peak_memory_kb, size_bytes=outcome.size_bytes)
@@ -74,7 +74,7 @@ def settled(outcome: Outcome, gate: RowGate) -> Outcome:
 async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
     """Lease a sandbox, or return a `Failed` if the evaluator does not load.
 
-    Sandboxes that are lost meanwhile are replaced.
+    If a sandbox is lost meanwhile, another one replaces it.
 
     Raises:
       Busy: too many calls wait already.
@@ -114,7 +114,7 @@ class ModelCalls(Protocol):
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json] | EvaluationError:
         """Return `{"response": …}`, or `{"error": text, "status": int | None}` if the model does not answer.
 
-        If the workspace has spent today's budget, return an `EvaluationError`, with which the row fails.
+        If the workspace has spent today's budget, return the `EvaluationError` for the row.
 
         Raises:
           HostError: the evaluator may not use the model, or its key is missing.
@@ -135,7 +135,7 @@ class Models(ModelCalls, Protocol):
         ...
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> ModelGrant:
-        """Look up the models and keys that an evaluator was granted, for one call or a part of a job.
+        """Look up the models and keys that an evaluator may use, for one call or a part of a job.
 
         `redactor` masks the evaluator's secrets in recorded data.
 
@@ -147,7 +147,7 @@ class Models(ModelCalls, Protocol):
 
 
 def asked_for(outcome: Outcome, loaded: Loaded) -> tuple[Ask, ...]:
-    """Return the model requests that a row's call waits for; empty when the call has finished."""
+    """Return the model requests in the outcome of a row's call; empty if the call has finished without any."""
     return asks_of(outcome) if dialect_of(loaded.contract).asks_models else ()
 
 
@@ -159,7 +159,7 @@ async def answered(
     workspace: str,
     gate: RowGate | None = None,
 ) -> Row | EncodedRow | EvaluationError:
-    """Return the row with the answers to its model requests added, or the error with which the row fails."""
+    """Get answers to a row's model requests; return the row with the answers added, or the error for the row."""
     if models is None:
         return _failed(
             "this evaluator calls a model, and only a running host can do that",
@@ -191,7 +191,6 @@ async def answered(
 
 
 def _requests(known: tuple[Json, ...], asks: Sequence[Ask], answers: Sequence[dict[str, Json]]) -> tuple[Json, ...]:
-    """Return the requests of a row with their answers, or only the size of a request for which there is no room."""
     found = list(known)
     room = _REQUESTS_BYTES - len(encode_json(found))
     for ask, answer in zip(asks, answers, strict=True):

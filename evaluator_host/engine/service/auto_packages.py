@@ -1,7 +1,7 @@
-"""Chooses packages for the imports that an evaluator lacks, if its `packages` contain `auto`.
+"""Chooses packages for an evaluator's missing imports, if its `packages` contain `auto`.
 
 The sandbox that loads the code reports its imports. Only well-known packages are chosen, each in an exact version, and
-only if they have what the code uses from them; the host finds that out without installing anything.
+only if they contain the names that the code uses. The host finds this out without installing anything.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ MissingOf = Callable[[Evaluator, str], Awaitable[tuple[MissingImport, ...]]]
 
 
 class TogetherOf(Protocol):
-    """Interface for searching the index for versions that are compatible with each other."""
+    """Interface for searching the index for versions that work together."""
 
     async def __call__(
         self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str
     ) -> list[str]:
-        """Return exact pins of `new` that are compatible with each other and with `pins`."""
+        """Return exact pins for the packages in `new`, in versions that work together and with `pins`."""
         ...
 
 
@@ -80,7 +80,7 @@ class AutoPackages:
             self._known.pop(key, None)
 
     async def _choose(self, evaluator: Evaluator, workspace: str) -> tuple[str, ...]:
-        """Return pins of packages for the imports that an evaluator lacks."""
+        """Return pins of packages for an evaluator's missing imports."""
         missing = await self._missing_of(evaluator, workspace)
         needed = [replace(one, path=None) for one in missing if _is_needed(one, evaluator)]
         if evaluator.language is Language.PYTHON:
@@ -102,7 +102,7 @@ class AutoPackages:
 
 
 def _is_needed(one: MissingImport, evaluator: Evaluator) -> bool:
-    """Return whether an import needs a well-known package, without which the code does not work."""
+    """Return whether the code cannot work without a well-known package for this import."""
     if one.optional or path_of_module(evaluator, one) is not None:
         return False
     if asks_models(one.module) and not evaluator.models:
@@ -116,7 +116,7 @@ def _may_choose(provider: Provider) -> bool:
 
 
 def _unanswered(one: MissingImport, error: HostError) -> HostError:
-    """Return the error for an index that did not answer which versions a package has."""
+    """Return the error for an import without a package, because the index did not answer."""
     if not isinstance(error, IndexUnavailable):
         return error
     return IndexUnavailable(

@@ -1,4 +1,4 @@
-"""The caller of an evaluator: a workspace and its terms."""
+"""Who calls an evaluator: a workspace, and the terms for its call."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,13 +1,13 @@
-"""Calls an evaluator for rows in leased sandboxes: for a single row, for many rows, or for rows scored together.
+"""Calls an evaluator in leased sandboxes: for a single row, for many rows, or for rows that are scored together.
 
-Sandboxes draw rows from one shared source, a few rows ahead of their answers. When a sandbox breaks, the row that it
-ran gets an outcome, and the rows that were sent after that row go to the next sandbox. No row is lost, and none is
-scored twice.
+All sandboxes take rows from one source, and get a few rows before they have answered the earlier ones. When a sandbox
+breaks, the row that was running gets an outcome, and the rows after it go to the next sandbox. No row is lost, and no
+row is scored twice.
 
-A sandbox that is lost while it loads, or that the machine gives no processor time, is replaced up to three times. A row
-that loses its sandbox is called once more in another sandbox; a row that got no processor time is called twice more.
-After that, the loss is the outcome of the row. A runner that was killed or gave up (exit code 70, runtimes/PROTOCOL.md)
-also counts as a lost sandbox, but the last time it counts as the evaluator's own failure.
+If a sandbox is lost while it loads, or gets no processor time, it is replaced, up to three times. If a row loses its
+sandbox, it is called once more in another sandbox; if it got no processor time, twice more. After that, the row fails
+because of the loss. A runner that was killed or gave up (exit code 70, runtimes/PROTOCOL.md) also counts as a lost
+sandbox, but after the last try as the evaluator's own failure.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ Bind: TypeAlias = Callable[[Loaded, Row | EncodedRow | EvaluationError], Awaitab
 
 @dataclass(slots=True)
 class Answer:
-    """The outcome of one row, and the facts from which its result is made."""
+    """The outcome of one row, and what else is needed for its result."""
 
     index: int
     row: Given  # the row, including answers from models
@@ -92,7 +92,7 @@ class Answer:
 
 
 def row_binder(processes: LimitedProcesses, prepared: Prepared) -> Bind:
-    """Return the function that binds an evaluator's rows to calls; `processes` read large rows."""
+    """Return the function that turns an evaluator's rows into calls; `processes` read large rows."""
     return partial(bind, processes, prepared)
 
 
@@ -123,7 +123,7 @@ class _Sent:
 
 @dataclass(slots=True)
 class _Leased:
-    """A lease, the context of its results, and the rows that were sent to its sandbox but are not answered yet."""
+    """A lease, the common fields of its results, and the rows that its sandbox has not answered yet."""
 
     lease: Lease
     context: ResultContext
@@ -132,7 +132,7 @@ class _Leased:
 
 
 class RowCalls:
-    """The calls of one evaluator for the rows of a source. Each run of `work` uses one sandbox at a time."""
+    """Calls an evaluator for all rows of a source. Each run of `work` uses one sandbox at a time."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class RowCalls:
         return self._exhausted and not waits
 
     async def give_way(self) -> None:
-        """Let single calls go first, if these rows belong to a batch that has to give way."""
+        """Let single calls go first, if these rows belong to a batch in this process."""
         if self._calls is not None:
             await self._calls.give_way()
 
@@ -193,7 +193,7 @@ class RowCalls:
 
         Raises:
           Busy: too many calls wait already.
-          HostBusy: the machine gave no sandbox the processor time for a single call.
+          HostBusy: no sandbox got enough processor time for a single call.
           SandboxUnavailable: no sandbox can be started.
         """
         while (self._returned or not (self._exhausted or self._arriving)) or await self._wait_for_more():
@@ -208,9 +208,9 @@ class RowCalls:
                 self._pool.release(lease)
 
     async def arrive(self, rows: AsyncIterable[Given]) -> None:
-        """Queue rows, which may arrive at any time, as fast as sandboxes draw them.
+        """Queue rows, which may arrive at any time, as fast as sandboxes take them.
 
-        A few hundred rows are drawn ahead.
+        At most a few hundred rows wait in the queue.
         """
         index = 0
         async for row in rows:
@@ -230,12 +230,11 @@ class RowCalls:
             await asyncio.wait(self._at_models)
 
     def _note_change(self) -> None:
-        """Wake all tasks that wait for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def _wait_for_more(self) -> bool:
-        """Wait until a row may be drawn, while rows arrive or wait for models; return False if no row is left."""
+        """Wait until a row can be taken; return False if none is left, none waits for models, and none can arrive."""
         while not self._returned and (self._arriving or self._exhausted or len(self._at_models) >= _AT_MODELS):
             if self._fault is not None:
                 raise self._fault
@@ -247,7 +246,7 @@ class RowCalls:
     async def _lease(self) -> Lease | Failed:
         """Lease a sandbox.
 
-        If the host is busy, raise `Busy` if no row has begun; otherwise wait and try again.
+        If the host is busy, wait and try again; but raise `Busy` if no row has begun.
         """
         while True:
             self._leasing += 1
@@ -265,7 +264,6 @@ class RowCalls:
             await asyncio.sleep(pause_s)
 
     async def _run(self, leased: _Leased) -> None:
-        """Send rows to one sandbox until no row is left or the sandbox breaks."""
         share = f"batch-{next(_SHARES)}" if self._isolation is Isolation.BATCH else None
         sent, sandbox, timeout_s = leased.sent, leased.lease.sandbox, self._prepared.evaluator.limits.timeout_s
         try:
@@ -296,7 +294,7 @@ class RowCalls:
                 self._open -= len(sent)
 
     async def _send_ahead(self, leased: _Leased, share: str | None) -> None:
-        """Send as many rows as the sandbox has room for; answer rows that need no sandbox."""
+        """Send rows until the sandbox has no more room; answer rows that need no sandbox."""
         lease, timeout_s = leased.lease, self._prepared.evaluator.limits.timeout_s
         numbers = dialect_of(lease.loaded.contract).numbers_rows
         while self._returned or not self._exhausted:
@@ -318,13 +316,12 @@ class RowCalls:
                 lease.sandbox.send(bound.body, timeout_s=timeout_s, share=share, gate=gate)
 
     def _numbered(self, index: int, row: Row | EncodedRow | EvaluationError) -> Row | EncodedRow | EvaluationError:
-        """Return the row with its number, if the evaluator gets row numbers."""
         return row if isinstance(row, EvaluationError) or row.index is not None else replace(row, index=index)
 
     def _ask_models(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:
         """Send a row's requests to models.
 
-        After they are answered, the row is drawn again.
+        When the answers are there, the row is called again.
         """
 
         async def ask() -> None:
@@ -349,10 +346,10 @@ class RowCalls:
         self._open -= 1
 
     def _outcome_of_loss(self, index: int, error: SandboxLost | HostBusy) -> Failed | None:
-        """Return the outcome of a row whose sandbox was lost or starved; None if the row is tried again.
+        """Count the loss of a row's sandbox; return the row's outcome, or None if the row is tried again.
 
         Raises:
-          HostBusy: the row of a single call has used all its tries.
+          HostBusy: it is the row of a single call, and all its tries are used up.
         """
         failed = self._lost.outcome(index, error)
         if failed is not None and isinstance(error, HostBusy) and self._alone_since is not None:
@@ -360,7 +357,7 @@ class RowCalls:
         return failed
 
     async def _fail_all(self, failed: Failed, since: float) -> None:
-        """Fail all remaining rows with the failure of the load; the time of the first row counts from `since`."""
+        """Answer all remaining rows with the failure of the load; the time of the first row counts from `since`."""
         context = unloaded_context(self._prepared, self._pool.backend.name)
         while (item := self._draw()) is not None:
             index, row = item
@@ -412,7 +409,7 @@ async def call_once(
 
     Raises:
       Busy: too many calls wait already.
-      HostBusy: the machine gave no sandbox the processor time for the call.
+      HostBusy: no sandbox got enough processor time for the call.
       SandboxUnavailable: no sandbox can be started.
     """
     answers: list[Answer] = []

@@ -1,6 +1,6 @@
 """Lets single calls go before the rows of batches.
 
-One event loop serves both, and a batch would keep it busy.
+One event loop serves both, and a batch alone would keep it busy.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ LONGEST_PAUSE_S: Final = 0.025  # longest pause of a batch, so that it goes on s
 
 
 class CallsFirst:
-    """The single calls under way. Bound to one event loop."""
+    """Counts the single calls that are running. Bound to one event loop."""
 
     def __init__(self) -> None:
         self._under_way = 0

@@ -1,7 +1,7 @@
-"""Answers an editor's questions about Python code, with a program that runs in a sandbox like an evaluator.
+"""Answers an editor's questions about Python code. The program that finds the answers runs in a sandbox.
 
-The first question of a workspace about a package set starts a sandbox. Later questions about any evaluator on that set
-use the same sandbox. Like an evaluator's sandbox, it ends when it has been idle for a while.
+The first question of a workspace about a package set starts a sandbox. Later questions about evaluators on this set use
+the same sandbox. It ends when it has been idle for a while, like an evaluator's sandbox.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ _ANSWER: Final = Adapter(EditorAnswer)
 async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Json]) -> EditorAnswer:
     """Return the answer to a question about a prepared Python evaluator.
 
-    Only the environment, code and files of `prepared` matter. `question` is `{"what", "line", "column", "given"}`, the
-    body of `POST /v1/editor` without `evaluator`.
+    The answer depends on the environment, code and files of `prepared`. `question` is
+    `{"what", "line", "column", "given"}`, the body of `POST /v1/editor` without `evaluator`.
 
     Raises:
       InvalidRequest: the evaluator is not in Python, or the question is too long.
@@ -80,9 +80,9 @@ def _program() -> str:
 
 
 def _language_server(prepared: Prepared) -> Prepared:
-    """Return the program that answers questions, with the evaluator's environment.
+    """Return the program that answers questions, prepared for the environment of an evaluator.
 
-    Evaluators on one environment share the program's sandbox.
+    Evaluators with the same environment share a sandbox of this program.
     """
     environment, request = prepared.environment, prepared.request
     spec = sandbox_spec(environment, _LIMITS, request.spec.stand_in)

@@ -1,4 +1,4 @@
-"""Checks the files that come with an evaluator: their paths, and whether they fit the language and the sandbox."""
+"""Checks the files of an evaluator: their paths, and whether they suit the language and fit into the sandbox."""
 
 import re
 from collections.abc import Iterator
@@ -74,12 +74,12 @@ def _data_problems(evaluator: Evaluator) -> Iterator[Problem]:
 
 
 def own_path(evaluator: Evaluator) -> str:
-    """Return the path of an evaluator's code among its files; without a `path`, it is `evaluator.py` (`.js`, `.ts`)."""
+    """Return the path of an evaluator's code among its files; by default `evaluator.py` (or `.js`, `.ts`)."""
     return OWN_PATHS[evaluator.language] if evaluator.path is None else evaluator.path
 
 
 def path_of_module(evaluator: Evaluator, missing: MissingImport) -> str | None:
-    """Return the path that a missing module would have among the evaluator's files; None for a module of a package."""
+    """Return the path at which an evaluator's files would contain a missing module; None for a module of a package."""
     module, importer = missing.module, missing.file or own_path(evaluator)
     if evaluator.language is not Language.PYTHON:
         relative = module.startswith(("./", "../")) or module in {".", ".."}
@@ -90,12 +90,12 @@ def path_of_module(evaluator: Evaluator, missing: MissingImport) -> str | None:
 
 
 def module_path(module: str) -> str:
-    """Return the path of a Python module among an evaluator's files."""
+    """Return the path at which an evaluator's files would contain a Python module."""
     return f"{module.replace('.', '/')}.py"
 
 
 def _from(importer: str, specifier: str) -> str:
-    """Return the path that a relative import stands for, from the root of the files."""
+    """Return the path that a relative import means, from the root of the files."""
     parts = importer.split("/")[:-1]
     for part in specifier.split("/"):
         if part == ".." and parts and parts[-1] != "..":
@@ -116,7 +116,6 @@ def _path_problems(field: str, path: str) -> Iterator[Problem]:
 
 
 def _size_problems(evaluator: Evaluator) -> Iterator[Problem]:
-    """Yield a problem for files that would fill the folder of a row."""
     size = sum(len(text.encode("utf-8", "replace")) for text in evaluator.files.values())
     most = (evaluator.limits.disk_mb << 20) // 2
     if size > most:

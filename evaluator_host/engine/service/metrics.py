@@ -61,11 +61,11 @@ class Metrics:
         self._known_run_seconds: dict[str, Histogram] = {}
 
     def watch(self, name: str, description: str, read: Callable[[], float]) -> None:
-        """Add a gauge; `read` returns its value at each scrape."""
+        """Add a gauge; `read` is called for its value at each scrape."""
         Gauge(f"evaluator_host_{name}", description, registry=self.registry).set_function(read)
 
     def count(self, result: EvaluationResult) -> None:
-        """Count one result of a row, and record its span."""
+        """Count the result of a row, and record the row's span."""
         language = result.evaluator.language.value
         labels = (language, result.status.value, result.error.code.value if result.error else "")
         rows = self._known.get(labels)
@@ -87,12 +87,12 @@ class Metrics:
         return generate_latest(self.registry)
 
     async def text_of_host(self) -> bytes:
-        """Return the metrics of all processes of this host together, in the Prometheus text format."""
+        """Return the metrics of all processes of this host, added up, in the Prometheus text format."""
         return await self._peers.add_metrics(self.text())
 
 
 def _span_attributes(result: EvaluationResult) -> Attributes:
-    """Return the attributes of a row's span; they contain nothing of the row's code, inputs or outputs."""
+    """Return the attributes of a row's span; they reveal nothing about its code, inputs or outputs."""
     known = {
         "evaluator_host.evaluator.digest": result.evaluator.digest,
         "evaluator_host.evaluator.language": result.evaluator.language.value,
@@ -132,9 +132,9 @@ class _Families(Collector):
 
 
 def summed(texts: Sequence[bytes], *, ended: Sequence[bytes] = ()) -> bytes:
-    """Return the added-up metrics of processes in the Prometheus text format.
+    """Add up the metrics of processes, in the Prometheus text format.
 
-    Gauges of `ended` processes do not count.
+    Of processes that have ended (`ended`), gauges do not count.
     """
     registry, families = CollectorRegistry(), _Families()
     registry.register(families)

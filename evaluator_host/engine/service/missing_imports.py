@@ -1,6 +1,6 @@
-"""Says what to do about an import that nothing provides.
+"""Gives advice on imports that fail because no package or file provides them.
 
-These are pure functions of the import, the error and the grants.
+The advice depends only on the import, the error and the evaluator's grants.
 """
 
 import re
@@ -57,7 +57,7 @@ _WITHOUT_WHEEL: Final = (
 
 
 def asks_models(module: str) -> bool:
-    """Return whether a module, or the package of that name, is a client of models."""
+    """Return whether a module, or a package with this name, is a client of models."""
     names = (module, module.replace("-", "_"))
     return any(name == one or name.startswith((f"{one}.", f"{one}/")) for one in _MODELS for name in names)
 
@@ -68,7 +68,7 @@ def fetches(module: str) -> bool:
 
 
 def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
-    """Return what to do about an import that failed; None if there is no advice."""
+    """Return advice on an import that failed, or None."""
     module = one.module[:_SHOWN]
     if one.path is not None:
         suffixes = SUFFIXES[evaluator.language]
@@ -100,7 +100,7 @@ def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A well-known package that the error message of a library requests: `pip install name[extras]`."""
+    """A well-known package that a library's error message tells people to install: `pip install name[extras]`."""
 
     name: str
     extras: str
@@ -108,9 +108,9 @@ class _Asked:
 
 
 def missing_of(failed: Failed, evaluator: Evaluator) -> tuple[MissingImport, ...]:
-    """Return the failed imports of an outcome, and the package that a library requests in the error's message.
+    """Return the failed imports of an outcome, and the package that the error message says to install.
 
-    That package is `optional`: the host does not install it by itself, because the code does not import it.
+    This package is marked as `optional`: the host does not choose it by itself, because the code does not import it.
     """
     asked = _asked_for(failed.error, evaluator)
     if asked is None or any(one.module == asked.module for one in failed.imports):
@@ -131,7 +131,7 @@ def _asked_for(error: EvaluationError, evaluator: Evaluator) -> _Asked | None:
 
 
 def _hint_on_package(asked: _Asked, about: MissingImport, evaluator: Evaluator) -> str | None:
-    """Return which package to pin for a library that requests it; None if the package is pinned already."""
+    """Return how to pin a package that an error message says to install; None if it is pinned already."""
     pinned = next((pin for pin in evaluator.packages if _PIN_NAME.split(pin)[0].lower() == asked.name.lower()), None)
     if pinned is not None:
         return f"write {_with_extras(pinned, asked)} in place of {pinned} in `packages`" if asked.extras else None
@@ -145,7 +145,7 @@ def _with_extras(pin: str, asked: _Asked) -> str:
 
 
 def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], evaluator: Evaluator) -> str | None:
-    """Return what to do about the import that caused an error; None for any other error."""
+    """Return advice on the import that caused an error; None for any other error."""
     asked = _asked_for(error, evaluator)
     if asked is not None and (of := next((one for one in missing if one.module == asked.module), None)) is not None:
         return _hint_on_package(asked, of, evaluator)
@@ -162,7 +162,7 @@ def caught(outcome: Outcome) -> tuple[MissingImport, ...]:
 
 
 def notes(missing: Sequence[MissingImport], evaluator: Evaluator) -> Iterator[Note]:
-    """Yield a warning for each import that failed although the code caught the failure."""
+    """Yield a warning for each failed import without which the code went on."""
     for one in {one.module: one for one in reversed(missing) if not one.optional}.values():
         where = f"{one.file}, line {one.line}" if one.file is not None else f"line {one.line}"
         message = f"{where}: {one.module[:_SHOWN]} could not be imported, and the code goes on without it"

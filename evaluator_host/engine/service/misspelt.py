@@ -1,6 +1,6 @@
-"""Suggests what a misspelt key probably means, if code failed or has no score because of that key.
+"""Suggests the key that was probably meant, if code failed or gave no score because of a misspelt key.
 
-The facts about the code tell what it reads; its text is not searched.
+The runner's facts about the code show which keys it reads. The text of the code is not searched.
 """
 
 import re
@@ -36,7 +36,7 @@ _NODES: Final = 300  # maximum number of a row's values to search for a key whos
 def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Language) -> str | None:
     """Return a hint with the nearest key, if the code reads a key that the row lacks.
 
-    Return None if this cannot be the cause of the problem.
+    Return None if a misspelt key cannot be the cause.
     """
     key = error.message.strip("'\"") if error.type == "KeyError" else None
     if key is None and error.code != ErrorCode.NON_FINITE and not _UNDEFINED.search(error.message):
@@ -51,7 +51,7 @@ def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Lan
 
 
 def _reads(row: Row, loaded: Loaded) -> Iterator[tuple[str, Json, str]]:
-    """Yield what the code reads from the parts of a row: the parameter's name, its value, and the key."""
+    """Yield each key that the code reads from an argument: the parameter's name, the argument, and the key."""
     for function in functions(loaded):
         places = dialect_of(loaded.contract).positions or tuple(one.name for one in function.parameters)
         for place, one in zip(places, function.parameters, strict=False):
@@ -68,7 +68,7 @@ def _known(value: Json, language: Language) -> tuple[str, ...]:
 
 
 def _deeper(key: str, row: Row) -> str | None:
-    """Return the hint for a key of an object inside the row; the facts about the code do not cover such keys."""
+    """Return a hint on a key of a nested object in the row; the facts about the code do not cover such keys."""
     left: list[tuple[str, Json]] = [("inputs", row.inputs), ("outputs", row.outputs), ("variables", row.variables)]
     found: dict[str, tuple[str, Json]] = {}
     for at, (place, value) in enumerate(left):
@@ -84,9 +84,9 @@ def _deeper(key: str, row: Row) -> str | None:
 
 
 def _meant(place: str, read: str, meant: str, value: Json) -> str:
-    """Return the hint.
+    """Return a hint that suggests the nearest key.
 
-    It also lists the object's other keys, because the nearest key may not be the one that was meant.
+    It also lists the object's other keys, because another key may be meant.
     """
     others = [one for one in value if one != meant] if isinstance(value, dict) else []
     more = ", …" if len(others) > _SHOWN else ""

@@ -1,4 +1,4 @@
-"""Interfaces for evaluators that may use models or the network: variables, a gate for each row, meters."""
+"""Interfaces for evaluators that may use models or the network: environment variables, a gate for each row, meters."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 
 def environment_of(evaluator: Evaluator) -> dict[str, str]:
-    """Return variables that point model and HTTP clients to the runner's port; the runner replaces `{address}`."""
+    """Return environment variables that lead clients of models and HTTP to the runner; it replaces `{address}`."""
     found = dict(_FOR_MODELS) if evaluator.models else {}
     if evaluator.network:
         direct = "127.0.0.1,localhost" if evaluator.models else ""
@@ -50,11 +50,11 @@ class Used:
 
 
 class Meter:
-    """Adds up what requests use, against a budget.
+    """Adds up what requests use, and compares the sums with a budget.
 
     Args:
       budget: The limits of use.
-      whose: Owner of the budget, for messages: `the row`, `the job`, `the workspace today`.
+      whose: Owner of the budget, in words for messages: `the row`, `the job`, `the workspace today`.
     """
 
     def __init__(self, budget: ModelBudget, whose: str) -> None:
@@ -67,7 +67,7 @@ class Meter:
         self.cost: float | None = 0.0
 
     def refusal(self, *, priced: bool) -> str | None:
-        """Return why one more request may not be made, or None; `priced` tells whether its model has a price."""
+        """Return why one more request may not be made, or None; `priced` is whether the model has a price."""
         budget, tokens = self.budget, self.input_tokens + self.output_tokens
         if budget.requests is not None and self.requests >= budget.requests:
             return self.too_many(budget.requests)
@@ -83,7 +83,7 @@ class Meter:
         return None
 
     def too_many(self, most: int) -> str:
-        """Return the refusal of a request, because at most `most` requests are allowed."""
+        """Return the message for a request that is refused because at most `most` requests are allowed."""
         return f"{self.whose} may call models at most {most} times"
 
     def begin(self) -> None:
@@ -91,13 +91,13 @@ class Meter:
         self.requests += 1
 
     def undo(self) -> None:
-        """Take back the count of a request that is not sent after all."""
+        """Count one request fewer, because it is not sent after all."""
         self.requests -= 1
 
     def add(self, used: Used) -> None:
         """Count what a finished request used.
 
-        A replayed request counts as `replayed`, and needs no `begin` before.
+        A request with a recorded answer counts as `replayed`, and needs no `begin` before.
         """
         self.replayed += used.replayed
         self.input_tokens += used.input_tokens
@@ -105,7 +105,7 @@ class Meter:
         self.cost = None if self.cost is None or used.cost is None else self.cost + used.cost
 
     def usage(self, wait_s: float) -> ModelUsage:
-        """Return the counts in the form of results; `wait_s` is how long rows waited for answers."""
+        """Return the sums as results show them; `wait_s` is how long rows waited for answers."""
         return ModelUsage(
             requests=self.requests,
             replayed=self.replayed,
@@ -118,7 +118,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class ModelTerms:
-    """How the rows of one call or job may use models: recorded answers, and the job's budget."""
+    """How rows of one call or job may use models: whether answers are recorded, and the job's budget."""
 
     replay: Replay = Replay.OFF  # whether answers are recorded and reused
     meter: Meter | None = None  # the job's meter; None for a single call or a batch
@@ -131,12 +131,12 @@ class RowGate(Gate, Protocol):
     """Serves one row's requests to granted models and hosts, and reports what the row used and why it failed."""
 
     def tell_waits(self, on_wait: Callable[[bool], None], resume: Callable[[], Awaitable[None]]) -> None:
-        """Report from now on when the row waits for an answer.
+        """From now on, report when the row waits for an answer.
 
         Args:
-          on_wait: Called with True when the row begins to wait, and with False when it goes on or has ended.
-          resume: Awaited before a waiting row gets its answer, because there may be no processor or memory for the row
-            yet.
+          on_wait: Called with True when the row begins to wait, and with False when the row goes on or has ended.
+          resume: Awaited before a waiting row gets its answer; it may take time until there is room to run the row
+            again.
         """
         ...
 
@@ -151,7 +151,7 @@ class RowGate(Gate, Protocol):
 
     @property
     def problem(self) -> EvaluationError | None:
-        """Return why the row has no result even if its code returned one: no budget is left, or no recorded answer."""
+        """Return why the row fails even if its code returned a result: no budget left, or no recorded answer."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Recognises code for a newer Python: it imports new modules of the standard library, or does not parse here."""
+"""Recognises code for a newer Python: code that imports newer standard modules, or has newer syntax."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ _MODULES: Final = {
 
 
 def newer_module(error: EvaluationError, evaluator: Evaluator) -> str | None:
-    """Return which Python has the missing module, and what to do; None if the error has another reason."""
+    """Return a hint if the missing module is in the standard library of a newer Python, else None."""
     if error.type != "ModuleNotFoundError" or (match := _MODULE.search(error.message)) is None:
         return None
     minor = _MODULES.get(match[1])
@@ -41,7 +41,7 @@ def newer_module(error: EvaluationError, evaluator: Evaluator) -> str | None:
 
 
 def newer_syntax(error: EvaluationError, evaluator: Evaluator) -> str | None:
-    """Return a hint if a syntax error comes from syntax of a newer Python, else None."""
+    """Return a hint if the cause of a syntax error is syntax of a newer Python, else None."""
     if error.code is not ErrorCode.SYNTAX_ERROR or evaluator.language is not Language.PYTHON or not error.line:
         return None
     lines = evaluator.code.splitlines()[error.line - 1 : error.line]

@@ -1,4 +1,4 @@
-"""The other processes of a host, as the engine in one process sees them."""
+"""The interface through which the engine in one process of a host uses the host's other processes."""
 
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
@@ -8,7 +8,7 @@ from evaluator_host.types.outcome import EvaluationResult
 class Peers:
     """The other processes of a host.
 
-    This class is for a host with one process; hosts with several processes override it.
+    This class is for a host with only one process. A subclass is for hosts with several processes.
     """
 
     async def evaluate(
@@ -17,11 +17,11 @@ class Peers:
         row: Row | EncodedRow,  # noqa: ARG002
         caller: Caller,  # noqa: ARG002
     ) -> EvaluationResult | None:
-        """Evaluate a row in another process; return None if this process has to evaluate the row."""
+        """Evaluate a row in another process; return None if this process must evaluate it."""
         return None
 
     async def add_metrics(self, own: bytes) -> bytes:
-        """Return the sum of the metrics of all processes; `own` are the metrics of this process."""
+        """Return the metrics of all processes, added up; `own` are the metrics of this process."""
         return own
 
     async def release(self, digest: str) -> None:

@@ -1,6 +1,6 @@
 """Finds the pins that missing imports need, once for all rows.
 
-It searches the index in the background and remembers the answers.
+The index is searched in the background, and the answers are kept.
 """
 
 import asyncio
@@ -27,17 +27,17 @@ _Key = tuple[Language, str | None, ImportedModule]
 
 
 class ProvidersOf(Protocol):
-    """Interface for searching the index."""
+    """Interface for searching the index for packages."""
 
     async def __call__(
         self, modules: Sequence[ImportedModule], language: Language, python: str | None, *, workspace: str
     ) -> list[Provider]:
-        """Return the package that provides each module, for a version of Python (None for the host's own version)."""
+        """Return the package that provides each module; `python` is a version, or None for the host's own version."""
         ...
 
 
 class PinLookup:
-    """Finds the pins of missing imports, and remembers them for the rows that follow."""
+    """Finds the pins for missing imports, and keeps them for later rows."""
 
     def __init__(self, providers_of: ProvidersOf) -> None:
         self._providers_of = providers_of
@@ -53,10 +53,10 @@ class PinLookup:
         *,
         patience_s: float | None = None,  # how long to wait for the index; None for as long as it takes
     ) -> tuple[MissingImport, ...]:
-        """Return the imports, each with its pin, or with the path that it would have among the evaluator's files.
+        """Return the imports, each with its pin, or with the path at which the evaluator's files would contain it.
 
-        An import that may be a package or a file has both. If the index does not answer in time, the pin is only the
-        package's name; a later call may find the version.
+        An import that may be a package or a file has both. If the index does not answer in time, the pin has no
+        version; a later call may find one.
         """
         named = [replace(one, path=path_of_module(evaluator, one)) for one in missing]
         pins = {one: stand_in_pin(one.module, one.names, evaluator.language) for one in named if one.path is None}
@@ -74,7 +74,7 @@ class PinLookup:
         *,
         patience_s: float | None = None,
     ) -> dict[MissingImport, Provider]:
-        """Return the provider of each import that is not an evaluator's file, if it is found within `patience_s`."""
+        """Return the provider of each import (except files of the evaluator), if it is found within `patience_s`."""
         language, python, now = evaluator.language, evaluator.python, time.monotonic()
         others = [one for one in missing if one.path is None]
         keys = {one: (language, python, ImportedModule(one.module, one.names)) for one in others}

@@ -1,4 +1,4 @@
-"""Checks an evaluator and prepares it for calls: cleaned source, digest, and the request for a sandbox."""
+"""Checks an evaluator and prepares it for calls: cleans the source, computes the digest, describes its sandbox."""
 
 import dataclasses
 import hashlib
@@ -39,9 +39,9 @@ cleaned = lru_cache(maxsize=4)(clean)  # cached, because a new evaluator is clea
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An evaluator ready to lease a sandbox; `environment_ms` is how long installing its package set took.
+    """An evaluator that is ready to be called; `environment_ms` is how long it took to install its package set.
 
-    `pins` finds the packages that provide the imports that the code lacks.
+    `pins` finds the packages for missing imports of the code.
     """
 
     evaluator: Evaluator
@@ -62,12 +62,12 @@ class Prepared:
         return (*self.source.notes, Note("packages_chosen", message, remedy_of("packages_chosen")))
 
     def for_rows_together(self) -> "Prepared":
-        """Return the evaluator without `score_output`, which applies to single rows only."""
+        """Return the evaluator without `score_output`, which only applies to single rows."""
         settings = dataclasses.replace(self.evaluator.settings, score_output=None)
         return dataclasses.replace(self, evaluator=dataclasses.replace(self.evaluator, settings=settings))
 
     def loaded_within(self, timeout_s: float) -> "Prepared":
-        """Return the evaluator with at most this many seconds for its load."""
+        """Return the evaluator with this time limit for its load, unless its own limit is lower."""
         load = self.request.load
         load = dataclasses.replace(load, timeout_s=min(timeout_s, load.timeout_s))
         return dataclasses.replace(self, request=dataclasses.replace(self.request, load=load))
@@ -75,7 +75,7 @@ class Prepared:
     def with_secrets(self, secrets: dict[str, str]) -> "Prepared":
         """Return the evaluator with the values of its secrets.
 
-        If they have changed, the evaluator is loaded again.
+        If a value changes, the evaluator gets new sandboxes.
         """
         mark = hashlib.sha256(orjson.dumps(secrets, option=orjson.OPT_SORT_KEYS)).hexdigest()
         load = dataclasses.replace(self.request.load, secrets=secrets)
@@ -83,9 +83,9 @@ class Prepared:
         return dataclasses.replace(self, request=request)
 
     def with_network(self) -> "Prepared":
-        """Return the evaluator for sandboxes that have this machine's network.
+        """Return the evaluator for use in sandboxes that have this machine's network.
 
-        No other calls share these sandboxes.
+        Calls without the network never share these sandboxes.
         """
         spec = dataclasses.replace(self.request.spec, network=True)
         request = dataclasses.replace(self.request, digest=f"network {self.request.digest}", spec=spec)
@@ -96,7 +96,7 @@ def require_fit(evaluator: Evaluator, settings: Settings) -> None:
     """Check an evaluator against the operator's limits.
 
     Raises:
-      InvalidRequest: a limit or the code is over its ceiling, or the language does not have the policy or contract.
+      InvalidRequest: a limit or the code is too large, or the language does not support the policy or contract.
     """
     problems = [*_limit_problems(evaluator, settings), *_other_problems(evaluator, settings)]
     if problems:
@@ -115,13 +115,13 @@ def prepare(
     python: str | None = None,
     data: DataFolder | None = None,
 ) -> Prepared:
-    """Return an evaluator ready to lease a sandbox.
+    """Prepare an evaluator for calls.
 
-    If `check`, the evaluator is only loaded and its imports are listed. `known` is the installed package set that the
-    evaluator pins; None if it has no pins.
+    If `check` is true, the evaluator will only be loaded, and its imports listed. `known` is the installed package set
+    that the evaluator pins; None if it has no pins.
 
     Raises:
-      InvalidRequest: the evaluator is over a limit, or its language lacks the policy or contract (`require_fit`).
+      InvalidRequest: the evaluator is not valid, as in `require_fit`.
     """
     require_fit(evaluator, settings)
     source = cleaned(evaluator.code, evaluator.language)
@@ -165,7 +165,7 @@ def prepare(
 
 
 def sandbox_spec(environment: Environment, limits: Limits, stand_in: StandIn | None = None) -> SandboxSpec:
-    """Return the sandbox spec of evaluators in an environment, under these limits."""
+    """Return the sandbox spec of evaluators with this environment and these limits."""
     return SandboxSpec(
         language=environment.language,
         environment=environment,
@@ -177,7 +177,7 @@ def sandbox_spec(environment: Environment, limits: Limits, stand_in: StandIn | N
 
 
 def evaluator_digest(evaluator: Evaluator) -> str:
-    """Return a digest `sha256:…` of everything that can change an evaluator's results, including its threshold."""
+    """Return a digest `sha256:…` of all that can change an evaluator's results, including the threshold."""
     content = dataclasses.asdict(evaluator)
     del content["name"], content["version"]
     # empty fields are left out, so that digests made before a field existed stay the same

@@ -1,8 +1,8 @@
-"""Prepares evaluators for calls: installs their pins, and caches the prepared form of recently called ones.
+"""Prepares evaluators for calls: installs their pins, and caches evaluators that were called recently.
 
-The host finds the SDK that an evaluator imports by searching for import lines, without parsing. Evaluators then get
-small stand-in modules for that SDK. A line that only looks like an import does no harm, because then nothing imports
-the stand-in modules.
+To find the SDK that an evaluator imports, the host searches for import lines, without parsing the code. Such evaluators
+get small stand-in modules in place of the SDK. If a line only looks like an import, this does no harm: nothing then
+imports the stand-in modules.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class SdkNeeds:
-    """The stand-in modules that an evaluator gets in place of a platform's SDK, and the packages that they need."""
+    """The stand-in modules that an evaluator gets in place of a platform's SDK, and the packages that these need."""
 
     stand_in: StandIn  # the modules
     missing: frozenset[str]  # names of packages that these modules need and the evaluator does not pin
@@ -63,16 +63,16 @@ class SdkNeeds:
         return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing)) if self.missing else ()
 
     def without(self, packages: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the evaluator's own pins: `packages` without the pins that were added for the stand-in modules."""
+        """Remove the pins that were added for the stand-in modules from `packages`."""
         return tuple(text for text in packages if text.partition("==")[0] not in self.missing)
 
     def lock(self, target: LockTarget) -> Lock:
-        """Return the lock of the added packages, for an evaluator without pins of its own."""
+        """Return a lock of the added packages, for an evaluator that pins nothing itself."""
         return shipped_lock(self.shipped, self.missing, target)
 
 
 def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
-    """Return the stand-in modules that an evaluator needs; None if it imports no SDK, or pins the real package."""
+    """Return the stand-in modules that an evaluator needs; None if it uses no SDK, or pins the real package."""
     if evaluator.language is not Language.PYTHON:
         return None
     sdk = _sdk_of(evaluator)
@@ -87,7 +87,7 @@ def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
 
 
 def _sdk_of(evaluator: Evaluator) -> Sdk | None:
-    """Return the SDK of the declared contract, else the first SDK that the code imports, else that of a decorator."""
+    """Return the SDK of the declared contract, else an SDK that the code imports, else the SDK of a decorator in it."""
     if evaluator.contract is not Contract.AUTO and (declared := dialect_of(evaluator.contract).sdk) is not None:
         return declared
     sdks = [dialect.sdk for dialect in all_dialects() if dialect.sdk is not None]
@@ -107,13 +107,13 @@ def _decorates(sdk: Sdk, code: str) -> bool:
 
 
 def _texts(evaluator: Evaluator) -> tuple[str, ...]:
-    """Return the source of the code and of the modules that come with it."""
+    """Return the code, and the Python modules among the evaluator's files."""
     return evaluator.code, *(text for path, text in evaluator.files.items() if path.endswith(".py"))
 
 
 @lru_cache(maxsize=64)
 def _line(module: str) -> re.Pattern[str]:
-    """Return a regular expression for a line that imports a module, or a module below it."""
+    """Return a regular expression for lines that import a module or one of its submodules."""
     # atomic, so that a line of a million imports is searched only once
     plain = rf"^(?>[^\n#'\"]*?\bimport\s)[^\n#]*\b{module}\b"
     return re.compile(rf"{plain}|^[ \t\f]*+from\s++{module}\b", re.MULTILINE)
@@ -128,7 +128,7 @@ class _Kept:
 
 
 class Preparer:
-    """Prepares each version of an evaluator in a workspace once.
+    """Prepares each version of an evaluator only once for each workspace.
 
     The last 512 versions, up to 64 MB, are cached.
     """
@@ -153,13 +153,13 @@ class Preparer:
     async def prepare(
         self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
     ) -> Prepared:
-        """Return an evaluator ready to lease a sandbox; install its package set first if the set is new.
+        """Prepare an evaluator for calls; install its package set first if it is new.
 
-        If `check`, the evaluator is prepared for loading and for listing its imports, not for rows. `lock` is the JSON
-        lock of its packages; without a lock, this host resolves the pins.
+        If `check` is true, the evaluator will only be loaded, and its imports listed. `lock` is a lock of its packages
+        as JSON; without a lock, this host resolves the pins.
 
         Raises:
-          InvalidRequest: a limit is over its ceiling, or the code is not valid.
+          InvalidRequest: the evaluator is not valid, for example because a limit is too large.
           InvalidPin: a package is not pinned exactly.
           PackagesFailed: the set cannot be resolved or installed.
           IndexUnavailable: the set is new, and the index does not answer.
@@ -203,7 +203,7 @@ class Preparer:
         return prepared if known is None else replace(prepared, environment_ms=environment_ms)
 
     async def _needs(self, evaluator: Evaluator) -> tuple[SdkNeeds | None, str | None]:
-        """Return the stand-in modules that an evaluator needs, and its version of Python if not the host's own."""
+        """Return the stand-in modules that an evaluator needs, and its version of Python (None for the host's own)."""
         needs = await _run(evaluator, partial(sdk_needs, evaluator))
         if not evaluator.packages and needs is None and evaluator.python is None:
             return None, None
@@ -213,7 +213,7 @@ class Preparer:
     async def _require_set(
         self, evaluator: Evaluator, needs: SdkNeeds | None, *, python: str | None, lock: str | None, workspace: str
     ) -> InstalledSet:
-        """Return the installed package set on which an evaluator runs; its packages are the evaluator's own pins."""
+        """Return the installed package set of an evaluator; as its `packages`, list only the evaluator's own pins."""
         environments, language = self._environments, evaluator.language
         try:
             if lock is not None:
@@ -230,7 +230,7 @@ class Preparer:
         return known if needs is None else replace(known, packages=needs.without(known.packages))
 
     def _keep(self, key: _Key, prepared: Prepared, needs: SdkNeeds | None, python: str | None) -> None:
-        """Cache a prepared evaluator, and drop the evaluators that were called longest ago."""
+        """Cache a prepared evaluator, and forget the evaluators that were called longest ago."""
         texts = (*key[1:3], key[4] or "", prepared.source.code)
         kept = _Kept(prepared, needs, python, sum(sys.getsizeof(text) for text in texts))
         if (before := self._kept.pop(key, None)) is not None:
@@ -243,16 +243,16 @@ class Preparer:
 
 
 async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
-    """Run work on an evaluator, in a thread if the evaluator is large, and return its result."""
+    """Return the result of `work` on an evaluator, in a thread if the evaluator is large."""
     if evaluator.characters <= _SMALL_CODE and is_small(evaluator.settings.config, values=_SMALL_CONFIG):
         return work()
     return await asyncio.to_thread(work)
 
 
 def _key(evaluator: Evaluator, workspace: str, *, check: bool, lock: str | None) -> _Key | None:
-    """Return a key that differs between versions of an evaluator; None if the settings cannot be encoded.
+    """Return a cache key for this version of an evaluator; None if the settings cannot be written as JSON.
 
-    Everything except the code is compared as JSON, because 1, 1.0 and true are equal by `==`.
+    Everything except the code is compared as JSON, because 1, 1.0 and True are equal in Python.
     """
     try:
         rest = orjson.dumps([getattr(evaluator, name) for name in _BESIDE_CODE])

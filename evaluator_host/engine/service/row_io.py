@@ -1,4 +1,4 @@
-"""Converts a row to the body of a call, and its outcome to a result.
+"""Converts a row to the body of a call, and the outcome of the call to a result.
 
 Only this module decides the status of a result.
 """
@@ -76,7 +76,7 @@ _SHAPING: Final = CallLimits(cpu_s=20, memory_mb=1024, argument_bytes=BODY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The JSON body of a call, whole or in parts, or an error in place of the body; `notes` are added to the result."""
+    """The JSON body of a call, whole or in parts, or an error instead; `notes` are added to the result."""
 
     body: Body | EvaluationError
     notes: tuple[Note, ...] = ()
@@ -85,7 +85,7 @@ class Bound:
 async def bind(
     processes: LimitedProcesses, prepared: Prepared, loaded: Loaded, row: Row | EncodedRow | EvaluationError
 ) -> Bound:
-    """Return the body of the call for a row, as the contract that the runner found needs it.
+    """Return the body of the call for a row, in the form for the contract that the runner has found.
 
     If `row` is an error, it is returned unchanged.
 
@@ -130,7 +130,7 @@ async def bind_together(
 ) -> Bound | None:
     """Return the call's body for scoring all rows together, or None if there are no rows.
 
-    Rows are kept only as JSON. If they are larger than a sandbox accepts, an error is returned in place of the body.
+    Rows are kept only as JSON. If their JSON is larger than a sandbox accepts, return an error instead.
     """
     body = bytearray(b'{"together":[')
     empty = len(body)
@@ -160,7 +160,7 @@ def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class ResultContext:
-    """The fields that all results of one lease, or of an evaluator without a sandbox, have in common."""
+    """The fields that are the same in all results of one lease, or of an evaluator that has no sandbox."""
 
     prepared: Prepared
     evaluator: EvaluatorInfo
@@ -176,7 +176,7 @@ class ResultContext:
 
 
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
-    """Return the result fields that are common to all rows evaluated in a leased sandbox."""
+    """Return the result fields that are the same for all rows evaluated in a leased sandbox."""
     loaded, sandbox = lease.loaded, lease.sandbox
     # in JavaScript each row loads the code again, and so prints again
     is_python = prepared.evaluator.language is Language.PYTHON
@@ -212,7 +212,7 @@ def load_notes(prepared: Prepared, loaded: Loaded) -> tuple[Note, ...]:
 
 
 def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
-    """Return the result fields common to all rows of an evaluator that did not load or lost its sandbox."""
+    """Return the result fields that are the same for all rows if an evaluator did not load, or lost its sandbox."""
     return ResultContext(
         prepared,
         _evaluator_info(prepared, None),
@@ -290,7 +290,7 @@ def size_bytes(outcome: Outcome | Skipped) -> int:
 
 
 def _with_logs_of_load(outcome: Outcome | Skipped, loading: Logs) -> Outcome | Skipped:
-    """Put the output of the load before the output of the row for which the evaluator was loaded."""
+    """Add what the evaluator printed while it was loaded before what it printed for the row."""
     if isinstance(outcome, Skipped):
         return outcome
     own = outcome.logs
@@ -312,7 +312,7 @@ def _evaluator_info(prepared: Prepared, loaded: Loaded | None) -> EvaluatorInfo:
 
 
 def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> EnvironmentInfo:
-    """Return the environment as results show it, with the runtime version that the sandbox reports."""
+    """Return the environment for results, with the runtime's version as the sandbox reports it."""
     environment = prepared.environment
     return EnvironmentInfo(
         digest=environment.digest,
@@ -377,8 +377,8 @@ def normalise(
 ) -> EvaluationResult:
     """Return the normalised result of one row, from the outcome of its call.
 
-    Nothing is clamped: a score outside 0..1 stays, with a warning. `passed` is what the evaluator returned (a bool, or
-    an explicit key), else `score >= threshold`, even for a threshold of 0.
+    A score outside 0..1 is not changed, but gets a warning. `passed` is what the evaluator returned (a bool, or a key
+    of an object), else `score >= threshold`, even for a threshold of 0.
     """
     contract = info.evaluator.contract
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
@@ -414,7 +414,7 @@ def normalise(
 
 
 def _gave_up(logs: Logs) -> tuple[Note, ...]:
-    """Return a warning if a library reports that it reached its own time limit, which includes waiting."""
+    """Return a warning if a library reports that its own time limit was reached, in which waiting counts."""
     if _GAVE_UP not in logs.stderr:
         return ()
     kind = WARNINGS["own_time_limit"]
@@ -431,7 +431,7 @@ def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError |
 
 
 def _value(returned: Returned) -> Json:
-    """Return a refused value to show in the result; None if it cannot be written as JSON or nests too deeply."""
+    """Return a refused value for the result; None if it cannot be written as JSON, or nests too deeply."""
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value

@@ -21,7 +21,7 @@ BUFFERED_BYTES: Final = 16 << 20  # maximum memory in bytes that these results m
 class RowStream:
     """One evaluation of many rows. Iterate over it once; it yields `(index, result, size)` as rows finish.
 
-    `size` is about how many bytes of memory the result takes.
+    `size` is roughly how many bytes of memory the result takes.
     """
 
     def __init__(

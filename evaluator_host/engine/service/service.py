@@ -1,4 +1,4 @@
-"""The operations of a host, for its web server, its commands and its jobs."""
+"""The operations of a host. Its web server, its commands and its jobs use them."""
 
 import asyncio
 import time
@@ -75,12 +75,12 @@ _ROWS_WORTH_A_SANDBOX: Final = 16
 class Service:
     """The operations of one host: evaluate rows, check evaluators, install package sets.
 
-    A failure of the user's code is a result, never an exception. Every method that runs code may raise these errors:
+    If the user's code fails, this is a result, never an exception. Each method that runs code may raise these errors:
 
     Raises:
       InvalidRequest: the evaluator is not valid.
       InvalidPin: a package is not pinned exactly.
-      PackagesFailed: its package set cannot be resolved or installed.
+      PackagesFailed: the package set cannot be resolved or installed.
       IndexUnavailable: the set is new, and the index does not answer.
       Busy: too many calls wait already.
       SandboxUnavailable: no sandbox can be started.
@@ -145,7 +145,7 @@ class Service:
         return scored
 
     async def pinned(self, evaluator: Evaluator, *, caller: Caller = DEFAULT_CALLER) -> Evaluator:
-        """Return an evaluator with exact pins in place of `auto`, after its code was loaded in a sandbox.
+        """Return an evaluator with exact pins in place of `auto`; for this, its code is loaded in a sandbox.
 
         Raises:
           InvalidRequest: this host chooses no packages.
@@ -162,7 +162,7 @@ class Service:
         return prepared if caller.load_timeout_s is None else prepared.loaded_within(caller.load_timeout_s)
 
     async def _granted(self, prepared: Prepared, caller: Caller) -> tuple[Prepared, ModelGrant | None]:
-        """Look up what an evaluator was granted; the grant is None if the evaluator may not connect to anything."""
+        """Add to an evaluator what it was granted; the grant is None if it may not connect to anything."""
         evaluator = prepared.evaluator
         if not (evaluator.connects or evaluator.secrets):
             return prepared, None
@@ -276,7 +276,7 @@ class Service:
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult | None:
-        """Compute corpus scores over those rows of a batch that scored in `results`; None if the evaluator has none."""
+        """Compute corpus scores over the rows of a batch that have a score in `results`; None without corpus scores."""
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
         contract = results[0].evaluator.contract if scored else None
         if not has_corpus_scores(contract):
@@ -290,11 +290,11 @@ class Service:
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult | None:
-        """Compute corpus scores over rows that were scored before, in one call under the limits of a row.
+        """Compute corpus scores over rows that were scored before, in one call with the limits of a row.
 
-        The result is None when the evaluator has no corpus scores, or there is no row. It is an error when the rows
-        have over 64 MB as JSON, more than a sandbox accepts at once. Each row has its `index`; `rows` is read only for
-        an evaluator with corpus scores.
+        The result is None if the evaluator has no corpus scores, or there are no rows. It is an error if the rows have
+        over 64 MB as JSON, more than a sandbox accepts at once. Each row must have its `index`. `rows` is read only if
+        the evaluator has corpus scores.
         """
         started = time.perf_counter()
         prepared, _ = await self._granted((await self._prepare(evaluator, caller)).for_rows_together(), caller)
@@ -308,7 +308,7 @@ class Service:
         return check_report(prepared, answer, found)
 
     async def _load_once(self, prepared: Prepared) -> tuple[Lease | Failed, tuple[MissingImport, ...]]:
-        """Load an evaluator that was prepared for a check; return the outcome, and the imports that are missing."""
+        """Load an evaluator that was prepared for a check; return the outcome, and the missing imports."""
         answer = await lease_sandbox(self.pool, prepared.request)
         if isinstance(answer, Lease):
             self.pool.retire(answer)
@@ -322,11 +322,9 @@ class Service:
         return (await self._load_once(prepared))[1]
 
     async def outputs_read(self, evaluator: Evaluator, *, caller: Caller = DEFAULT_CALLER) -> OutputsRead | None:
-        """Load an evaluator and return how it reads outputs.
+        """Load an evaluator, and return how it reads outputs, or None if it does not load.
 
-        Its sandbox stays ready for its rows.
-
-        Returns None for an evaluator that does not load.
+        The sandbox stays ready for the evaluator's rows.
         """
         prepared, _ = await self._granted(await self._prepare(evaluator, caller), caller)
         answer = await lease_sandbox(self.pool, prepared.request)
@@ -349,7 +347,7 @@ class Service:
     async def install(
         self, packages: Sequence[str], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Return a package set's state; if it is new, start installing it.
+        """Return the state of a package set; if the set is new, start to install it.
 
         After the set is installed, start a sandbox for it.
 
@@ -369,8 +367,8 @@ class Service:
 
         Raises:
           SandboxUnavailable: no sandbox can start.
-          PartFailed: a task of the host has failed and is started again.
-          StoreUnavailable: the database does not serve.
+          PartFailed: a task of the host has failed, and is being restarted.
+          StoreUnavailable: the database does not answer.
         """
         self.supervisor.require_working()
         await self.pool.probe(default_spec(Language.PYTHON))
@@ -380,7 +378,7 @@ class Service:
         return host_info(self.settings, self.pool, self.environments)
 
     async def full_info(self) -> HostInfo:
-        """Return `info` with every Python version that evaluators may request; the first call takes a second."""
+        """Return `info` with all Python versions that evaluators may request; the first call takes a second."""
         return replace(self.info(), pythons=await self.environments.queries.pythons())
 
     async def _expect(
@@ -402,5 +400,5 @@ def batch_too_large(rows: int) -> TooLarge:
 
 
 def default_spec(language: Language, environment: Environment | None = None) -> SandboxSpec:
-    """Return the sandbox spec of an evaluator with default limits; if `environment` is None, it has no packages."""
+    """Return the sandbox spec for default limits and this environment; None means the environment without packages."""
     return sandbox_spec(environment or empty_environment(language), Limits())

@@ -1,8 +1,8 @@
-"""Cleans pasted code: removes what web pages, chats and editors add, and keeps line and column positions.
+"""Cleans pasted code: removes what web pages, chats and editors add, without moving lines and columns.
 
-Lines are never added or dropped (a removed line is left blank), and characters are removed only at the ends of a line.
-So a position in the clean code becomes a position in the user's code by adding a number to the column. Nothing here
-parses the code. The rules look at whole lines, and each rule applies only to text that could not be a program as it is.
+Lines are never added or dropped (a removed line becomes blank), and characters are removed only at the start and end of
+a line. So to find a position in the user's code, it is enough to add a number to the column. Nothing here parses the
+code. The rules look at whole lines, and each rule applies only to text that could not be a program as it is.
 """
 
 import os.path
@@ -56,7 +56,7 @@ class CleanSource:
         return line, column + self.removed[line - 1]
 
     def locate(self, error: EvaluationError) -> EvaluationError:
-        """Return an error with its position converted to the pasted text."""
+        """Return an error with its position in the pasted text."""
         line, column = self.to_user(error.line, error.column)
         return error if column == error.column else replace(error, line=line, column=column)
 
@@ -64,8 +64,9 @@ class CleanSource:
 def clean(code: str, language: Language) -> CleanSource:
     """Return the program that a pasted text contains.
 
-    This mends or removes line ends, a byte order mark, no-break and zero-width characters at the ends of lines, a
-    Markdown fence (with a sentence before or after it), line numbers, a shebang, and for Python a common indentation.
+    This removes a byte order mark, no-break and zero-width characters at the ends of lines, a Markdown fence (with text
+    before or after it), line numbers, a shebang, and for Python an indentation that all lines have. It also makes all
+    line ends line feeds.
     """
     if _is_clean(code):
         return CleanSource(code)
@@ -84,7 +85,7 @@ def clean(code: str, language: Language) -> CleanSource:
 
 
 def _is_clean(code: str) -> bool:
-    """Return whether no rule applies, because nothing looks suspicious and the first line starts a program."""
+    """Return whether the code contains nothing to which a rule could apply."""
     start = len(code) - len(code.lstrip())
     starts_odd = code[start : start + 1].isdigit() or code.startswith("#!", start) or code[:start].endswith((" ", "\t"))
     if starts_odd or "\r" in code or "```" in code or "~~~" in code:
@@ -93,7 +94,7 @@ def _is_clean(code: str) -> bool:
 
 
 def _removed(before: str, after: str) -> int:
-    """Return how many characters were removed at the start of a line, of which only the ends have changed."""
+    """Return how many characters were removed at the start of a line; the line changed only at its ends."""
     if before == after or not after.strip(_BLANKS):
         return 0
     return len(before.rstrip(_BLANKS)) - len(after.rstrip(_BLANKS))
@@ -126,7 +127,7 @@ def _without_fence(lines: _Lines, notes: list[Note]) -> _Lines:
 
 
 def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int, int] | None:
-    """Return the lines of the opening and the closing fence; None if the text is not a single fenced block.
+    """Return the line numbers of the opening and the closing fence; None if the text is not one fenced block.
 
     There may be prose before and after the block.
     """
@@ -147,7 +148,7 @@ def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int
 
 
 def _closes(match: re.Match[str], opening: re.Match[str]) -> bool:
-    """Return whether a fence closes the other one.
+    """Return whether a fence closes the fence `opening`.
 
     A fence with another indentation is part of a string or comment in the code.
     """
@@ -173,7 +174,7 @@ def _without_gutter(lines: _Lines, notes: list[Note]) -> _Lines:
 
 
 def _numbered(lines: _Lines) -> dict[int, int] | None:
-    """Return where the number ends on each filled line if the lines are numbered 1, 2, 3, …; otherwise None."""
+    """If the lines are numbered 1, 2, 3, …, return where the number ends in each filled line; else None."""
     ends: dict[int, int] = {}
     expected, skipped = 1, 0
     for i, line in enumerate(lines):

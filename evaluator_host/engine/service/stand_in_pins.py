@@ -1,6 +1,6 @@
-"""Finds the pins of the packages that stand-in modules replace: the versions with which the modules were tested.
+"""Finds the pins of packages that stand-in modules replace, in the versions with which these modules were tested.
 
-The runner's errors name the same pins, because both read them from the top package of the stand-in modules.
+The errors of the runner name the same pins: it also reads them from the top package of the stand-in modules.
 """
 
 import ast
@@ -14,9 +14,9 @@ from evaluator_host.types.evaluator import Language
 
 
 def stand_in_pin(module: str, names: Sequence[str], language: Language) -> str | None:
-    """Return the pin of the package that has a module, if stand-in modules replace it; None for any other module.
+    """Return the pin of the package that stand-in modules replace for this module; None for any other module.
 
-    `names` are those that the code reads from the module.
+    `names` are the names that the code uses from the module.
     """
     if language is not Language.PYTHON:
         return None
@@ -28,7 +28,7 @@ def stand_in_pin(module: str, names: Sequence[str], language: Language) -> str |
 
 @cache
 def _pins() -> Mapping[str, Mapping[str, str]]:
-    """Return the pins of each replaced package: by the parts of its module, and under "" for all other parts."""
+    """Return the pins for each replaced module: one for each submodule, and under "" one for all other submodules."""
     found = {}
     for dialect in all_dialects():
         if (sdk := dialect.sdk) is not None:

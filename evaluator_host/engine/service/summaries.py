@@ -31,7 +31,7 @@ from evaluator_host.types.warnings import RowWarnings, failed_together
 def summarise(
     results: Sequence[EvaluationResult], *, seconds: float, together: EvaluationResult | None = None
 ) -> BatchSummary:
-    """Return the summary of results that took `seconds` of wall-clock time; `together` is the score over all rows."""
+    """Return the summary of a batch that took `seconds` of wall-clock time; `together` is the result over all rows."""
     statuses, told = Counter(result.status for result in results), RowWarnings.of(results)
     scores = [result.score for result in results if result.score is not None]
     verdicts = [result.passed for result in results if result.passed is not None]
@@ -74,7 +74,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
 
 
 def check_report(prepared: Prepared, answer: Lease | Failed, missing: tuple[MissingImport, ...]) -> CheckReport:
-    """Return the report on loading an evaluator; it is not `ok` if loading failed or an import is missing.
+    """Return the report of a check; it is not `ok` if the evaluator did not load, or an import is missing.
 
     `missing` are the missing imports to list, with their pins.
     """
@@ -120,12 +120,12 @@ def _problem(prepared: Prepared, failed: Failed, missing: tuple[MissingImport, .
 
 
 def granted(prepared: Prepared) -> dict[str, Any]:
-    """Return an evaluator's grants for a check report: `{"models", "network", "secrets"}`, secrets by name only."""
+    """Return an evaluator's grants for a check report, `{"models", "network", "secrets"}`; of secrets, only names."""
     evaluator = prepared.evaluator
     return {"models": evaluator.models, "network": evaluator.network, "secrets": evaluator.secrets}
 
 
 def _classes(prepared: Prepared, found: tuple[EvaluatorClass, ...]) -> tuple[EvaluatorClass, ...]:
-    """Return the classes, with the positions of errors converted to the pasted code."""
+    """Convert the positions of errors in classes to positions in the pasted code."""
     locate = prepared.source.locate
     return tuple(replace(one, error=locate(one.error)) if one.error is not None else one for one in found)

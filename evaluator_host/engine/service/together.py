@@ -1,4 +1,4 @@
-"""Scores rows together in one call, which gives scores of a whole corpus."""
+"""Scores rows together in one call, which gives scores for the whole corpus."""
 
 from collections.abc import AsyncIterable
 
@@ -12,7 +12,7 @@ from evaluator_host.types.outcome import EvaluationError, EvaluationResult, Load
 
 
 class _NothingToScore(Exception):
-    """The evaluator has no scores over several rows, or there is no row."""
+    """The evaluator has no corpus scores, or there are no rows."""
 
 
 async def score_together(
@@ -20,7 +20,7 @@ async def score_together(
 ) -> EvaluationResult | None:
     """Compute corpus scores over all rows in one call; None if the evaluator has none, or there are no rows.
 
-    `rows` is read only for an evaluator with corpus scores, and only once: a retry sends the same body.
+    `rows` is read only if the evaluator has corpus scores, and only once: another try sends the same body.
     """
     bound: Bound | None = None
 

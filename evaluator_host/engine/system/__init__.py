@@ -1,1 +1,1 @@
-"""The host's own files, file locks and child processes; every other package may use them."""
+"""Files, file locks and child processes of the host; every other package may use this package."""

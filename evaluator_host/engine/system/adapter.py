@@ -1,4 +1,4 @@
-"""`Adapter`: reads and writes values of one type as JSON."""
+"""Reads and writes values of one type as JSON."""
 
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar, overload
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 class Adapter(Generic[T]):
-    """A `TypeAdapter` that is made on first use.
+    """A `TypeAdapter` that is created on first use.
 
-    Making all of them at once would take a fortieth of the host's start time.
+    Creating all adapters at once would take a fortieth of the host's start time.
     """
 
     @overload
@@ -28,7 +28,7 @@ class Adapter(Generic[T]):
         return TypeAdapter(self._kind)
 
     def read(self, value: Any) -> T:
-        """Return a value of the type, built from dictionaries and lists."""
+        """Return a value of the type, made from dictionaries and lists."""
         return self._made.validate_python(value)
 
     def read_json(self, text: str | bytes) -> T:

@@ -1,6 +1,6 @@
 """Notices child processes that hang.
 
-A child that does not answer is reported. If the child stays silent, it is killed, so that its owner replaces it.
+A child that does not answer is reported. If it stays silent, it is killed, so that its owner starts another one.
 """
 
 import asyncio
@@ -23,16 +23,15 @@ _log = logging.getLogger(__name__)
 
 
 async def watch_child(name: str, pid: Callable[[], int], ask: Callable[[], Awaitable[None]], silent: set[str]) -> None:
-    """Check every few seconds whether a child answers, until cancelled; `silent` has its name while it does not.
+    """Check every few seconds whether a child answers, until cancelled; kill the child if it stays silent.
 
-    This function counts periods and does not read the clock. So a child does not seem to hang if the machine or the
-    whole host stood still.
+    The clock is not read, because a child must not seem to hang if the machine or the whole host stood still.
 
     Args:
       name: Name of the child, for the log and for `/readyz`.
       pid: Returns the child's process id.
-      ask: Returns when the child has answered or has ended; the child's owner notices its end in another way.
-      silent: Names of the children that do not answer now.
+      ask: Returns when the child has answered or ended; the owner notices the end in another way.
+      silent: Names of the children that do not answer now; this function adds and removes the child's name.
     """
     while True:
         await asyncio.sleep(PERIOD_S)
@@ -62,7 +61,7 @@ async def _answered(name: str, pid: Callable[[], int], asked: asyncio.Future[Non
 
 
 async def until_it_moves(pid: int) -> None:
-    """Wait until a process uses the processor or wants to; for a child that computes, this counts as an answer."""
+    """Wait until a process uses the processor or wants to; this counts as an answer from a child that computes."""
     _, before_s = _look(pid)
     while True:
         await asyncio.sleep(PERIOD_S)
@@ -71,7 +70,7 @@ async def until_it_moves(pid: int) -> None:
 
 
 def _look(pid: int) -> tuple[bool, float]:
-    """Return whether a process wants the processor or waits for a disk, and its processor time so far."""
+    """Return whether a process wants the processor or waits for a disk, and how much processor time it has used."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
     except OSError:

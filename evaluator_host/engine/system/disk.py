@@ -10,7 +10,7 @@ _MB: Final = 1 << 20
 
 
 def lacks_disk(folder: Path, reserve_bytes: int, more_bytes: int = 0) -> MachineExhausted | None:
-    """Return the error if a disk cannot store `more_bytes` and keep its reserve free; else None. Blocking.
+    """Return an error if storing `more_bytes` would leave too little of a disk free; else None. Blocking.
 
     Raises:
       MachineExhausted: the operating system cannot say how full the disk is.

@@ -8,11 +8,11 @@ from evaluator_host.types.errors import HostError, Misconfigured
 
 @contextmanager
 def extra(name: str, feature: str, error: type[HostError] = Misconfigured) -> Iterator[None]:
-    """Turn the error about a missing module in the block into an error that says which extra to install.
+    """If a module is missing in the `with` block, raise an error that says which extra to install.
 
     Args:
-      name: The extra of the package `evaluator-host`, such as `docker`.
-      feature: Feature that needs the extra, as the first words of the message.
+      name: Extra of the package `evaluator-host`, such as `docker`.
+      feature: Feature that needs the extra; the message begins with this text.
       error: Class of the error to raise.
     """
     try:

@@ -1,4 +1,4 @@
-"""Writes files completely or not at all, opens files of users, and locks files between processes of one machine.
+"""Writes files completely or not at all, opens files that users named, and locks files between processes.
 
 A file is written beside its final path, synced to disk, then linked or renamed to that path. The kernel releases a lock
 when the process that holds it dies.
@@ -21,7 +21,7 @@ _POLL_S: Final = 0.05
 
 
 def write_once(file: Path, content: bytes) -> None:
-    """Write a file that only its owner can read; keep the existing file if another process was first.
+    """Write a file that only its owner can read; if another process was faster, keep the existing file.
 
     Raises:
       OSError: the file cannot be written.
@@ -86,8 +86,8 @@ def written_anew(file: Path) -> Iterator[BinaryIO]:
 
     The old content stays until the block ends without an error.
 
-    If the block raises an error, the text that it has written stays beside the file, as `<name>.part`. Pipes and
-    devices are written directly.
+    If the block raises an error, the new text stays beside the file as `<name>.part`. Pipes and devices are written
+    directly.
 
     Raises:
       InvalidRequest: the file cannot be written.

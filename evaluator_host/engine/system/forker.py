@@ -1,8 +1,8 @@
 """Forks the worker processes of a host, and carries calls between them and the host.
 
-The process that forks the workers is itself forked from the host before the host has an event loop or threads, because
-locks of threads may stay locked for ever after a fork. A worker shares the memory of modules that the host has
-imported, and starts in milliseconds. All workers end when the host ends, in whatever way, but not when the process that
+The process that forks the workers is itself forked from the host. This happens before the host has an event loop or
+threads, because a fork may leave locks of threads locked for ever. A worker shares the memory of modules that the host
+has imported, and starts in milliseconds. All workers end when the host ends in any way, but not when the process that
 forked them ends. The processes trust each other.
 """
 
@@ -42,14 +42,14 @@ class ForkerEnded(Exception):
 
 
 class Forker:
-    """Starts worker processes, which end when this object is closed or the host ends.
+    """Starts worker processes; they end when this object is closed, or the host ends.
 
     Create this object before any thread.
 
-    If the process that forks the workers ends, the workers stay, and a new interpreter takes its place.
+    If the process that forks workers ends, the workers go on, and a new interpreter replaces this process.
 
     Attributes:
-      pid: Id of the process that forks the workers.
+      pid: Id of the process that forks workers.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Forker:
         self._socket.settimeout(0)
 
     def close(self) -> None:
-        """End all workers that have not ended."""
+        """End all workers."""
         if not self._closed:
             os.close(self._lifeline)
             os.close(self._host_lives)
@@ -86,7 +86,7 @@ class Forker:
           args: Values that can be pickled.
 
         Raises:
-          MachineExhausted: this machine can start no process now.
+          MachineExhausted: this machine cannot start another process now.
           ForkerEnded: this object was closed.
         """
         forking = asyncio.ensure_future(self._fork(pickle.dumps((work, args)), work.__module__))
@@ -148,7 +148,7 @@ class Forker:
                 raise ForkerEnded from error
 
     async def _start_again(self, module: str, lost: int) -> None:
-        """Start another process that forks workers, unless `lost` has a successor already.
+        """Start another process that forks workers, unless the ended process `lost` was replaced already.
 
         The new process imports `module`, which workers need.
         """
@@ -185,19 +185,18 @@ class Forker:
 
 
 def _drop(forking: "asyncio.Future[tuple[int, socket.socket]]") -> None:
-    """End a worker that nobody waits for any more."""
+    """End a worker whose caller no longer waits for it."""
     if not forking.cancelled() and forking.exception() is None:
         forking.result()[1].close()
 
 
 def fork_workers(requests: int, host_lives: int, module: str) -> NoReturn:
-    """In a new interpreter, import a module that workers need, then fork workers on requests from a socket."""
+    """In a new interpreter, import a module that workers need, then fork a worker for each request from a socket."""
     importlib.import_module(module)
     _fork_workers(socket.socket(fileno=requests), host_lives)
 
 
 def _fork_workers(requests: socket.socket, host_lives: int) -> NoReturn:
-    """Fork a worker for each request, until the host ends."""
     os.setsid()  # Ctrl-C in a terminal is meant for the host alone
     # A service manager may send these signals to all processes; only the host acts on them. Programs that workers start
     # do not ignore them.
@@ -254,7 +253,7 @@ def _end_with_host(host_lives: int) -> None:
 def _ignore(*_: object) -> None:
     """Do nothing on a signal.
 
-    Programs that this process starts do not inherit a handler, but they would inherit SIG_IGN.
+    This is used instead of SIG_IGN, which programs that this process starts would inherit.
     """
 
 
@@ -262,7 +261,7 @@ class Channel(asyncio.Protocol):
     """Carries calls between two processes of one host over a socket; both may call. Bound to one event loop.
 
     Args:
-      answer: Called with the name and arguments of each call from the other process; its result or exception is sent
+      answer: Called with the name and arguments of each call from the other process; the result or exception is sent
         back.
 
     Attributes:
@@ -279,7 +278,7 @@ class Channel(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     async def over(self, end: socket.socket) -> Self:
-        """Start to communicate over a connected socket; return this channel."""
+        """Begin to communicate over a connected socket; return this channel."""
         await asyncio.get_running_loop().create_connection(lambda: self, sock=end)
         return self
 
@@ -289,7 +288,7 @@ class Channel(asyncio.Protocol):
         If this call is cancelled, it is cancelled in the other process too.
 
         Raises:
-          ChannelClosed: the other process has ended, perhaps while it answered.
+          ChannelClosed: the other process has ended, perhaps before it answered.
           HostError: the exception of the other process's function.
           RecursionError: an argument is nested too deeply to be sent.
         """
@@ -301,12 +300,12 @@ class Channel(asyncio.Protocol):
             await self._asked(_ASK, None)
 
     def tell(self, name: str, *args: Any) -> None:
-        """Call the other process without waiting for an answer; if that process has ended, nothing happens."""
+        """Call the other process without waiting for an answer; do nothing if that process has ended."""
         self._last += 1
         self._send(self._last, _TELL, (name, args))
 
     def close(self) -> None:
-        """Close the channel; calls under way raise `ChannelClosed` here, and are cancelled in the other process."""
+        """Close the channel; waiting calls raise `ChannelClosed`, and are cancelled in the other process."""
         if self._transport is not None:
             self._transport.close()
 

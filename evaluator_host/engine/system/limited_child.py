@@ -1,8 +1,8 @@
-"""The program of the child processes of `limited_process`: calls functions in turn, each within its limits.
+"""The program of the child processes of `limited_process`: calls one function after another, with limits for each.
 
-A request has a head, the lengths of its parts, names of modules, a pickle of (function, arguments), and large
-arguments; an answer has a head and bytes. If a call exceeds its memory limit, MemoryError is raised. If it exceeds its
-limit of processor time, SIGXCPU ends the process.
+A request consists of a head, the lengths of its parts, names of modules, a pickle of (function, arguments), and large
+arguments. An answer consists of a head and bytes. If a call exceeds its memory limit, MemoryError is raised. If a call
+exceeds its limit of processor time, SIGXCPU ends the process.
 """
 
 import ctypes
@@ -49,7 +49,7 @@ class Kind(bytes, Enum):
 
 
 def main() -> None:
-    """Answer requests from standard input until it closes."""
+    """Answer requests from standard input until the input closes."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(sys.argv[1]):
         return  # the host ended before it sent a whole call
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _import(modules: list[str]) -> int:
-    """Import the modules that are installed; return how many bytes of address space they took."""
+    """Import those of the modules that are installed; return how many bytes of address space they take."""
     before = _address_space()
     for name in modules:
         with suppress(ImportError):  # the function that needs the module will report that it is missing
@@ -87,7 +87,7 @@ def _import(modules: list[str]) -> int:
 
 
 def _answer(call: bytes, *large: bytes, limits: list[int]) -> tuple[Kind, bytes]:
-    """Call the function of a request within its limits; return the kind and the bytes of the answer."""
+    """Call the function of a request with its limits; return the kind and the bytes of the answer."""
     cpu_s, memory_bytes, file_bytes, result_bytes = limits
     try:
         function, args = pickle.loads(call, buffers=large)  # noqa: S301 - from the host
@@ -109,7 +109,6 @@ def _answer(call: bytes, *large: bytes, limits: list[int]) -> tuple[Kind, bytes]
 
 
 def _limit(which: int, most: int) -> None:
-    """Set a soft limit, but no higher than the hard limit."""
     hard = resource.getrlimit(which)[1]
     resource.setrlimit(which, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 

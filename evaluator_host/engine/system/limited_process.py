@@ -1,9 +1,9 @@
 """Runs functions on untrusted data in child processes, so that data cannot stop the host or fill its memory.
 
-A child has none of the host's variables and descriptors, and each call has limits of processor time and memory. A child
-serves one call after another. It is replaced when it was killed, has served many calls or has grown. It gets pickled
-arguments, but answers in bytes or JSON, because the data may have exploited a native parser. Children end when the host
-ends.
+A child has none of the host's environment variables and descriptors, and each call has limits of processor time and
+memory. A child serves one call after another. It is replaced if it was killed, has served many calls or has grown. It
+gets pickled arguments, but answers in bytes or JSON, because malicious data may have taken it over. Children end when
+the host ends.
 """
 
 import asyncio
@@ -76,11 +76,11 @@ _DEFAULT: Final = CallLimits()
 
 
 class LimitedProcesses:
-    """The limited child processes of one host. Workspaces take turns, and each has one call at a time.
+    """The limited child processes of one host. Workspaces take turns, and each workspace has one call at a time.
 
     Args:
-      most: Maximum number of children at once; by default one for each processor, and at least two.
-      supervisor: Gets the names of child processes that hang; None for a new supervisor.
+      most: Maximum number of children at a time; by default one for each processor, and at least two.
+      supervisor: Is told the names of child processes that hang; None for a new supervisor.
     """
 
     def __init__(self, *, most: int | None = None, supervisor: Supervisor | None = None) -> None:
@@ -90,7 +90,7 @@ class LimitedProcesses:
         self._started: set[_Child] = set()
 
     async def __aenter__(self) -> Self:
-        """Return this object; its child processes end when the block ends."""
+        """Return this object. Its child processes end when the `with` block ends."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -104,9 +104,9 @@ class LimitedProcesses:
 
         Args:
           workspace: The workspace whose data the function reads.
-          function: A function at the top level of a module. It returns bytes, or a value that arrives as decoded JSON.
-            If the function raises `InvalidRequest`, `TooLarge` or `MachineExhausted`, this method raises it too; any
-            other exception is a fault of the host.
+          function: A function at the top level of a module, which returns bytes or a JSON value. If it raises
+            `InvalidRequest`, `TooLarge` or `MachineExhausted`, this method raises the same error; any other exception
+            is a fault of the host.
           args: Values that can be pickled; pass large ones as bytes, because pickling keeps the event loop busy.
           limits: The limits of this call.
 
@@ -116,7 +116,7 @@ class LimitedProcesses:
           LimitExceeded: the result is larger than `limits.result_bytes`, or the data crashed a native parser.
           TooLarge: the arguments are larger than `limits.argument_bytes`.
           Busy: 32 calls of this workspace wait already.
-          MachineExhausted: no child can be started, or the machine ended two in a row.
+          MachineExhausted: no child can be started, or the machine killed two children in a row.
         """
         large = [arg for arg in args if isinstance(arg, bytes) and len(arg) > _PIECE_BYTES]
         kept = tuple(pickle.PickleBuffer(arg) if any(arg is one for one in large) else arg for arg in args)
@@ -188,7 +188,7 @@ class LimitedProcesses:
 
 
 class _Lost(Exception):
-    """A child ended for a reason other than its limits or its data."""
+    """A child ended, but not because of its limits or its data."""
 
 
 class _Child:
@@ -201,7 +201,7 @@ class _Child:
     async def exchange(self, request: tuple[bytes, ...], limits: CallLimits) -> tuple[bytes, bool, bytes]:
         """Send a pickled call and its large arguments; return the answer.
 
-        The answer is its kind, whether the child serves another call, and its bytes.
+        The answer consists of its kind, whether the child can serve another call, and its bytes.
         """
         if self.idle is not None:
             self.idle.cancel()
@@ -247,7 +247,7 @@ class _Child:
 
 
 def _result(kind: bytes, body: bytes, limits: CallLimits) -> Any:
-    """Return the value in a child's answer, or raise the error that the answer stands for."""
+    """Return the value in a child's answer, or raise the error that the answer reports."""
     match kind:
         case Kind.BYTES:
             return body

@@ -1,8 +1,8 @@
-"""Looks up names that callers chose, for a limited time, in separate threads; each workspace gets only a few of these.
+"""Looks up host names that callers chose, with a time limit, in threads; each workspace gets only a few threads.
 
-A look-up by the system cannot be stopped: if a name server does not answer, the look-up goes on as long as the system's
-resolver tries. So a thread counts towards its workspace until the thread is free again, even if the caller has given up
-earlier. The event loop's own look-ups (uvloop has two threads for them) only serve names that the operator chose.
+The system's look-ups cannot be stopped: if a name server does not answer, the system's resolver goes on trying. So a
+thread counts towards its workspace until it is free again, even if the caller has given up earlier. The event loop's
+own look-ups (uvloop has two threads for them) are only for names that the operator chose.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Dial: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class LookupFailed(Exception):
-    """A name has no address that may be used; `slow` means that no name server answered in time."""
+    """A host name has no address that may be used; `slow` means that no name server answered in time."""
 
     def __init__(self, message: str, *, slow: bool = False) -> None:
         super().__init__(message)
@@ -36,12 +36,12 @@ class LookupFailed(Exception):
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Return the addresses of a name. Blocking."""
+    """Return the addresses of a host name. Blocking."""
     return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def written_address(host: str) -> str | None:
-    """Return the address if a host is given as an address, even as `127.1` or `0x7f000001`; None if it is a name."""
+    """Return the address if `host` is an address, even as `127.1` or `0x7f000001`; None if it is a name."""
     with suppress(ValueError):
         return str(ipaddress.ip_address(host))
     with suppress(OSError, UnicodeError):
@@ -58,14 +58,14 @@ class _Lookup:
 
 
 class Lookups:
-    """16 threads that look up names.
+    """16 threads that look up host names.
 
-    A workspace gets at most 4 threads, and never more than it leaves free.
+    A workspace gets at most 4 threads, and never more threads than are left free.
 
-    Any event loop of the process may use it. Threads end when there is nothing to look up.
+    Any event loop of the process may use this object. Threads end when there is nothing to look up.
 
     Args:
-      resolve: Returns the addresses of a host and port; blocking.
+      resolve: Function that returns the addresses of a host and port; blocking.
       limit_s: Seconds for one look-up, including its wait for a thread.
     """
 
@@ -77,7 +77,7 @@ class Lookups:
         self._waiting: OrderedDict[str, deque[_Lookup]] = OrderedDict()
 
     async def look_up(self, host: str, port: int, *, workspace: str) -> list[str]:
-        """Return the addresses of a name: at least one, and each only once.
+        """Return the addresses of a host name: at least one, and each only once.
 
         Raises:
           LookupFailed: the name has no address, or none was found in time.
@@ -122,12 +122,12 @@ class Lookups:
                     del self._waiting[lookup.workspace]
 
     def _start(self) -> None:
-        """Give threads to waiting look-ups, if their workspaces may have more threads. The caller holds the lock."""
+        """Start threads for waiting look-ups, if their workspaces may have more. The caller must hold the lock."""
         while (lookup := self._next()) is not None:
             threading.Thread(target=self._work, args=(lookup,), name="lookup", daemon=True).start()
 
     def _next(self) -> _Lookup | None:
-        """Take the next look-up and count its thread. The caller holds the lock."""
+        """Take the next look-up, and count its thread. The caller must hold the lock."""
         for workspace in list(self._waiting):
             if not self._may_run(workspace):
                 continue

@@ -1,7 +1,7 @@
-"""Shares the host's memory for bodies and results between workspaces, so that no caller can fill it.
+"""Divides the host's memory for bodies and results between workspaces, so that no caller can fill it.
 
 A request reserves memory before it is read. If there is no room, the request is refused with status 429. Results from
-sandboxes wait for room instead, because their rows have already run.
+sandboxes are not refused, but wait for room, because their rows have already run.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _LARGE_BLOCK: Final = 1 << 20
 
 
 class _Part:
-    """A part of the memory, and how much of it each workspace uses."""
+    """One part of the memory, and how much of this part each workspace uses."""
 
     def __init__(self, total_bytes: int) -> None:
         self.total = total_bytes
@@ -45,7 +45,7 @@ class MemoryBudget:
     """The memory that requests under way may use. A quarter is reserved for small requests.
 
     Args:
-      total_bytes: Memory to share, in bytes. A single large request may exceed it.
+      total_bytes: Size of the memory in bytes. A single large request may exceed it.
     """
 
     def __init__(self, total_bytes: int) -> None:
@@ -59,7 +59,7 @@ class MemoryBudget:
         return self._small.used + self._large.used
 
     def hold(self, workspace: str) -> "Reservation":
-        """Return an empty reservation for a request of a workspace, to be used as a context manager."""
+        """Return a reservation for a request of a workspace: a context manager that has no memory yet."""
         return Reservation(self, workspace)
 
     def resize(self, workspace: str, before: int, after: int) -> None:
@@ -84,7 +84,7 @@ class MemoryBudget:
 
 
 class Reservation:
-    """The memory that one request may use. The end of the `with` block frees it."""
+    """The memory reserved for one request; it is free again at the end of the `with` block."""
 
     def __init__(self, budget: MemoryBudget, workspace: str) -> None:
         self._budget = budget
@@ -101,10 +101,10 @@ class Reservation:
         self._size = 0
 
     def reserve(self, size: int) -> None:
-        """Enlarge this reservation to `size` bytes, unless it already has this size or more.
+        """Enlarge this reservation to `size` bytes; do nothing if it is as large already.
 
         Raises:
-          Busy: there is not enough memory for it now.
+          Busy: there is not enough memory now.
         """
         if size > self._size:
             self._budget.resize(self._workspace, self._size, size)
@@ -116,10 +116,10 @@ class Reservation:
 
 
 class ByteTurns:
-    """Limits the sum of the sizes of work under way: further work waits in order.
+    """Limits the total size of the work that runs at the same time; further work waits in order.
 
     Args:
-      total_bytes: Maximum sum of sizes. Work that is larger runs alone.
+      total_bytes: Maximum total size. Larger work runs alone.
     """
 
     def __init__(self, total_bytes: int) -> None:
@@ -129,7 +129,7 @@ class ByteTurns:
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
-        """Wait until `size` more bytes are within the limit, and count these bytes during the `with` block."""
+        """Wait until there is room for `size` more bytes, and count these bytes during the `with` block."""
         if self._waiting or not self._fits(size):
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append((size, turn))
@@ -165,7 +165,7 @@ def return_large_blocks() -> None:
 
     With another C library, do nothing.
 
-    By default, once a large block was freed, glibc keeps later blocks of up to 32 MB for reuse.
+    By default, after a large block was freed, glibc keeps later blocks of up to 32 MB for reuse.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)

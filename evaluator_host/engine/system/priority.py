@@ -1,4 +1,4 @@
-"""Lowers the priority of processes that work beside calls, so that calls go first on a busy processor."""
+"""Lowers the priority of processes for other work than calls, so that calls go first on a busy processor."""
 
 import os
 from contextlib import suppress
@@ -12,7 +12,7 @@ def give_way(nice: int) -> None:
     """Raise the nice value of this process, and of its session.
 
     If Linux groups processes by session (autogroup, sched(7)), the nice value of a process only counts within its
-    session. Compared with the host, which is in another session, only the nice value of the session counts.
+    session. The host is in another session; compared with the host, only the nice value of the whole session counts.
 
     Args:
       nice: Value to add, 1 to 19: 5 leaves a process a third of the usual processor weight, 10 a ninth.

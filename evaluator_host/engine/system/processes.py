@@ -1,4 +1,4 @@
-"""Runs helper programs (uv, npm, node, bwrap) with limits on time and output; none of their processes remain."""
+"""Runs helper programs (uv, npm, node, bwrap) with limits on time and output, and leaves none of their processes."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,8 @@ class Command:
     """A program to run, with its arguments and environment.
 
     Attributes:
-      environment: Variables, besides a plain PATH and LANG. Never show them, because they may contain credentials.
+      environment: Environment variables, besides a plain PATH and LANG. Never show them, because they may contain
+        credentials.
       stdin: Bytes for its standard input.
     """
 
@@ -49,13 +50,13 @@ class OutputFlood(Exception):
 
 
 class LimitReached(Exception):
-    """A program was killed at a limit of memory, processes or disk; the message tells the user which limit."""
+    """A program was killed at a limit of memory, processes or disk; the message says which limit."""
 
 
 async def start_process(*argv: str, **options: Any) -> asyncio.subprocess.Process:
     """Start a process as `asyncio.create_subprocess_exec` does, after checking that enough descriptors are free.
 
-    If too few descriptors are free, uvloop would leak those that it has opened, and report "Unknown error -1".
+    Without the check, uvloop would leak descriptors if too few were free, and report "Unknown error -1".
 
     Raises:
       OSError: the process cannot be started, or there are too few descriptors.
@@ -74,8 +75,8 @@ async def run(
     Args:
       command: Program, arguments, folder and environment.
       timeout_s: Wall-clock seconds for the whole command; None for no limit.
-      started: Called with the process id once the program runs.
-      inherit: Whether the program gets the variables of this process instead of `command.environment`.
+      started: Called with the process id when the program has started.
+      inherit: Whether the program gets the environment variables of this process instead of `command.environment`.
 
     Raises:
       OSError: the command cannot be started.

@@ -11,26 +11,27 @@ Attributes: TypeAlias = dict[str, str | int | float | bool]
 
 
 class Recorder(Protocol):
-    """Interface for recording spans. Attributes never contain code, inputs, keys or messages of exceptions."""
+    """Interface for recording spans. Attributes never contain code, inputs, keys or exceptions' messages."""
 
     def span(
         self, name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None
     ) -> AbstractContextManager[Attributes]:
-        """Record the `with` block as a span, with the attributes that the block puts into the yielded dict.
+        """Record the `with` block as a span; the block may add attributes to the dict that it gets.
 
         Args:
           name: Name of the span, which is the same for all spans of a kind.
-          attributes: Attributes that are known at the start.
-          carrier: Headers of the caller, such as `traceparent`; None to continue the span that is open in this process.
+          attributes: Attributes known at the start.
+          carrier: Headers of the caller, such as `traceparent`. If None, the span that is open in this process is the
+            parent.
         """
         ...
 
     def ended(self, name: str, seconds: float, attributes: Attributes) -> None:
-        """Record a span that ends now and took `seconds`."""
+        """Record a span that took `seconds`, and ends now."""
         ...
 
     def carrier(self) -> dict[str, str]:
-        """Return the open span as headers (`traceparent`), for another process to continue."""
+        """Return the open span as headers (`traceparent`), so that another process can continue it."""
         ...
 
 
@@ -54,7 +55,7 @@ def recorder() -> Recorder | None:
 def span(
     name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None
 ) -> AbstractContextManager[Attributes]:
-    """Record the block as a span, and yield a dict for more attributes.
+    """Record the `with` block as a span, and yield a dict for more attributes.
 
     Without a recorder, only yield the dict.
     """

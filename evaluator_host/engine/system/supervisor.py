@@ -33,7 +33,7 @@ class Supervisor:
         self.restarts += 1
 
     def stop_within(self, grace_s: float) -> float:
-        """Record that the host is stopping, unless that is recorded; return how many seconds of grace are left."""
+        """On the first call, start the grace period of `grace_s` seconds; return how many seconds are left."""
         if self._stop_by is None:
             self._stop_by = time.monotonic() + grace_s
         return max(0.0, self._stop_by - time.monotonic())
@@ -56,13 +56,13 @@ class Supervisor:
 
     @asynccontextmanager
     async def running(self, name: str, work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-        """Run a task during the `with` block, and restart it if it raises.
+        """Run a task during the `with` block, and restart it if it raises an error.
 
         At the end of the block, cancel the task and wait for it.
 
         Args:
-          name: Purpose of the task, for the log and for `/readyz`.
-          work: Returns a new coroutine of the task; called again after an exception.
+          name: What the task does, for the log and for `/readyz`.
+          work: Function that returns a new coroutine of the task; called again after an exception.
         """
         task = asyncio.create_task(self.repeat(name, work))
         try:
@@ -76,7 +76,7 @@ class Supervisor:
     async def watching(
         self, name: str, pid: Callable[[], int], ask: Callable[[], Awaitable[None]]
     ) -> AsyncIterator[None]:
-        """Watch a child process during the block, as `watch_child` does."""
+        """Watch a child process during the `with` block, as `watch_child` does."""
         async with self.running(f"the watch of {name}", lambda: watch_child(name, pid, ask, self.silent)):
             yield
 

@@ -1,4 +1,4 @@
-"""Trees of untrusted files (of guests, packages, builds): walks, measures and removes trees, and changes owners.
+"""Walks, measures and removes trees of untrusted files (of guests, packages, builds), and changes their owners.
 
 The functions use descriptors, follow no link and do not recurse, because guests may nest folders thousands of levels
 deep, make them unreadable, give them names that are not text, and change them meanwhile. `os.walk`, `shutil.rmtree`,
@@ -35,7 +35,7 @@ _GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 @dataclass(slots=True)
 class Entry:
-    """A file, folder or link below the root of a walk; valid until the walk yields the next one."""
+    """A file, folder or link below the root of a walk; only valid until the walk yields the next entry."""
 
     name: str  # bytes that are not UTF-8 become surrogates, as with `os.fsdecode`
     stat: os.stat_result  # facts of the entry itself, not of a link's target
@@ -88,7 +88,7 @@ class Entry:
 
 @dataclass(slots=True)
 class _Level:
-    """A folder on the way down: descriptor (-1 if closed), name, device and inode, and the folders in it to enter."""
+    """A folder on the way down: descriptor (-1 if closed), name, device and inode, and subfolders still to enter."""
 
     folder: int
     name: str = ""
@@ -97,14 +97,15 @@ class _Level:
 
 
 def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Generator[Entry, None, None]:
-    """Yield everything below a folder, each folder before its content; entries that vanish meanwhile are left out.
+    """Yield all entries below a folder, each folder before its content; entries that vanish meanwhile are left out.
 
-    If the loop may raise, wrap the walk in `contextlib.closing`: otherwise a stored exception keeps descriptors open.
+    If the loop may raise an error, wrap the walk in `contextlib.closing`; otherwise a stored exception keeps
+    descriptors open.
 
     Args:
       root: A folder, not a link to one.
       only_folders: Whether to leave out files and links.
-      strict: Whether to raise if a folder cannot be read; otherwise its content is left out.
+      strict: Whether to raise an error if a folder cannot be read; otherwise its content is left out.
 
     Raises:
       OSError: the root is not a folder, a folder cannot be read, or a folder more than 64 levels down was moved
@@ -189,10 +190,10 @@ def _identity(folder: int) -> tuple[int, int]:
 
 @contextmanager
 def open_folder(root: Path, below: str) -> Iterator[int]:
-    """Yield a descriptor of folder `below`, a path relative to `root`; no link is followed on the way.
+    """Yield a descriptor of the folder at the path `below` in `root`; no link is followed on the way.
 
     Raises:
-      OSError: there is no such folder, a link is in its place, or the path has `..` in it.
+      OSError: there is no such folder, a link is in the path, or the path has `..` in it.
     """
     folder = os.open(root, _FOLDER)
     try:
@@ -207,7 +208,7 @@ def open_folder(root: Path, below: str) -> Iterator[int]:
 
 
 def size_bytes(root: Path, *, occupied: bool = False) -> int:
-    """Return the sum of the file sizes below a folder, or the disk space of all entries.
+    """Return the total size of the files below a folder; if `occupied`, the disk space that all entries take.
 
     Return 0 if there is no such folder.
 
@@ -243,8 +244,8 @@ def take_over(root: Path, uid: int | None) -> None:
 def remove(root: Path) -> bool:
     """Remove a file or a tree of any depth, with any names and modes; return whether nothing is left.
 
-    This raises no `OSError`: an entry that cannot be removed stays, and is logged. If other processes still write to
-    the tree, the tree is walked up to three times.
+    This raises no `OSError`: if an entry cannot be removed, it stays, and this is logged. The tree is walked up to
+    three times, in case other processes still write to it.
     """
     problem: OSError | None = None
     for _ in range(_PASSES):
@@ -269,7 +270,7 @@ def remove(root: Path) -> bool:
 
 
 class _Removal:
-    """Removes everything below an open folder. Folders more than 64 levels down are first moved up into that folder."""
+    """Removes all entries below an open folder. Folders more than 64 levels down are first moved up to the top."""
 
     def __init__(self, root: int) -> None:
         self._levels = [_Level(root)]
@@ -278,7 +279,7 @@ class _Removal:
         self._problem: OSError | None = None
 
     def run(self) -> OSError | None:
-        """Remove all entries that can be removed; return why something is left."""
+        """Remove all entries that can be removed; return an error if something is left."""
         try:
             while self._levels:
                 try:
@@ -329,7 +330,7 @@ class _Removal:
 
 
 def _open_up(folder: Path | str, parent: int | None = None) -> int:
-    """Return a descriptor of a folder after giving its owner access to it."""
+    """Give the owner of a folder access to it, and return a descriptor of the folder."""
     handle = os.open(folder, _LINK | os.O_DIRECTORY, dir_fd=parent)
     try:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
@@ -359,7 +360,7 @@ def temporary_folder(parent: Path | None, prefix: str) -> Iterator[Path]:
 async def work_folder(parent: Path | None, prefix: str) -> AsyncIterator[Path]:
     """Yield a folder as `temporary_folder` does, and remove it without blocking the event loop.
 
-    If the parent folder is missing, it is created. It is removed together with the last folder in it.
+    If the parent folder is missing, it is created. It is removed when the last folder in it is removed.
     """
     path = _new_folder(parent, prefix)
     try:

@@ -17,20 +17,19 @@ def most_places(places: int, known: int) -> int:
 
 
 def may_take(own: int, free: int, *, per_free: int, known: int) -> bool:
-    """Return whether a workspace with `own` places may take one more: at most `per_free` for each free place."""
+    """Return whether a workspace with `own` places may take one more, at most `per_free` for each free place."""
     if own == 0 or known <= 1:
         return own == 0 or free > 0
     return own < per_free * free
 
 
 class Shares:
-    """Counts the places that workspaces hold, and keeps some free for workspaces that hold none.
+    """Counts the places that workspaces hold, and keeps some places free for other workspaces.
 
     Args:
       places: Number of places.
-      what: Plural noun for the message to a workspace that has used up its share: `uploads`.
-      per_free: How many places a workspace may have for each place that stays free, once another workspace has
-        requested a place.
+      what: What the places are for, in words for the error message, such as `uploads`.
+      per_free: How many places a workspace may hold for each place that stays free, once there is a second workspace.
     """
 
     def __init__(self, places: int, what: str, *, per_free: int = 3) -> None:
@@ -58,15 +57,15 @@ class Shares:
 
 
 class Turns:
-    """Limits work under way: workspaces take turns, and one workspace cannot occupy every place.
+    """Limits how much work runs at a time: workspaces take turns, and one workspace cannot occupy every place.
 
-    As long as only one workspace has requested a place, it may take every place. Bound to one event loop.
+    As long as only one workspace has ever requested a place, it may take every place. Bound to one event loop.
 
     Args:
-      places: Maximum number of calls that work at the same time.
-      each: Maximum number of places of one workspace, even if no other workspace has requested a place. None for all
-        places, or all but one once another workspace has requested a place.
-      per_free: How many places a workspace may have for each place that stays free, instead of `each`.
+      places: Maximum number of calls that run at the same time.
+      each: Maximum number of places of one workspace, even if it is the only workspace. None for all places, or for all
+        but one once there is a second workspace.
+      per_free: Instead of `each`: how many places a workspace may have for each place that stays free.
       queue_limit: Maximum number of waiting calls of one workspace; None for any number.
     """
 
@@ -110,7 +109,7 @@ class Turns:
             self._end(workspace)
 
     def set_places(self, places: int) -> None:
-        """Change the number of places; work that holds a place keeps it."""
+        """Change the number of places; work that is running keeps its place."""
         self._places = places
         self._next()
 
