@@ -1,4 +1,4 @@
-"""Checks the database, and the files that belong to it, for `doctor`. Imports SQLAlchemy and Alembic late."""
+"""Checks the database, and the files that belong to it, for `doctor`. Imports SQLAlchemy and Alembic only then."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final

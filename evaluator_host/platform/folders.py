@@ -1,4 +1,4 @@
-"""Finds the modules of all resources: those in the folders here, and those in plugins."""
+"""Finds the modules of all resources, in the folders here and in plugins."""
 
 from collections.abc import Iterator
 from functools import cache

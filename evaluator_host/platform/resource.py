@@ -58,7 +58,7 @@ class Resource:
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:  # noqa: ARG002 - for subclasses
-        """Return an object with all its names. None if it has only one name, or belongs to another resource."""
+        """If an object of this resource has several names, return the object with all of them; otherwise None."""
         return None
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:  # noqa: ARG002 - for subclasses

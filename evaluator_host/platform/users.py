@@ -30,7 +30,7 @@ class Asked(Protocol):
     """A part of the host that stores objects. Its objects may use objects of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return an object with all its names. None if it has only one name, or belongs to another part."""
+        """If an object of this part has several names, return the object with all of them. Otherwise return None."""
         ...
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:

@@ -1,8 +1,9 @@
-"""Watches figures of jobs and of live traces. When one goes out of bounds, stores a message and sends it.
+"""Watches figures of jobs and of live traces. When a figure goes out of bounds, stores a message and sends it.
 
 An alert is one object in the store, with its state and its messages. A host changes an alert only if no other host has
-changed it since it was read (`swap_object`), so that only one of several hosts adds a message, and only one sends it.
-If a host dies while it sends a message, the message is sent again: a receiver may get it twice, with the same id.
+changed the alert since it was read (`swap_object`). So only one of several hosts adds a message, and only one host
+sends it. If a host dies while it sends a message, the message is sent again: a receiver may get it twice, with the same
+id.
 """
 
 import asyncio
@@ -163,7 +164,9 @@ class Alerts:
         self._resting: dict[tuple[str, str], float] = {}  # when to send again after a failure, by receiver
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
-        """Store an alert. It watches jobs that end from now on, and the job in its rule even if that job has ended.
+        """Store an alert.
+
+        The alert watches jobs that end from now on. If the rule names one job, this job may have ended already.
 
         Raises:
           InvalidRequest: the name or the rule is not valid, or the webhook may not be called.
@@ -319,7 +322,7 @@ class Alerts:
     async def _missed(self, stored: StoredObject, kept: _Alert) -> _Alert:
         """Return the alert, with a new message if the last run of its schedule created no job.
 
-        No message is added if there is already one about this run.
+        No message is added if the alert already has a message about this run.
         """
         rule = kept.rule
         if rule.schedule is None or (schedules := self._schedules()) is None:

@@ -116,7 +116,8 @@ class RowsFolder:
     ) -> dict[int, dict[str, Any]]:
         """Return the rows with the given numbers (from 0), by number. Neighbouring rows are read together.
 
-        Once the rows read so far have more than `most_bytes` bytes, the others are left out; None means no limit.
+        Once the rows read so far have more than `most_bytes` bytes, the remaining rows are left out. None means no
+        limit.
         """
         found: dict[int, dict[str, Any]] = {}
         held = 0

@@ -1,7 +1,7 @@
 """Splits a JSON array, or a sequence of JSON objects, into its items. Only one item is in memory at a time.
 
 Streaming parsers build the path to every value, so that 100,000 nested arrays take gigabytes. This module only counts
-how deep brackets are nested. The items stay JSON; then the host's own decoder, which limits nesting, decodes each item.
+how deep brackets are nested. The items stay JSON. The host's own decoder, which limits nesting, then decodes each item.
 """
 
 import re
@@ -47,7 +47,7 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
     """Yield the JSON of each object, from the file's current position. Whitespace and commas may separate the objects.
 
-    Any other text before an object is yielded together with the object; text after the last one is yielded alone.
+    Any other text before an object is yielded together with the object; text after the last object is yielded alone.
 
     Raises:
       ItemTooLong: an item has more than `max_item_bytes` bytes.

@@ -3,8 +3,8 @@
 A record with an object under `inputs` (or `variables`) already has the format of a row in the API. If another of its
 columns has the expected answer, that column becomes one of the inputs. Any other record is flat: every column becomes
 an input, `outputs` (or `output`) also becomes the outputs, and objects under `trace` and `criteria` and a list under
-`messages` become the fields with these names. `outputs=none` in a mapping says that rows have no outputs. A record may
-also have separate criteria for several evaluators; each evaluator then gets its own.
+`messages` become the fields with these names. `outputs=none` in a mapping means that rows have no outputs. A record may
+also have separate criteria for several evaluators; each evaluator then gets its own criteria.
 """
 
 import json
@@ -272,8 +272,8 @@ def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outpu
 
     Args:
       row: The mapped record.
-      record: The record, whose `criteria` are an object with a key for each evaluator.
-      names: Names of the evaluator, one of which may be a key of these criteria.
+      record: The record. Its `criteria` are an object with a key for each evaluator.
+      names: Names of the evaluator. One of these names may be a key of the criteria.
       outputs_come: Whether a model writes the outputs.
     """
     criteria: dict[str, Any] = record[CRITERIA]

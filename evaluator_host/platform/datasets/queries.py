@@ -153,7 +153,7 @@ class _Lines:
 
 
 def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int | None]]:
-    """Yield pairs of row numbers, `(old, new)`, for rows that differ. A number is None if its file lacks the row."""
+    """Yield the numbers of rows that differ, as `(old, new)`. One number is None if the row was added or removed."""
     shorter = min(len(old), len(new))
     start = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     end = next((at for at in range(shorter - start) if old[-1 - at] != new[-1 - at]), shorter - start)

@@ -81,7 +81,7 @@ class TraceRows(Protocol):
     """The part of a host that stores live traces."""
 
     async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return traces of an evaluator as rows, by their numbers; raise `NotFound` if one does not exist."""
+        """Return traces of an evaluator as rows, by their numbers; raise `NotFound` if a trace does not exist."""
 
 
 @runtime_checkable
@@ -124,7 +124,9 @@ def datasets_api(
         *,
         replace: Annotated[bool, Query(description="Replace the data set that has this name.")] = False,
     ) -> Response:
-        """Store the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set) or Parquet, by its type.
+        """Store the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set) or Parquet.
+
+        The Content-Type of the request says which format the file has.
 
         Lines that are not rows are left out, and reported by number.
         """
@@ -212,7 +214,7 @@ def _queries(shelf: DatasetService) -> APIRouter:
 
     @router.get("/{name}/versions", response_model=list[DatasetReport], responses=_MISSING)
     async def versions(name: str, workspace: WorkspaceOf) -> Response:
-        """List the kept versions of a data set, newest first; `qa@2` names one."""
+        """List the kept versions of a data set, newest first. `qa@2` is a version."""
         return json_response(await shelf.list_versions(workspace, name))
 
     return router

@@ -284,7 +284,7 @@ class DatasetService:
         Raises:
           InvalidRequest: a row to change or remove does not exist, or no row is left.
           TooLarge: the data set is too large to be edited.
-          InUse: the data set has a newer version than `version`, or others edited it during every attempt.
+          InUse: the data set has a newer version than `version`, or another caller changed it during every attempt.
         """
         await self.usage.require_room(workspace_id)
         for _ in range(_TRIES):

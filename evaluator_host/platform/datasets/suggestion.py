@@ -139,7 +139,7 @@ def _is_expected(column: str) -> bool:
 
 
 def _is_other(column: str) -> bool:
-    """Whether the name of a column says that it holds expected answers, inputs or facts about the row, not outputs."""
+    """Whether a column's name shows that it has expected answers, inputs or facts about the row instead of outputs."""
     name = plain(column)
     if _is_expected(column) or name in _OF_THE_ROW or meaning(column) in ("inputs", "trace"):
         return True

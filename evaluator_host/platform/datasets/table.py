@@ -41,8 +41,8 @@ _JSON: Final = ("bad_lines", "columns", "notes")  # facts about the rows that ar
 class DatasetTable(Table):
     """Data sets. Their rows are files. A data set without a name came with a job, or only jobs still use it.
 
-    `columns`, `bad_lines` (the first ones) and `notes` are JSON. `title` is the data set's name too, but stays when a
-    newer version takes the name.
+    `columns`, `bad_lines` (the first bad lines) and `notes` are JSON. `title` is the data set's name, too, but an older
+    version keeps its `title` when it loses its `name`.
     """
 
     __tablename__ = "datasets"
@@ -88,7 +88,7 @@ class Dataset:
 
     @property
     def label(self) -> str:
-        """Name of the data set, with its version if it is an older one (`qa@2`). Its id if it has no name."""
+        """Name of the data set, with the version if it is an older version (`qa@2`). The id if there is no name."""
         return self.name or (f"{self.title}@{self.version}" if self.title else self.id)
 
 
@@ -108,15 +108,15 @@ class Datasets(Repository):
     async def add_dataset(
         self, dataset_id: str, workspace_id: str, name: str | None, facts: DatasetFacts, *, replace: bool | str = False
     ) -> Dataset:
-        """Add a data set and return it. Its rows must be stored already.
+        """Add a data set and return it. The rows must be stored already.
 
         Args:
           dataset_id: A new id, from `new_dataset_id`.
           workspace_id: Owner of the data set.
           name: Name of the data set; None for rows that come with a job.
           facts: Facts about the rows, found when they were stored.
-          replace: Whether a data set that already has this name becomes an older version of the new one. If this is an
-            id, only the data set with that id may become an older version.
+          replace: Whether a data set that already has this name becomes an older version of the new data set. If
+            `replace` is an id, only the data set with this id may become an older version.
 
         Raises:
           InvalidRequest: the name is not valid.

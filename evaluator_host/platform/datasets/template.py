@@ -131,7 +131,7 @@ def names_needed(text: str) -> list[str]:
 
 
 class RecordTemplate:
-    """A compiled template. Its names are the columns of the record, and `item` is the whole record.
+    """A compiled template. Names in a template are columns of the record, and `item` is the whole record.
 
     A template of one expression (`{{ answer }}`) renders to the value; any other template renders to a string.
 

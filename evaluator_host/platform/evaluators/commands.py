@@ -90,7 +90,7 @@ def store(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Store an evaluator: its first version for `create`, a further one for `update`."""
+    """Store an evaluator: its first version for `create`, its next version for `update`."""
     from evaluator_host.platform.evaluators import evaluator_files  # noqa: PLC0415 - of these commands alone
 
     read = evaluator_files.read_judge if judge else evaluator_files.read_evaluator

@@ -1,4 +1,4 @@
-"""Opens the service that evaluates for a command: one in this process, or a running host over HTTP."""
+"""Opens the service that evaluates for a command: in this process, or on a running host over HTTP."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -31,7 +31,7 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> AsyncI
 
     Raises:
       HostUnreachable: no host answers at the URL.
-      Unauthorized: the host needs a key, but no key or a wrong one is set or saved for it.
+      Unauthorized: the host needs a key, but no key or a wrong key is set or saved for this host.
       SandboxUnavailable: no backend works.
     """
     if url is None:

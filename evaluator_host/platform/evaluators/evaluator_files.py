@@ -185,7 +185,7 @@ def _project(file: Path, language: Language) -> Project:
 def evaluator_of(**fields: Any) -> Evaluator:
     """Return an evaluator.
 
-    The fields are those of `POST /v1/evaluate`, but those inside `limits`, `settings` and `budget` are given directly.
+    `fields` are the fields of `POST /v1/evaluate`, but fields inside `limits`, `settings` and `budget` are not nested.
 
     Raises:
       InvalidRequest: a field is unknown or has an invalid value.
@@ -200,7 +200,7 @@ def evaluator_of(**fields: Any) -> Evaluator:
 
 
 def read_set(pins: Sequence[str], language: Language, python: str | None) -> EnvironmentIn:
-    """Return the package set that command-line options describe; `python` is a version (None for the host's).
+    """Return the package set that command-line options describe; `python` is a version, or None for the host's version.
 
     Raises:
       InvalidRequest: an option is invalid.

@@ -107,7 +107,7 @@ def _rows(answer: memoryview, start: int, sizes: list[dict[str, int]]) -> Iterat
 
 
 def cut_rows(model: str, body: Octets, max_rows: int) -> EvaluateIn | BatchIn:
-    """Return the body of an evaluation without decoding its rows. They stay JSON, exactly as it was sent.
+    """Return the body of an evaluation without decoding its rows. The rows stay JSON, exactly as they were sent.
 
     Raises:
       NotPlain: the body cannot be read without decoding its rows; use `split_rows`.
@@ -131,7 +131,7 @@ def _joined(
 ) -> EvaluateIn | BatchIn:
     """Return a body with rows that stay JSON.
 
-    `shapes` are short rows with values of the same types; they are checked instead of the rows.
+    `shapes` are short rows with values of the same types. They are checked in place of the rows.
     """
     kept = [EncodedRow(row) for row in rows]
     if model != BatchIn.__name__:

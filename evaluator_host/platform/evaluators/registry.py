@@ -74,8 +74,8 @@ class EvaluatorRegistry:
     ) -> EvaluatorReport:
         """Store an evaluator under a name as version 1, if it loads.
 
-        If the evaluator loads, its `cases` are run. With `force`, it is stored even if it does not load. With
-        `require_cases`, it is stored only if all cases pass.
+        If the evaluator loads, its `cases` are run. With `force`, the evaluator is stored even if it does not load.
+        With `require_cases`, the evaluator is stored only if all cases pass.
 
         Raises:
           InvalidRequest: the name is not valid, or the evaluator does not load; the error's problems say why.

@@ -1,4 +1,4 @@
-"""Stores named evaluators and their versions. A version never changes; an update adds the next one."""
+"""Stores named evaluators and their versions. A version never changes; an update adds the next version."""
 
 import json
 import secrets
@@ -21,7 +21,7 @@ LISTED: Final = "`evaluator-host evaluators list` lists the names"
 
 
 class EvaluatorTable(Table):
-    """Named evaluators. Their versions are deleted with them.
+    """Named evaluators. If an evaluator is deleted, its versions are deleted, too.
 
     `tags` is JSON, and `sampling` is the share of live traces to score.
     """

@@ -60,7 +60,7 @@ def require_small(value: Any) -> Any:
 
 
 class SmallBody(BaseModel):
-    """A body whose fields may have any names, with at most 10,000 values in total."""
+    """A body with fields of any names, and at most 10,000 values in total."""
 
     _small = model_validator(mode="before")(require_small)
 

@@ -1,7 +1,7 @@
 """Limits the number of connections, and their memory and time while no request is handled.
 
-There is a time limit for a client to send the headers of a request, and another one to read a response. If there are
-too many connections, the host closes the one that has been quiet longest, so that it can still accept new clients.
+A client has a limited time to send the headers of a request, and to read a response. If there are too many connections,
+the host closes the connection that has been quiet longest, so that it can still accept new clients.
 
 This builds on uvicorn's protocol class, which is not a public interface: tests/unit/test_connection_limits.py names
 every attribute used here and fails when an upgrade of uvicorn changes one.
@@ -103,7 +103,7 @@ class ConnectionLimits(HttpToolsProtocol):
         """Start the time limit for the headers of the next request.
 
         Raises:
-          BufferError: too many requests wait for earlier ones; the error ends the parser and the connection.
+          BufferError: too many requests wait for earlier requests; the error ends the parser and the connection.
         """
         if len(self.pipeline) >= PIPELINED:  # one read may bring thousands of requests, each of which takes kilobytes
             raise BufferError(PIPELINED)

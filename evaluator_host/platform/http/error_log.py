@@ -101,7 +101,7 @@ class NonBlockingHandler(logging.Handler):
 
 
 def log_to_stderr(*, debug: bool) -> None:
-    """Log to standard error: warnings of all packages, and info of this one.
+    """Log to standard error: warnings of all packages, and information of this package.
 
     Args:
       debug: Include the messages of exceptions.

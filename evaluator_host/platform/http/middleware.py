@@ -250,7 +250,7 @@ class _Sending:
             self.memory.add(length)
 
     async def _send_body(self, message: Message) -> None:
-        """Send a body in parts. Each part waits until the one before is written, in case the client stops reading."""
+        """Send a body in parts, each after the part before it is written, because the client may stop reading."""
         body = memoryview(message.get("body", b""))
         while len(body) > LARGE_BYTES:
             await self._send({"type": message["type"], "body": bytes(body[:LARGE_BYTES]), "more_body": True})

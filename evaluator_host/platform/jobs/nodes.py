@@ -1,8 +1,8 @@
 """Evaluates rows of jobs on the nodes of a Ray cluster, with a separate process as the driver of the cluster.
 
 Ray ends a driver when its raylet ends, so the driver must not be this process. The driver receives chunks of rows and
-returns their results over its standard streams, as pickled frames: a length of eight bytes, then a tuple. It needs no
-key and no database. If it ends before it has returned a chunk's results, the chunk is sent again.
+returns their results over its standard streams, as pickled frames: a length of eight bytes, then a tuple. The driver
+needs no key and no database. If it ends before it has returned a chunk's results, the chunk is sent again.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class RayNodes:
     """The nodes of one Ray cluster. Bound to one event loop; the driver starts with the first chunk.
 
     Args:
-      address: Address of the cluster: `10.0.0.1:6379`, or `auto` for the one on this machine.
+      address: Address of the cluster: `10.0.0.1:6379`, or `auto` for the cluster on this machine.
     """
 
     def __init__(self, address: str) -> None:

@@ -17,7 +17,7 @@ class Outputs(Repository):
     """The answers of models to the rows of all jobs, in the database."""
 
     async def count(self, job_id: str) -> tuple[int, int]:
-        """Return the number of rows that were sent to the model, and the number of failed ones."""
+        """Return the number of rows that were sent to the model, and how many of these rows failed."""
         query = select(func.count(), func.count(OutputTable.error)).where(OutputTable.job_id == job_id)
         asked, failed = await self._database.fetch_first(query)
         return asked, failed

@@ -84,7 +84,7 @@ class JobQueue(Repository):
 
     @property
     def one_machine(self) -> bool:
-        """Whether the database is a file. Then all its hosts are on one machine."""
+        """Whether the database is a file. If so, all hosts that use it are on one machine."""
         return self._database.address.file is not None
 
     async def waiting(self, *, each: int, besides: Collection[str] = ()) -> list[Job]:

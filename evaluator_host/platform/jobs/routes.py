@@ -229,7 +229,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
 
     @router.get("/{job_id}/events", response_class=StreamingResponse, responses=_EVENTS)
     async def events(job_id: str, caller: CallerOf) -> Response:
-        """Watch a job: an event `progress` after each change, and one named after its status when it ends."""
+        """Watch a job: an event `progress` after each change, and an event named after its status when it ends."""
         access.streams.require_free(caller.key_id)
         await service.get_job(caller.workspace, job_id)
         return access.streams.respond(caller.key_id, _events(service, caller.workspace, job_id))

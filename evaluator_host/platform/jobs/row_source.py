@@ -33,7 +33,7 @@ class Chunk:
 def unmarked_lines(
     folder: RowsFolder, dataset_id: str, marks: bytearray, *, count: int, shard: Shard
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield `(row number, line)` for the rows of a shard, below row `count`, that have no mark.
+    """Yield `(row number, line)` for each row of a shard that has no mark. Rows from number `count` on are left out.
 
     A row has a mark if its byte in `marks` is not 0.
     """

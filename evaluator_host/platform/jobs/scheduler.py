@@ -1,10 +1,10 @@
 """Claims and runs queued jobs and the jobs of hosts that died: a few at a time, shared out between workspaces.
 
-As soon as there are two workspaces, no workspace may use all places: one place is left for the others. A job of the
-workspace with the most running jobs may go back to the queue after a minute. This happens if another workspace has a
-queued job, and has either no running job or at least two fewer.
+As soon as there are two workspaces, no workspace may use all places: one place is left for other workspaces. A job of
+the workspace with the most running jobs may go back to the queue after a minute. This happens if another workspace has
+a queued job, and has no running job or at least two fewer running jobs.
 
-Hosts may share a database but not a data directory, so a host claims only jobs whose rows it can read.
+Hosts may share a database but not a data directory, so a host claims only jobs with rows that it can read.
 
 A job fails after two hosts in a row died while they ran it and stored nothing for it (`_TRIES`). Two jobs that
 each lost their last host in this way do not run at the same time: a harmless job must not fail because of the other.
@@ -138,7 +138,7 @@ class Scheduler:
         task.add_done_callback(functools.partial(self._ended, job.id))
 
     async def _waiting(self) -> list[Job]:
-        """Return the jobs to run: queued ones, and those of hosts that died."""
+        """Return the jobs to run: queued jobs, and jobs of hosts that died."""
         if len(self._elsewhere) > _ELSEWHERE_KEPT:
             self._elsewhere.clear()
         self._elsewhere -= await self._readable(self._elsewhere)

@@ -228,7 +228,7 @@ class JobService:
         """Return the scores of each stored evaluator in the newest completed jobs over a data set, the oldest first.
 
         Raises:
-          NotFound: there is neither such a data set nor a job over a data set with that name.
+          NotFound: there is no data set with that name, and no job over such a data set.
         """
         found = (await self.jobs.list_completed(workspace_id, dataset, limit=limit))[::-1]
         if not found:
@@ -416,7 +416,7 @@ def job_report(overview: JobOverview) -> JobReport:
 def _title(job: Job, evaluators: Sequence[EvaluatorTally], stored: StoredSpec) -> str:
     """Return a job's title.
 
-    The title is its name, or else its evaluators, its data set with the column of answers, and its day.
+    The title is the job's name, or else its evaluators, its data set with the column of answers, and its day.
     """
     if job.name is not None:
         return job.name

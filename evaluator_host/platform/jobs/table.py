@@ -264,7 +264,7 @@ class Tally(Counts):
     warnings: str = "[]"  # JSON, see `types.warnings.WarningCount`
 
     def counted_warnings(self) -> tuple[WarningCount, ...]:
-        """Return the warnings of the rows, those that make scores doubtful first."""
+        """Return the warnings of the rows. Warnings that make scores doubtful come first."""
         return read_warnings(self.warnings)
 
     def averaged_rows(self, *, failures_are_zero: bool) -> tuple[int, int]:
@@ -350,7 +350,7 @@ def select_jobs() -> Select[Any]:
 
 
 def as_job(row: Any, prefix: str = "") -> Job:
-    """Convert a database row to a job, from the columns whose names begin with `prefix`."""
+    """Convert a database row to a job, from the columns with names that begin with `prefix`."""
     columns = row._mapping  # noqa: SLF001 - its public name for columns by name
     values = {field.name: columns[prefix + field.name] for field in fields(Job)}
     return Job(**{**values, "status": JobStatus(values["status"]), "wanted": DesiredState(values["wanted"])})
@@ -628,7 +628,7 @@ _ZERO: Final = '"failures":"zero"'  # in the request of every job that counts fa
 
 @cache  # building the query takes a millisecond, as long as reading a job
 def _tallies() -> Select[Any]:
-    """Return the query for evaluators of jobs, with their counts in these jobs and in the previous ones."""
+    """Return the query for evaluators of jobs, with their counts in these jobs and in the previous jobs."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)
     chosen = (job_before.id == table.previous_job) & job_before.request.contains(_ZERO)
     zero = select(job_before.request).where(chosen).scalar_subquery()
@@ -643,7 +643,7 @@ def _tallies() -> Select[Any]:
 
 
 def _scored(chosen: ColumnElement[bool]) -> Select[Any]:
-    """Return the query for evaluators of jobs, with their counts and jobs. The columns of the jobs have a prefix."""
+    """Return the query for evaluators with their counts and their jobs. Names of columns of jobs have a prefix."""
     jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
     query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
     return query.where(chosen)

@@ -10,7 +10,7 @@ from evaluator_host.types.evaluator import Evaluator
 
 
 async def evaluators_of(registry: EvaluatorRegistry, workspace_id: str, spec: JobSpec) -> Iterable[Evaluator]:
-    """Return the evaluators of a job that cannot change: pasted ones, and stored ones with a version number."""
+    """Return a job's evaluators that cannot change: pasted evaluators, and stored evaluators with a version number."""
     found = [one for one in spec.evaluators if isinstance(one, Evaluator)]
     for reference in references(spec):
         if "@" in reference:

@@ -143,7 +143,7 @@ class Labels(Repository):
         return made
 
     async def list_queues(self, workspace_id: str, dataset_id: str | None = None) -> list[StoredQueue]:
-        """Return the queues of a workspace, or only those over one data set, newest first."""
+        """Return the queues of a workspace, or only its queues over one data set, newest first."""
         table = LabelQueueTable
         query = select(*columns_of(table, StoredQueue)).where(table.workspace_id == workspace_id)
         if dataset_id is not None:

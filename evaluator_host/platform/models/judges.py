@@ -119,7 +119,7 @@ class Judges:
         await self._clients.aclose()
 
     async def _model(self, ask: Ask, workspace: str) -> GrantedModel:
-        """Return the model to call, with its key: a registered one, or else the model at the given address."""
+        """Return the model to call, with its key: a registered model, or else the model at the given address."""
         reference = _REFERENCE.match(ask.url)
         if reference is None:
             return await self._at(ModelPlace(ask.url, ask.model, ask.secret), ask.model, ask, workspace)
@@ -136,7 +136,7 @@ class Judges:
         raise InvalidRequest.of("model", message, hint)
 
     async def _at(self, place: ModelPlace, name: str, ask: Ask, workspace: str) -> GrantedModel:
-        """Return the model at an address from the caller. The operator must allow this address."""
+        """Return the model at an address that the caller gives and that the operator allows."""
         url = _base_url(place.base_url)
         await self.gateway.directory.hosts.require(url, field="model")
         known = RegisteredModel(
@@ -163,7 +163,7 @@ async def open_judges(
 
 
 def _for_judge(model: GrantedModel, ask: Ask) -> GrantedModel:
-    """Return an operator's model for a judge. Its time limit and retries are at most those that the operator set."""
+    """Return an operator's model for a judge. The judge may set a shorter time limit and fewer retries."""
     known = model.registered
     if known.kind is not ModelKind.OPENAI:
         hint = "choose a model with an API of kind openai, or write code that calls this model through `models`"

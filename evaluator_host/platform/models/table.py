@@ -230,7 +230,7 @@ class Models(Repository):
         return int(row[0]), int(row[1] or 0)
 
     async def delete_answers(self, workspace_id: str, *, model: str | None = None) -> int:
-        """Delete the recorded answers of a workspace, or those of one model; return how many there were."""
+        """Delete the recorded answers of a workspace, or only of one model; return how many there were."""
         chosen = ModelAnswerTable.workspace_id == workspace_id
         if model is not None:
             chosen &= ModelAnswerTable.model == model

@@ -22,7 +22,7 @@ class Script:
     Attributes:
       code: Source of the program.
       argv: Command-line arguments, without the program's name.
-      env: Environment variables, besides those of the sandbox.
+      env: Environment variables to add to the sandbox's own variables.
       stdin: Text for standard input.
       files: Content of further files, by path.
     """

@@ -1,7 +1,7 @@
 """Creates jobs at the times of cron expressions. Each time gets one job, even if several hosts share the database.
 
 The idempotency key of a job contains its time, so that a second host gets the same job. If several times passed while
-no host was running, a job is created only for the newest one, and the others count as missed.
+no host was running, a job is created only for the latest of these times, and the other times count as missed.
 """
 
 import asyncio

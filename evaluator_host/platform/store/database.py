@@ -279,7 +279,7 @@ class Database:
             raise StoreUnavailable(f"the database {self.address} is read-only; let this host write to it")
 
     async def close(self) -> None:
-        """Close every connection that is not in use; the next call opens new ones."""
+        """Close every connection that is not in use; the next call opens new connections."""
         await self._engine.dispose()
 
 
@@ -450,7 +450,7 @@ class _Connection(aiosqlite.Connection):
         self._thread.daemon = True  # a host may end without waiting for this thread
 
     def stop(self) -> "asyncio.Future[Any] | None":
-        """Stop the thread of the connection. The base class would wait for ever if the thread had already ended."""
+        """Stop the thread of the connection. The base class would never return if the thread had already ended."""
         return super().stop() if self._running else None
 
 

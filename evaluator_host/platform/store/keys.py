@@ -117,7 +117,7 @@ class Keys(Repository):
         return ApiKey(token.id, name, owner.name, now, expires_at, None, None), token.text
 
     async def list_keys(self, *, workspace: str | None = None) -> list[ApiKey]:
-        """Return all keys, or those of one workspace, newest first."""
+        """Return all keys, or the keys of one workspace, newest first."""
         query = _keys().order_by(ApiKeyTable.created_at.desc(), ApiKeyTable.id)
         if workspace is not None:
             query = query.where(WorkspaceTable.name == workspace)

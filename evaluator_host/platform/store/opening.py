@@ -1,4 +1,4 @@
-"""Opens the database. Imports SQLAlchemy and Alembic late: `run` needs neither."""
+"""Opens the database. Imports SQLAlchemy and Alembic only then, because `run` needs neither."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

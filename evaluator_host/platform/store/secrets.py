@@ -298,7 +298,8 @@ class Secrets(Repository):
         """Encrypt every secret again, with a new key in the key file or with the first key of the settings.
 
         Args:
-          drop_old: Whether to add no key, but to use the newest one and then remove the others from the key file.
+          drop_old: Whether to use the newest key instead of a new key, and then to remove all other keys from the key
+            file.
 
         Raises:
           Misconfigured: the keys cannot be read or written, or a secret needs a key that would be dropped.

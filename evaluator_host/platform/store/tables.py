@@ -98,7 +98,7 @@ class IdentityTable(Table):
 
 
 class WorkspaceTable(Table):
-    """Workspaces; every resource of a caller belongs to one."""
+    """Workspaces. Every object that a caller stores belongs to a workspace."""
 
     __tablename__ = "workspaces"
 

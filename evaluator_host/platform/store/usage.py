@@ -33,7 +33,7 @@ class Quota:
     data_dir: Path = Path()  # data directory of the host
 
     def require_disk(self, more_bytes: int = 0) -> None:
-        """Check that the disk of the data directory has room for more bytes, besides its reserve. Blocking.
+        """Check that the disk of the data directory has room for more bytes and for its reserve. Blocking.
 
         Raises:
           MachineExhausted: the disk has too little room.

@@ -77,7 +77,7 @@ def print_found(found: T, as_text: Callable[[T], object], *, as_json: bool, none
 def facts(pairs: Iterable[tuple[str, object]]) -> Text:
     """Return a table of names and values. It is aligned and never wrapped, so that its lines can be piped and searched.
 
-    Pairs whose value is None or empty are left out. A value with several lines stays in its column.
+    Pairs with a value that is None or empty are left out. A value with several lines stays in its column.
     """
     shown = [(name, plain(value)) for name, value in pairs if value is not None and value != ""]
     width = max((len(name) for name, _ in shown), default=0)

@@ -243,7 +243,7 @@ def _failure(failure: dict[str, Any]) -> str:
 def parse_row(texts: dict[str, str | None]) -> Row:
     """Return the row that the options `--inputs --outputs --trace --variables --criteria --messages` describe.
 
-    Outputs that are not JSON are plain text; messages must be a JSON list of objects, the others JSON objects.
+    Outputs that are not JSON are plain text; messages must be a JSON list of objects, the other fields JSON objects.
 
     Raises:
       InvalidRequest: an option is not a JSON object.

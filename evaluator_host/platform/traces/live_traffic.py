@@ -2,9 +2,9 @@
 
 A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span if
 it has a root, and after `SILENT_S` seconds if it has none. The traces of a session can be scored together when no span
-of the session has arrived for a while; the exporter's URL says for how long. Until a trace is scored, it is only in
+of the session has arrived for a while, for as long as the exporter's URL says. Until a trace is scored, it is only in
 memory, as JSON. Workspaces share memory and processor time: however many spans one workspace sends, a quarter of the
-memory is left for the others.
+memory is left for other workspaces.
 """
 
 import asyncio

@@ -66,7 +66,7 @@ class Traces(Repository):
     """The scored traces in the database."""
 
     async def add_traces(self, traces: Sequence[ScoredTrace]) -> None:
-        """Store scored traces. Skip those of evaluators that were deleted meanwhile."""
+        """Store scored traces. Skip traces of evaluators that were deleted meanwhile."""
         async with self._database.transaction() as connection:
             wanted = {trace.evaluator_id for trace in traces}
             known = set(await connection.scalars(select(EvaluatorTable.id).where(EvaluatorTable.id.in_(wanted))))

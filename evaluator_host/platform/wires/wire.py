@@ -43,7 +43,7 @@ class Probe:
       path: Path below the wire's URL; empty for that URL itself.
       body: Value to send as JSON; None for no body.
       expects: Returns whether the response is what the platform needs.
-      headers: Further headers, besides the one with the key.
+      headers: Further headers; the header with the key is added.
     """
 
     title: str

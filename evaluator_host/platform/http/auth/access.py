@@ -58,7 +58,7 @@ class RateLimiter:
         """Count one request of a key; raise when the key is over its rate limit.
 
         Raises:
-          RateLimited: the key has sent too many requests; this one is not counted.
+          RateLimited: the key has sent too many requests; this request is not counted.
         """
         if self._per_s is None:
             return

@@ -1,10 +1,10 @@
 """Statistics of one metric, and the comparison of two jobs by a metric.
 
-The statistics are count, mean, deviation, percentiles, histogram, and the levels of a rubric. The variance is that of
-the population. Percentile p is at position `(p / 100) * (n + 1) - 1` of the sorted values, with linear interpolation.
-The histogram has ten equal bins; only the last one includes its upper bound. A comparison is a paired difference with
-Student's interval, mean ± t · s / √n over the rows that both jobs scored (s with n - 1), and the points of a scatter
-plot.
+The statistics are count, mean, deviation, percentiles, histogram, and the levels of a rubric. The variance is the
+population variance. Percentile p is at position `(p / 100) * (n + 1) - 1` of the sorted values, with linear
+interpolation. The histogram has ten equal bins; only the last one includes its upper bound. A comparison is a paired
+difference with Student's interval, mean ± t · s / √n over the rows that both jobs scored (s with n - 1), and the points
+of a scatter plot.
 """
 
 import asyncio

@@ -33,7 +33,7 @@ def changes_of_evaluators(before: JobEvaluator, after: JobEvaluator) -> tuple[Ch
 
 
 def changes_of_jobs(before: tuple[Job, str], after: tuple[Job, str]) -> tuple[Changed, ...]:
-    """Return the differences between two jobs, except those between their evaluators.
+    """Return the differences between two jobs, except the differences between their evaluators.
 
     Each job is given with the name of its data set.
     """

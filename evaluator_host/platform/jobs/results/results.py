@@ -161,7 +161,7 @@ class JobResults:
     async def compare(
         self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None, by_place: bool = False
     ) -> list[Comparison]:
-        """Compare a job with a later one over the same rows, evaluator by evaluator.
+        """Compare a job with a later job over the same rows, evaluator by evaluator.
 
         Evaluators with the same name are compared, even if their versions differ. If the jobs have no such evaluators,
         `by_place` compares evaluators at the same place. If both jobs count failed rows as 0, the comparison does too.
@@ -249,7 +249,7 @@ class JobResults:
         return await rows.changes(better=better, after=after, limit=limit)
 
     async def failures(self, workspace_id: str, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
-        """Return the failed rows of each evaluator, or of one, grouped by kind of failure."""
+        """Return the failed rows of each evaluator, or of one evaluator, grouped by kind of failure."""
         job, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
         found = []
         for one in evaluators:
@@ -417,7 +417,7 @@ def _counts_zero(job: Job) -> bool:
 
 
 async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
-    """Return the use of models for all these results. The cost is None if the cost of one result is unknown."""
+    """Return the use of models for all these results. The total cost is None if the cost of any result is unknown."""
     total = ModelUsage()
     async for one in results:
         used = (await decode_large(one.result.encode())).get("usage")

@@ -219,7 +219,7 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
         by_place: _ByPlace = False,
     ) -> Response:
-        """List all rows whose score differs from a later job's, in order, for one evaluator."""
+        """List all rows that have a different score in a later job, in order, for one evaluator."""
         chosen: dict[str, Any] = {"evaluator": evaluator, "better": better, "after": after, "limit": limit}
         chosen["by_place"] = by_place
         return json_response(await results.changes(workspace, job_id, other_id, **chosen))

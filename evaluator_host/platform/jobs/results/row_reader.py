@@ -172,7 +172,7 @@ class RowReader:
         return JobRowPage(tuple(map(row_preview, rows) if brief else rows), next_cursor, count)
 
     async def _with_made_outputs(self, job: Job, rows: list[JobRow]) -> list[JobRow]:
-        """Return rows with the outputs that a template of the mapping makes from them, if there is such a template."""
+        """Return rows with outputs. If a template of the mapping makes the outputs, render it for these rows."""
         templates = spec_from_json(job.request).parse_mapping().templates
         mapping = Mapping(tuple((field, source) for field, source in templates if field == "outputs"))
         if not mapping.sources or not rows or self._asks(job):
@@ -309,7 +309,7 @@ class RowReader:
         *,
         most_bytes: int = PAGE_BYTES,
     ) -> list[JobRow]:
-        """Return the rows of these results. Leave out the last ones if rows or answers exceed `most_bytes`."""
+        """Return the rows of these results. Leave out the last rows if rows or answers exceed `most_bytes`."""
         answers: dict[int, StoredOutput] = {}
         if self.outputs is not None and self._asks(job):
             sizes = await self.outputs.sizes(job.id, {one.row for one in results})

@@ -312,7 +312,7 @@ class _Look:
     bounded: bool  # whether each part of a merge needs its own limit, so that the database does not read too much
 
     async def page(self, limit: int, last: _Place | None) -> list[Any]:
-        """Return the results after `last`: those with the same value, then with other values, then without a value."""
+        """Return the results after `last`: first with the same value, then with other values, then without a value."""
         column, down = self.order.column, self.order.down
         if column is None:
             return await self._first(limit, after=last)
@@ -378,7 +378,7 @@ def _light(*, brief: bool) -> tuple[Any, ...]:
 
 
 def _unless_long(column: Any) -> Any:
-    """Return an SQL expression for a text column. It is null if the text is too long to be read with many others."""
+    """Return an SQL expression for a text column: null if the text is too long to read it together with many others."""
     return case((func.length(column) <= _LONG, column))
 
 

@@ -236,7 +236,7 @@ class Connection:
     def reader(
         self, *, admits: Callable[[HostPort], bool] | None = None, within: HostPort | None = None
     ) -> RequestReader:
-        """Return a reader for a request on this connection, or for one inside a tunnel to the host `within`."""
+        """Return a reader for a request on this connection, or for a request inside a tunnel to the host `within`."""
         return RequestReader(self._room, lambda: self._wire.reply(self.number, _CONTINUE), admits=admits, within=within)
 
     def receive(self, data: bytes) -> None:
@@ -319,7 +319,7 @@ class KeptAnswer(Connection):
     """Takes the place of a row's connection when the host makes a request on behalf of the row. Keeps the response.
 
     Attributes:
-      status: HTTP status of the response; 0 before there is one.
+      status: HTTP status of the response; 0 before there is a response.
       body: Body of the response.
     """
 
@@ -365,7 +365,7 @@ def _named(head: h11.Request) -> HostPort | None:
 
 
 def _check_head(head: h11.Request) -> None:
-    """Refuse a request for another host, or one that two readers could understand differently.
+    """Refuse a request for another host, or a request that two readers could understand differently.
 
     Raises:
       Refused: the request is for another host, or ambiguous.

@@ -46,7 +46,7 @@ class GrantedModel:
 
 
 class ModelDirectory:
-    """The registered models: those of the operator, and those of workspaces.
+    """The registered models of the operator and of workspaces.
 
     `store` contains the models and secrets of workspaces. It is None on the command line.
     """

@@ -97,7 +97,7 @@ def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 
 
 def reachable(addresses: Iterable[str], private: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> list[str]:
-    """Return the first four addresses to which the host may connect for callers: public ones, and any in `private`."""
+    """Return the first four addresses that callers may reach: public addresses, and any address in `private`."""
 
     def may_reach(text: str) -> bool:
         try:

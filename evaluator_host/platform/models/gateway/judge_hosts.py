@@ -1,8 +1,8 @@
-"""Decides on which hosts evaluators may call models.
+"""Decides which hosts may be called for models that evaluators use.
 
-The setting EVALUATOR_HOST_JUDGE_HOSTS lists them. If it is not set, the user of a host without keys can allow further
-hosts on its pages: only programs on the same machine reach such a host, and the middleware refuses requests from other
-origins. If pasted code might reach the host itself, only the setting can allow hosts.
+The setting EVALUATOR_HOST_JUDGE_HOSTS lists these hosts. If it is not set, the user can allow further hosts on the
+pages of a host without keys: only programs on the same machine reach this host, and the middleware refuses requests
+from other origins. If pasted code might reach the host itself, only the setting can allow hosts.
 """
 
 from collections.abc import AsyncIterator

@@ -76,7 +76,7 @@ class OperatorGrants:
 
 
 def _entries_for(allowed: Iterable[str], names: frozenset[str]) -> Iterator[str]:
-    """Yield the entries of a setting that apply to a workspace: `NAME` applies to all, `WORKSPACE/NAME` to one."""
+    """Yield a setting's entries for a workspace. `NAME` applies to every workspace, `WORKSPACE/NAME` to one."""
     for one in allowed:
         whose, _, name = one.rpartition("/")
         if not whose or whose in names:
