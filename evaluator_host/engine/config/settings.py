@@ -47,7 +47,7 @@ class SandboxChoice(StrEnum):
 
 
 class SandboxStart(StrEnum):
-    """How Python sandboxes start: each with a new interpreter, or as a fork of one that has imported the runner."""
+    """How Python sandboxes start: with a new interpreter, or forked from one that has imported the runner already."""
 
     FRESH = "fresh"
     TEMPLATE = "template"
@@ -104,7 +104,7 @@ def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys
 def _own_cgroups(
     controller: str, proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")
 ) -> Iterator[Path]:
-    """Yield this process's cgroup folder for `controller`, then each folder above; limits apply from all of them."""
+    """Yield the cgroup folders that limit this process by `controller`: its own folder, then each folder above."""
     for line in (proc / "cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "" or controller in controllers.split(","):
@@ -126,7 +126,7 @@ def half_of_memory_mb() -> int:
 
 
 def sandboxes_of_machine() -> int:
-    """Return for how many sandboxes this machine has memory, file descriptors and processes; at least 16."""
+    """Return how many sandboxes the memory, file descriptors and processes of this machine allow; at least 16."""
     room = (
         half_of_memory_mb() // _IDLE_SANDBOX_MB,
         (most_descriptors() - _FEW_DESCRIPTORS) // 2 // SANDBOX_DESCRIPTORS,
@@ -474,7 +474,7 @@ class Settings(BaseSettings):
     def running_sandboxes(self) -> int:
         """Maximum number of sandboxes that start or run at the same time.
 
-        Without a setting, the number depends on the processors.
+        Without a setting, it depends on the number of processors.
         """
         if self.max_running_sandboxes is not None or "max_sandboxes" in self.model_fields_set:
             return self.max_running_sandboxes or self.max_sandboxes

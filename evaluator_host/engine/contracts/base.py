@@ -39,8 +39,8 @@ class Sdk:
     Attributes:
       module: The module that evaluators import, with all modules below it.
       stand_in: The light modules that the host provides.
-      real: The distributions of the package, and those that depend on them. An evaluator that pins one of them gets no
-        light modules.
+      real: The distributions of the package, and distributions that depend on it. An evaluator that pins one of these
+        gets no light modules.
       lock: Lock file of packages that the light modules may need, below the Python runner's folder; empty for none.
       needed: Packages that the light modules always import.
       needed_by: Packages that the light modules import only if the evaluator's code contains a certain name; the names
@@ -126,7 +126,7 @@ class Dialect:
         return [] if self.config_keys is None else [key for key in config if key not in self.config_keys]
 
     def explain(self, note: Note) -> Note:
-        """Return a runner's note; if the note is one of the dialect's own warnings, add what to do about it."""
+        """Return a runner's note; if it is one of the dialect's own warnings, add advice."""
         own = self.warnings.get(note.code)
         return note if own is None else replace(note, remedy=own.remedy)
 
@@ -135,6 +135,6 @@ class Dialect:
         return self.bind if language is Language.PYTHON else self.bind_javascript or self.bind
 
     def native_of_failure(self, error: EvaluationError, language: Language) -> tuple[dict[str, Json], ...]:
-        """Return the objects that the platform stores for a row that failed; empty if the platform stores nothing."""
+        """Return the objects that the platform stores for a failed row; empty if it stores nothing."""
         javascript = self.failed if language is Language.PYTHON else self.failed_javascript or self.failed
         return () if javascript is None else javascript(error)

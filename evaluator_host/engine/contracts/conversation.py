@@ -37,7 +37,7 @@ def messages_of(row: Row) -> list[Json] | None:
 
 
 def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
-    """Return the conversation that the model calls of a trace contain, or of several traces in one session.
+    """Return the conversation in the model calls of one trace, or of all traces of a session.
 
     If the messages of a model call begin with all earlier messages, they replace the earlier ones. Any other call adds
     its new messages.

@@ -2,8 +2,8 @@
 
 Only JavaScript needs this, because of a fault in V8.
 
-After an object with a backslash in a key, `JSON.parse` may read a later key that needs an escape (for `"` or a line
-break) as the earlier key.
+After an object with a backslash in a key, `JSON.parse` may mistake a later key that needs an escape (for `"` or a line
+break) for the earlier key.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ def may_have_escaped_key(text: Octets, language: Language) -> bool:
 
 
 def with_aliases(body: Any) -> Any:
-    """Return the body of a call with aliases in place of escaped keys, and the aliases (runtimes/PROTOCOL.md)."""
+    """Replace escaped keys in the body of a call with aliases, and add the aliases to it (runtimes/PROTOCOL.md)."""
     names = dict.fromkeys(_escaped_keys(body))
     mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]  # a prefix that no other key has
     aliases = {name: f"{mark}-{number}" for number, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Combines what all evaluators in a file returned for a row into one result, with a metric for each evaluator."""
+"""Combines the values that all evaluators in a file return for a row into one result, with a metric for each."""
 
 import math
 import re

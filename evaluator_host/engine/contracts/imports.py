@@ -58,7 +58,7 @@ class FoundEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows in a file of another platform, converted to the API's rows; `where` is their place in the file."""
+    """Rows in a file of another platform, in the API's form; `where` is their place in the file."""
 
     name: str
     records: list[dict[str, Json]]
@@ -152,7 +152,7 @@ class ImportFormat(Protocol):
 
         Args:
           document: The decoded file.
-          files: Further files, to which the document may refer.
+          files: Further files to which the document may refer.
           name: Name of the rows, and first part of each evaluator's name.
 
         Raises:

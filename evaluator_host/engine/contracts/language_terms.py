@@ -1,4 +1,4 @@
-"""The words for error messages in terms of the author's programming language, such as `dict` or `object`."""
+"""The words of each programming language for values, such as `dict` or `object`, for error messages."""
 
 from dataclasses import dataclass
 from typing import Final

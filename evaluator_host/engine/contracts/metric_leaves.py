@@ -43,7 +43,7 @@ def finite(value: float) -> float | int | None:
 def add_leaves(
     value: dict[str, Json], metrics: dict[str, float | int], notes: list[Note], *, reserved: Collection[str]
 ) -> None:
-    """Add the numbers and bools inside an object to `metrics` by dotted name; there may be `MOST_METRICS` names in all.
+    """Add the numbers and bools inside an object to `metrics` by dotted name, until there are `MOST_METRICS` names.
 
     Bools count as 1.0 or 0.0. Numbers in lists are not metrics. All values are checked, even beyond the limit.
 

@@ -21,7 +21,7 @@ class Ask:
     """One request to a model, made by an evaluator.
 
     Attributes:
-      name: Key under which the row contains the answer when the evaluator is called for it again.
+      name: Key of the answer in the row, when the evaluator is called for this row again.
       url: URL of the endpoint, with or without `/chat/completions`; `ref://workspace/name` means a registered model.
       model: Name of the model at the endpoint.
       secret: Name of the secret that holds the API key; None if the request needs no key.

@@ -1,4 +1,4 @@
-"""Functions for dialects of other platforms: they build rows in the platform's form, and combine named scores."""
+"""Functions for dialects of other platforms: they build rows in a platform's form, and combine named scores."""
 
 import json
 import math

@@ -90,7 +90,6 @@ def _is_time(path: Path) -> bool:
 
 
 def _rounded(value: int) -> float:
-    """Return the number to which JavaScript rounds an integer."""
     try:
         return int(float(value))
     except OverflowError:

@@ -284,7 +284,7 @@ class Usage:
         return time.monotonic() - self._used_at.get(digest, -_RECENT_S) < _RECENT_S or digest in self._in_use()
 
     def release(self, digest: str) -> bool:
-        """Let other processes remove an installation, unless a sandbox of this process uses it; then return False."""
+        """Let other processes remove an installation; return False if a sandbox of this process still uses it."""
         if digest in self._in_use():
             return False
         self._let_go(digest)

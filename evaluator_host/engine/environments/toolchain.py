@@ -147,14 +147,12 @@ async def _build_runner(esbuild: Path, made: Path, sources: Path) -> None:
 
 
 def _seal(made: Path) -> None:
-    """Let sandboxes read the files of a built runner, and store a digest of these files."""
     for path in made.iterdir():
         path.chmod(0o644)  # readable by all despite the umask, as in `_rename`
     (made / _DIGEST).write_text(_contents_digest(made), "utf-8")
 
 
 def _is_unchanged(folder: Path) -> bool:
-    """Return whether a built runner is unchanged, and sandboxes may read it."""
     try:
         everyone = all(path.stat().st_mode & stat.S_IROTH for path in folder.iterdir())
         return everyone and (folder / _DIGEST).read_text("utf-8") == _contents_digest(folder)
@@ -213,7 +211,6 @@ async def ensure_esbuild(data_dir: Path) -> Path:
 
 
 async def _is_whole(binary: Path) -> bool:
-    """Return whether esbuild exists and runs, and sandboxes may run it."""
     try:
         everyone = os.stat(binary).st_mode & stat.S_IXOTH  # noqa: PTH116 - takes microseconds
         code, output = await _run((str(binary), "--version"), binary.parent)
@@ -404,7 +401,6 @@ def _platform() -> str:
 
 
 def _package_dir(name: str) -> Path:
-    """Return the folder of an installed package without importing it."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise SandboxUnavailable(f"{name} is missing; reinstall the host's dependencies (`make setup`)")

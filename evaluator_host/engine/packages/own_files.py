@@ -330,7 +330,7 @@ class _Modules:
             above = whole
 
     def _bases(self, top: str) -> list[tuple[Path, Path]]:
-        """Return pairs of a folder to search and the folder from which paths of its modules count."""
+        """Return the folders to search, each with the folder to which the paths of found files are relative."""
         if top in _NEVER | self._found.project.unknown:
             return []
         if not self._found.project.packages and _is_package(top):

@@ -1,4 +1,4 @@
-"""Reads the pins in an evaluator's file: from Python's PEP 723 block, or from `npm:` specifiers in JavaScript.
+"""Reads the pins in an evaluator's file: Python's PEP 723 block, or `npm:` specifiers in JavaScript or TypeScript.
 
 Only the command line uses this module, on the user's own machine; a host never parses evaluators.
 """

@@ -90,7 +90,7 @@ class _PinSearch:
         self._resolver = resolver
 
     async def add_hints(self, refused: Mapping[int, tuple[str, str | None]], into: dict[int, str]) -> None:
-        """Add a hint for each refused string: the newest version that matches, if need be of a similar package name."""
+        """Add a hint for each refused string: the newest version that matches, or a package with a similar name."""
         wanted = await self._ranges([text for text, _ in refused.values()])
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
@@ -158,7 +158,7 @@ def pin_for(module: str, language: Language) -> str | None:
 
     Returns:
       The package's name; None for modules of the runtime itself, for relative imports, and for names that usually mean
-        authors' own files.
+      an author's own file.
     """
     return _distribution(module) if language is Language.PYTHON else _npm_package(module)
 

@@ -264,7 +264,8 @@ class StartQueue:
         """Return the pool of the evaluator that comes next; None if no sandbox can start or run again now.
 
         While a large sandbox waits for room, a smaller sandbox starts first only if its workspace would then use no
-        more memory than the other workspace. Otherwise small sandboxes could take the room for ever.
+        more memory than the workspace of the large sandbox. Otherwise small sandboxes could keep the large one waiting
+        for ever.
         """
         most_mb: float = math.inf
         for entry, spec in self._eligible():

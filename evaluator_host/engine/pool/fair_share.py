@@ -48,9 +48,10 @@ class PoolLimits:
 
 
 class Capacity:
-    """Counts sandboxes and memory: the memory that a resting sandbox uses, or any other sandbox's memory limit.
+    """Counts the sandboxes of a pool and their memory.
 
-    One sandbox always fits, even if its limit is larger than the pool's memory.
+    A resting sandbox counts with the memory that it uses, any other sandbox with its memory limit. One sandbox always
+    fits, even if its limit is larger than the pool's memory.
 
     Attributes:
       running: Number of sandboxes that start, run or end, and so may use memory up to their limit.
@@ -183,11 +184,11 @@ class FairShare:
         return share
 
     def memory_with(self, workspace: str, spec: SandboxSpec) -> int:
-        """Return the sum of memory limits in MB if a workspace had one more busy sandbox."""
+        """Return the memory limits of a workspace's busy sandboxes and of one more sandbox, added up, in MB."""
         return self.share_of(workspace).memory_mb + spec.memory_mb
 
     def may_start(self, workspace: str, spec: SandboxSpec) -> bool:
-        """Return whether a workspace may start one more sandbox, so that enough stays free for other workspaces."""
+        """Return whether a workspace may start one more sandbox and still leave enough room for other workspaces."""
         own = self.share_of(workspace)
         if own.sandboxes == 0 or len(self._by_workspace) == 1:
             return True

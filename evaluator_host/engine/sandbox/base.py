@@ -91,7 +91,7 @@ class Link(Protocol):
         ...
 
     async def drain(self) -> None:
-        """Wait until less than 1 MiB is queued; returns at once when the sandbox is dead."""
+        """Wait until less than 1 MiB is queued; return at once if the sandbox is dead."""
         ...
 
     async def read(self, *, patience_s: float = 0.0) -> bytes:

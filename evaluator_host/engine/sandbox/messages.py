@@ -116,7 +116,6 @@ def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float,
 
 
 def _missing(body: dict[str, Any]) -> tuple[MissingImport, ...]:
-    """Read the list of imports that a runner could not find."""
     return tuple(
         MissingImport(
             _text(one["module"]),
@@ -131,7 +130,6 @@ def _missing(body: dict[str, Any]) -> tuple[MissingImport, ...]:
 
 
 def _unset(body: dict[str, Any]) -> tuple[str, ...]:
-    """Read the list of keys of `app_params` that the code read although they were not given."""
     return tuple(_text(key)[:_KEY_CHARS] for key in (body.get("unset_params") or ())[:_UNSET])
 
 

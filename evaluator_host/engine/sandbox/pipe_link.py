@@ -137,7 +137,7 @@ class PipeLink:
             self._room.clear()
 
     async def drain(self) -> None:
-        """Wait until less than 1 MiB is queued; returns at once when the sandbox is dead."""
+        """Wait until less than 1 MiB is queued; return at once if the sandbox is dead."""
         await self._room.wait()
 
     async def read(self, *, patience_s: float = 0.0) -> bytes:
@@ -311,7 +311,7 @@ class PipeLink:
         )
 
     def _runner_exit(self) -> tuple[int | None, int | None, bool]:
-        """Return the runner's exit code or signal, and whether the guest certainly did not make the runner end."""
+        """Return the runner's exit code or signal, and whether the guest cannot have made the runner end."""
         returncode = self._child.returncode or 0
         # the runner sends `hello` before it reads any code, so a guest cannot have ended it
         too_early = not self._spoke

@@ -124,9 +124,10 @@ def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
 
 
 class SendWindow:
-    """Limits how many rows are sent before their answers have come: as many as take `_AHEAD_S`, 2 to `CALLS_AHEAD`.
+    """Limits how many rows may be sent before earlier rows are answered.
 
-    So a sandbox never waits for the host, and other sandboxes still get rows.
+    These are as many rows as finish in `_AHEAD_S` seconds, but at least 2 and at most `CALLS_AHEAD`. So a sandbox need
+    not wait for the host, and other sandboxes still get rows.
     """
 
     def __init__(self) -> None:

@@ -153,7 +153,6 @@ def _no_form(match: "re.Match[str]", _: str) -> str:
 
 
 def _attribute(match: "re.Match[str]", _: str) -> str | None:
-    """Return advice on a missing attribute."""
     kind, name = match[1], match[2]
     if kind == "dict":
         return (

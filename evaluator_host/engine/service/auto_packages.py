@@ -80,7 +80,6 @@ class AutoPackages:
             self._known.pop(key, None)
 
     async def _choose(self, evaluator: Evaluator, workspace: str) -> tuple[str, ...]:
-        """Return pins of packages for an evaluator's missing imports."""
         missing = await self._missing_of(evaluator, workspace)
         needed = [replace(one, path=None) for one in missing if _is_needed(one, evaluator)]
         if evaluator.language is Language.PYTHON:
@@ -116,7 +115,6 @@ def _may_choose(provider: Provider) -> bool:
 
 
 def _unanswered(one: MissingImport, error: HostError) -> HostError:
-    """Return the error for an import without a package, because the index did not answer."""
     if not isinstance(error, IndexUnavailable):
         return error
     return IndexUnavailable(

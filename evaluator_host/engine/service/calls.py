@@ -86,7 +86,7 @@ class Answer:
 
     @property
     def size(self) -> int:
-        """Return about how many bytes of memory the row's result takes."""
+        """Return roughly how many bytes of memory the row's result takes."""
         requests = self.row.requests if isinstance(self.row, Row | EncodedRow) else ()
         return size_bytes(self.outcome) + (_MEMORY_PER_BYTE * len(encode_json(requests)) if requests else 0)
 

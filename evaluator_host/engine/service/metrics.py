@@ -110,8 +110,6 @@ def _span_attributes(result: EvaluationResult) -> Attributes:
 
 
 class _Families(Collector):
-    """The metrics of several processes, added up."""
-
     def __init__(self) -> None:
         self._samples: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
         self._families: dict[str, Metric] = {}
@@ -134,7 +132,7 @@ class _Families(Collector):
 def summed(texts: Sequence[bytes], *, ended: Sequence[bytes] = ()) -> bytes:
     """Add up the metrics of processes, in the Prometheus text format.
 
-    Of processes that have ended (`ended`), gauges do not count.
+    Gauges of processes that have ended (`ended`) are left out.
     """
     registry, families = CollectorRegistry(), _Families()
     registry.register(families)

@@ -162,7 +162,7 @@ def caught(outcome: Outcome) -> tuple[MissingImport, ...]:
 
 
 def notes(missing: Sequence[MissingImport], evaluator: Evaluator) -> Iterator[Note]:
-    """Yield a warning for each failed import without which the code went on."""
+    """Yield a warning for each failed import that did not stop the code."""
     for one in {one.module: one for one in reversed(missing) if not one.optional}.values():
         where = f"{one.file}, line {one.line}" if one.file is not None else f"line {one.line}"
         message = f"{where}: {one.module[:_SHOWN]} could not be imported, and the code goes on without it"

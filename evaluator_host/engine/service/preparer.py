@@ -107,7 +107,6 @@ def _decorates(sdk: Sdk, code: str) -> bool:
 
 
 def _texts(evaluator: Evaluator) -> tuple[str, ...]:
-    """Return the code, and the Python modules among the evaluator's files."""
     return evaluator.code, *(text for path, text in evaluator.files.items() if path.endswith(".py"))
 
 
@@ -230,7 +229,6 @@ class Preparer:
         return known if needs is None else replace(known, packages=needs.without(known.packages))
 
     def _keep(self, key: _Key, prepared: Prepared, needs: SdkNeeds | None, python: str | None) -> None:
-        """Cache a prepared evaluator, and forget the evaluators that were called longest ago."""
         texts = (*key[1:3], key[4] or "", prepared.source.code)
         kept = _Kept(prepared, needs, python, sum(sys.getsizeof(text) for text in texts))
         if (before := self._kept.pop(key, None)) is not None:

@@ -285,12 +285,11 @@ async def _with_pins(prepared: Prepared, missing: tuple[MissingImport, ...]) -> 
 
 
 def size_bytes(outcome: Outcome | Skipped) -> int:
-    """Return about how many bytes of memory an outcome takes."""
+    """Return roughly how many bytes of memory an outcome takes."""
     return 0 if isinstance(outcome, Skipped) else outcome.size_bytes
 
 
 def _with_logs_of_load(outcome: Outcome | Skipped, loading: Logs) -> Outcome | Skipped:
-    """Add what the evaluator printed while it was loaded before what it printed for the row."""
     if isinstance(outcome, Skipped):
         return outcome
     own = outcome.logs
@@ -414,7 +413,7 @@ def normalise(
 
 
 def _gave_up(logs: Logs) -> tuple[Note, ...]:
-    """Return a warning if a library reports that its own time limit was reached, in which waiting counts."""
+    """Return a warning if a library reports that its own time limit, which also counts waiting, was reached."""
     if _GAVE_UP not in logs.stderr:
         return ()
     kind = WARNINGS["own_time_limit"]

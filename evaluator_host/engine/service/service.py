@@ -308,7 +308,6 @@ class Service:
         return check_report(prepared, answer, found)
 
     async def _load_once(self, prepared: Prepared) -> tuple[Lease | Failed, tuple[MissingImport, ...]]:
-        """Load an evaluator that was prepared for a check; return the outcome, and the missing imports."""
         answer = await lease_sandbox(self.pool, prepared.request)
         if isinstance(answer, Lease):
             self.pool.retire(answer)

@@ -39,7 +39,6 @@ def _pins() -> Mapping[str, Mapping[str, str]]:
 
 
 def _declared(source: str) -> dict[str, str]:
-    """Return the values of `__pin__` and `__pins__` in a module."""
     values = {
         node.targets[0].id: ast.literal_eval(node.value)
         for node in ast.parse(source).body

@@ -126,6 +126,5 @@ def granted(prepared: Prepared) -> dict[str, Any]:
 
 
 def _classes(prepared: Prepared, found: tuple[EvaluatorClass, ...]) -> tuple[EvaluatorClass, ...]:
-    """Convert the positions of errors in classes to positions in the pasted code."""
     locate = prepared.source.locate
     return tuple(replace(one, error=locate(one.error)) if one.error is not None else one for one in found)

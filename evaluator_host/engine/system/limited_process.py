@@ -192,8 +192,6 @@ class _Lost(Exception):
 
 
 class _Child:
-    """A child process, and its pipes."""
-
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.idle: asyncio.TimerHandle | None = None
@@ -224,7 +222,6 @@ class _Child:
             return await self._death(), False, b""
 
     async def end(self) -> None:
-        """Kill the child, unless it has ended, and reap it."""
         if self.idle is not None:
             self.idle.cancel()
         # Close before `wait`, which only returns once the pipes are closed too; a pipe that is not read to its end

@@ -1,1 +1,1 @@
-"""Dialect `function`: functions of any name; the names of their parameters choose what they get."""
+"""Dialect `function`: functions with any name; the names of their parameters determine the arguments."""

@@ -1,4 +1,4 @@
-"""Dialect `function`: functions of any name, `score(output, expected)`, with arguments by parameter names.
+"""Dialect `function`: functions with any name, such as `score(output, expected)`, with arguments by parameter names.
 
 Python's runner passes a value of the row for each parameter name; JavaScript gets one object with all names.
 """

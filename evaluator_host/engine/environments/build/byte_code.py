@@ -1,4 +1,4 @@
-"""Compiles the Python files of a package set to byte code, because sandboxes cannot write there.
+"""Compiles the Python files of a package set, because sandboxes cannot write byte code into the set.
 
 The set's own version of Python compiles the files in a sandbox without packages. The sandbox gets sources as text, and
 does not run them. The host writes the byte code, up to a limit, to new files in `__pycache__` folders of the set.

@@ -1,1 +1,1 @@
-"""The bubblewrap backend: sandboxes from kernel namespaces, without a daemon."""
+"""The bubblewrap backend: starts sandboxes with kernel namespaces, without a daemon."""

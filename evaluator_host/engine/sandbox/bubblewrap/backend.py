@@ -1,4 +1,4 @@
-"""The bubblewrap backend: kernel namespaces in milliseconds, without a daemon and without an image.
+"""The bubblewrap backend: starts sandboxes with kernel namespaces in milliseconds, without a daemon or an image.
 
 One policy (`bubblewrap_args`) covers two cases. If the host runs as an ordinary user, each sandbox has its own user
 namespace. If the host runs as root, there are no user namespaces: each runner changes to an unprivileged user that no
@@ -73,7 +73,7 @@ class _Ready:
     cgroups: Cgroups | None
 
     def limits(self, controller: str) -> bool:
-        """Return whether sandboxes get a cgroup that limits memory, pids or cpu, as `controller` says."""
+        """Return whether cgroups limit what `controller` (memory, pids or cpu) stands for."""
         return self.cgroups is not None and controller in self.cgroups.controllers
 
 
@@ -135,7 +135,7 @@ class BubblewrapBackend(LocalBackend):
         return link
 
     def _forks(self, spec: SandboxSpec, identity: Identity) -> bool:
-        """Return whether a sandbox may be forked from a template; only a root host can then give it host folders."""
+        """Return whether a sandbox may be forked from a template; if it needs host folders, only a root host may."""
         python = spec.language is Language.PYTHON and not spec.network
         possible = python and (identity.drop or not own_folders(spec))
         return possible and self._start is SandboxStart.TEMPLATE and self._failures < _TEMPLATES

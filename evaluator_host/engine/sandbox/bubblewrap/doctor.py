@@ -100,7 +100,7 @@ def advice(stderr: str) -> str:
 def require_program(path: Path) -> None:
     """Check that a file begins like a program.
 
-    If it did not, bubblewrap and Node would start a shell to run the file.
+    Otherwise bubblewrap and Node would start a shell to run the file.
 
     Raises:
       SandboxUnavailable: the file is not a program.

@@ -1,4 +1,4 @@
-"""The security policy of the bubblewrap backend: a pure function from a spec to bubblewrap's arguments.
+"""The security policy of the bubblewrap backend: pure functions that make bubblewrap's arguments from a spec.
 
 tests/unit/test_bubblewrap_args.py checks the policy line by line. This module does not inspect the machine; `Host`
 contains the files found there.

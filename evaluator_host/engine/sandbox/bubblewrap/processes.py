@@ -102,7 +102,7 @@ class BubblewrapProcesses:
         return self._watch.used_bytes() if used is None and self._watch is not None else used
 
     def weigh(self, weight: Weight) -> None:
-        """Set the processes' CPU weight; does nothing without a cgroup."""
+        """Set the processes' CPU weight; do nothing without a cgroup."""
         if self._cgroup is not None:
             self._cgroup.weigh(GUEST * weight)
 

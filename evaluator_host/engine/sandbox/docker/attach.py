@@ -193,7 +193,7 @@ class Attachment(asyncio.Protocol):
         self._writable.set()
 
     def write(self, data: Octets) -> None:
-        """Queue bytes for the container's standard input; does nothing once the connection is closed."""
+        """Queue bytes for the container's standard input; do nothing if the connection is closed."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 

@@ -78,7 +78,7 @@ class OomEvents:
             self._task = asyncio.create_task(self._supervisor.repeat("the watch of containers", work))
 
     def count(self, container: str) -> int:
-        """Return the number of `oom` events of a container, given by name."""
+        """Return the number of `oom` events of the container with this name."""
         return self._counts.get(container, 0)
 
     def forget(self, container: str) -> None:

@@ -1,4 +1,4 @@
-"""The security policy of the Docker backend: a pure function from a spec to the engine's create request.
+"""The security policy of the Docker backend: a pure function that makes the request for a container from a spec.
 
 tests/unit/test_docker_args.py checks the policy line by line. Nothing in this module talks to an engine.
 """

@@ -128,7 +128,7 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
 def _make_home(folder: Path, instance: str) -> bool:
     """Create the folder of a host's cgroups, with an empty group.
 
-    From the name of the empty group, `cgroups.sweep` learns which host the folder belongs to.
+    The empty group has the name of the host's process, so that `cgroups.sweep` finds out whose folder this is.
     """
     if not _make_group(folder):
         return False

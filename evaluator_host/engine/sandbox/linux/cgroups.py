@@ -149,7 +149,7 @@ class Cgroup:
             _write(folder / "cgroup.procs", str(pid))
 
     def enforces(self, controller: str) -> bool:
-        """Return whether this cgroup limits memory, pids or cpu, as `controller` says."""
+        """Return whether this cgroup limits what `controller` (memory, pids or cpu) stands for."""
         return controller in self._by_controller
 
     def oom_kills(self) -> int:
