@@ -1,8 +1,8 @@
 """Writes `known_packages.json`: the packages that the host may choose for an import, and which package has a module.
 
-Packages that many people install, and those in `known_names.json`, are known. The host never chooses another package,
-so that nobody can get a package installed by giving it the name of somebody's own file. Run this with lists of the most
-used packages, one name a line (anything after a tab is ignored), the most used first:
+Packages that many people install are known, and so are the packages in `known_names.json`. The host never chooses
+another package, so that nobody can get a package installed by giving it the name of somebody's own file. Run this with
+lists of the most used packages, one name a line (anything after a tab is ignored), the most used first:
 
     uv run --with pipreqs --with autopep723 .ci/known_packages.py --python pypi.txt --javascript npm.txt
 

@@ -11,7 +11,9 @@ _EVERY_S = 0.005  # seconds between two counts; an installation takes a hundred 
 
 @contextlib.contextmanager
 def counted_builds(data_dir: Path) -> Iterator[set[str]]:
-    """Yield a set of names; it gets a new name whenever a process with this data directory begins an installation."""
+    """Yield a set of names. Whenever a process with this data directory begins an installation, the set gets a new
+    name.
+    """
     staging = data_dir / "environments" / "build" / "staging"
     seen: set[str] = set()
     over = threading.Event()

@@ -56,8 +56,8 @@ _STOP_S = 300  # seconds; a killed process may have many threads, and each needs
 
 @contextmanager
 def running_engine() -> Iterator[str]:
-    """Yield the address of an engine that answers. If the tests started the engine, the last session that uses it stops
-    it.
+    """Yield the address of an engine that answers. If the tests started the engine, the last session that uses the
+    engine stops it.
     """
     for address in (os.environ.get("DOCKER_HOST"), "unix:///var/run/docker.sock"):
         if address and answers(address):
@@ -107,8 +107,8 @@ def docker_command() -> list[str]:
 
 @cache
 def probe_image() -> str:
-    """Return an image that is built like the real one, but whose Python runner executes the code that a test sends (see
-    the runner's docstring).
+    """Return an image that is built like the real image, but has a Python runner that executes the code that a test
+    sends.
     """
     with _exclusive("build.lock"), tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as aside:
         return aside.submit(lambda: asyncio.run(build_probe_image(bare_engine_address(), Path(folder)))).result()

@@ -40,7 +40,7 @@ def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
 
 def until_nothing_runs(host_pid: int) -> None:
     """Wait until a host's processes have ended, and fail if they do not end. Cgroups are not checked, because the next
-    host removes those of a killed host.
+    host removes a killed host's cgroups.
     """
     _wait(lambda: [line for line in left_behind(host_pid, docker=[]) if line.startswith("process ")], seconds=15)
 

@@ -50,8 +50,8 @@ def own_seconds(pid: int) -> float:
 
 
 def seconds_below(pid: int) -> Iterator[tuple[int, float]]:
-    """Yield a process and all its descendants. Each comes with its processor time, which includes that of children for
-    which it has waited.
+    """Yield a process and all its descendants, each with its processor time. This includes the time of ended children
+    for which the process has waited.
     """
     for one in process_tree(pid):
         with contextlib.suppress(psutil.NoSuchProcess):

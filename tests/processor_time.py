@@ -1,5 +1,5 @@
-"""Measures the processor time of each part of a group of tests: that of the test process, of all processes that it
-starts, and of containers.
+"""Measures the processor time of each part of a group of tests: in the test process, in all processes that it starts,
+and in containers.
 
 `make test-all ARGS=--write-seconds` adds up the times of each part and writes `seconds.json`. Processor time is nearly
 the same on a quiet and on a busy machine.

@@ -24,7 +24,7 @@ from evaluator_host.types.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """The outcome of a test case. `problem` says how the result differs from the expected one, or is None."""
+    """The outcome of a test case. `problem` says how the result differs from the expected result, or is None."""
 
     evaluator: str
     case: str

@@ -89,7 +89,7 @@ class _Completion(NamedTuple):
 
 
 class _Group(TyperGroup):
-    """A group of commands that also accepts aliases, and suggests the nearest name for a misspelt one."""
+    """A group of commands that also accepts aliases, and suggests the nearest name for a misspelt name."""
 
     aliases: Mapping[str, tuple[str, ...]] = _VERBS
 
@@ -102,7 +102,7 @@ class _Group(TyperGroup):
         return super().get_command(ctx, next((one for one in meant if one in self.commands), cmd_name))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the first word names, as typer does. If there is none, suggest the nearest one."""
+        """Return the command that the first word names, as typer does. If there is none, suggest the nearest name."""
         word = args[0] if args else ""
         if args and self.get_command(ctx, word) is None and not word.startswith("-"):
             known = [*self.commands, *(one for one in self.aliases if self.get_command(ctx, one) is not None)]

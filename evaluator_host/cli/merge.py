@@ -50,7 +50,7 @@ def merge(
     strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is not a valid row.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Join the results of all shards of a run; the results and the exit code are those of one run over all rows."""
+    """Join the results of all shards of a run; results and exit code are the same as for one run over all rows."""
     parts = [_read_part(path) for path in files]
     _require_all(parts)
     summary = Summary()

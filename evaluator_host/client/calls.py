@@ -39,7 +39,7 @@ class Call(Generic[T]):
       path: Path from the root of the host, with the query.
       answer: Type into which the JSON body of the answer is decoded; `NoneType` ignores the body.
       body: JSON as bytes, or pieces that are streamed.
-      headers: Headers in addition to those of every request.
+      headers: Headers in addition to the headers that every request has.
     """
 
     method: str
@@ -258,7 +258,7 @@ def host_url(given: str) -> str:
 
 
 def default_url() -> str:
-    """Return the URL of the host in the environment variables, else that of a host on this machine."""
+    """Return the host's URL from the environment variables, or else the URL of a host on this machine."""
     port = os.environ.get("EVALUATOR_HOST_PORT", "")
     here = f"http://127.0.0.1:{port}" if port.isdecimal() and int(port) else DEFAULT_URL
     return os.environ.get("EVALUATOR_HOST_URL") or here
@@ -270,7 +270,7 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
     Without a URL, the arguments are for the host in the environment variables, with the key from there.
 
     Raises:
-      InvalidRequest: the URL is not that of a host, or the key is malformed. The message does not repeat the key.
+      InvalidRequest: the URL cannot be a host's URL, or the key is malformed. The message does not repeat the key.
     """
     if url is None:
         url, key = default_url(), os.environ.get("EVALUATOR_HOST_KEY") or None if key is None else key

@@ -127,7 +127,7 @@ class HostVerbs(Verbs[TransportT]):
           replay: Whether to record and reuse the answers of models that the evaluator calls.
 
         Raises:
-          InvalidRequest: the code reads outputs, and none of several rows has any.
+          InvalidRequest: the code reads outputs, but several rows were given and all lack them.
           NotFound: there is no evaluator of that name.
           PackagesFailed: its packages cannot be installed.
         """

@@ -454,7 +454,7 @@ class JobVerbs(Verbs[TransportT]):
           job_id: Id of the earlier job.
           other_id: Id of the later job.
           evaluator: Name of an evaluator of both jobs; None for the first.
-          better: True for rows whose score rose, False for those whose score fell; None for both.
+          better: True for rows with a higher score, False for rows with a lower score; None for both.
           by_place: The same as in `compare`.
 
         Raises:

@@ -103,7 +103,7 @@ class _Server(MCPServer[_Hosts]):
 
 
 def make_server(settings: Settings, url: str | None) -> MCPServer[_Hosts]:
-    """Return the server with its tools. When it runs, it opens its sandboxes or connects to the host.
+    """Return the server with its tools. When the server runs, it opens its sandboxes or connects to the host.
 
     `url` is the address of a running host, to which the server sends the key. With None, code runs in this process.
     """

@@ -132,7 +132,7 @@ def evaluator_fixture(source: Path | str, *, name: str | None = None, **fields: 
       exact = evaluator_fixture("exact.py")
 
     Args:
-      source: Path of a file, relative to the folder of the test file. Modules that it imports from its project are
+      source: Path of a file, relative to the folder of the test file. Modules of its project that the file imports are
         sent, too. With `--evaluator-host-url`, this may also be the name of a stored evaluator (`exact-match@3`).
       name: Name in the report. None for the name of the file or of the stored evaluator.
       fields: Fields of the body of `POST /v1/evaluate`: `packages`, `threshold`, `contract`, `timeout_s`, ….

@@ -156,7 +156,8 @@ class AsyncSandboxPool:
           outputs: `"none"` says that the rows intentionally have no outputs.
 
         Raises:
-          InvalidRequest: a row has NaN or an infinity; or the code reads outputs, and none of several rows has any.
+          InvalidRequest: a row has NaN or an infinity; or the code reads outputs, but several rows were given and all
+            lack them.
           TooLarge: the results take too much memory.
           HostError: the evaluator, its packages or a sandbox fail, as in `evaluate`.
         """
@@ -185,7 +186,7 @@ class AsyncSandboxPool:
 
         Args:
           evaluator: The code and its settings.
-          rows: An iterable that does not block, or an asynchronous one.
+          rows: An iterable that does not block, or an asynchronous iterable.
           isolation: `BATCH` lets rows share a process, for speed.
           parallelism: Number of sandboxes to use at once; None for all of the pool.
           lock: Lock of the evaluator's packages, as a host exports it; None to resolve their pins here.
@@ -410,7 +411,7 @@ class _RowsOfThread:
 
 
 class _ResultsForThread:
-    """The results of a stream, for another thread to read in parts. The stream waits if this thread is slow."""
+    """The results of a stream, for another thread to read in parts. If that thread is slow, the stream waits."""
 
     def __init__(self, stream: AsyncGenerator[tuple[int, EvaluationResult], None]) -> None:
         self._stream = stream

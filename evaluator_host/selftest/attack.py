@@ -35,7 +35,7 @@ class Group(StrEnum):
 
 
 class Guard(StrEnum):
-    """One protection of the sandbox, the runner or the host. `tests/attacks/weakened.py` can switch off each one."""
+    """A protection by the sandbox, the runner or the host. `tests/attacks/weakened.py` can switch off each of them."""
 
     NETWORK = "network"  # a network namespace with nothing in it
     ROOT = "root"  # a root folder that has only the runtime, and no files of the host
@@ -110,7 +110,7 @@ class Attack:
       calm: Whether the program scores `CALM_SCORE` for a harmless row, which it gets after the attack. False for code
         that fails to load: the hostile row then runs a second time and must have the same outcome.
       data: Paths of data files of the attack and its witness; each file contains `inputs["mark"]`.
-      isolation: `batch` sends the hostile row and then a harmless one to the same process.
+      isolation: `batch` sends the hostile row and then a harmless row to the same process.
       safe: Whether `selftest` runs it. False for an attack that is costly and proves nothing about a deployment.
     """
 

@@ -283,7 +283,7 @@ def _prepared_folder(folder: Path, settings: Settings) -> Path:
 
 
 def _client(address: str, token: str) -> httpx.AsyncClient:
-    """Return a client that opens a connection for each request, since the host may close an idle one."""
+    """Return a client that opens a connection for each request, since the host may close idle connections."""
     limits = httpx.Limits(max_keepalive_connections=0)
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.AsyncClient(base_url=address, headers=headers, trust_env=False, limits=limits)

@@ -89,7 +89,7 @@ def _children(pid: int) -> Iterator[int]:
 
 
 def _mounts() -> Iterator[str]:
-    """Yield those mount points of this namespace that a sandbox could have made."""
+    """Yield the mount points in this namespace that a sandbox could have made."""
     for line in _read(_PROC / "self" / "mountinfo").decode(errors="replace").splitlines():
         point = line.split(" ")[4]
         if any(word in point for word in ("/newroot", "/oldroot", "/bwrap")):

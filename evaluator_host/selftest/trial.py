@@ -182,7 +182,7 @@ class _Trial:
         return [await self._service.evaluate(evaluator, row, caller=Caller(_ATTACKER)) for row in rows]
 
     def _excesses(self, results: list[EvaluationResult]) -> Iterator[str]:
-        """Yield a message for each thing in a result that no result may contain, whatever outcome is expected."""
+        """Yield a message for each thing that no result may contain, not even a result with an expected outcome."""
         for result in results:
             text = f"{result.reason} {result.logs} {result.error} {result.value}"
             if self._canaries.secret in text:
@@ -192,7 +192,7 @@ class _Trial:
                     yield f"more of {name} was kept than limits.log_kb"
 
     async def _afterwards(self) -> AsyncIterator[str]:
-        """Yield what the attack left on the host, and the faults of the evaluator of the other workspace."""
+        """Yield what the attack left on the host, and how it disturbed the evaluator of the other workspace."""
         deadline, pause_s = time.monotonic() + _GONE_S, _POLL_S
         while found := marked_processes([self._mark]):
             if time.monotonic() > deadline:

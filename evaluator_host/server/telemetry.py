@@ -261,7 +261,7 @@ def metrics_data(text: bytes, resource: Resource, since_ns: int) -> MetricsData:
 
 
 def _distributions(family: Family, since_ns: int, now_ns: int) -> list[HistogramDataPoint]:
-    """Return the points of a histogram. Each count is that of a single bucket.
+    """Return the points of a histogram. Each count is for a single bucket.
 
     In Prometheus, the count of a bucket includes all smaller buckets.
     """

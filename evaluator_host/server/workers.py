@@ -137,7 +137,7 @@ class _Others(Peers):
 
 
 class _Processes:
-    """Starts the further processes of a host, and restarts those that are lost."""
+    """Starts the further processes of a host, and restarts lost processes."""
 
     def __init__(self, forker: Forker, settings: Settings, service: Service, others: _Others, *, debug: bool) -> None:
         self._forker = forker
@@ -247,7 +247,7 @@ class _JobProcess:
 
 
 class Workers(Part):
-    """The services of a host's first process. It also runs the others: one for jobs, and those that answer calls.
+    """The services of a host's first process. It also runs the other processes: one for jobs, and the others for calls.
 
     `folder` is for the sockets of the processes. With `debug`, the processes log the messages of exceptions.
     """
@@ -309,7 +309,7 @@ def open_workers(settings: Settings, listener: socket.socket, *, forker: Forker,
 
 
 def run_jobs(channel: socket.socket, settings: Settings, backend: SandboxChoice, debug: bool) -> None:  # noqa: FBT001
-    """Run jobs in this process until there have been none for a minute, or until the host stops."""
+    """Run jobs in this process until there has been no job for a minute, or until the host stops."""
     give_way(_NICE)
     _run(lambda: _run_jobs(channel, settings, backend), debug=debug)
 
@@ -402,7 +402,7 @@ class _Jobs:
         return b"" if name == "metrics" else None
 
     async def run(self) -> None:
-        """Run jobs until there have been none for a minute or the host stops.
+        """Run jobs until there has been no job for a minute, or until the host stops.
 
         Raises:
           HostError: the database or the sandboxes cannot be used.

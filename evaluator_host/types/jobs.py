@@ -225,7 +225,7 @@ class JobScore:
 
     @property
     def not_compared(self) -> bool:
-        """Return whether the mean cannot be compared with that of the previous job.
+        """Return whether the mean cannot be compared with the previous job's mean.
 
         The reason is that the previous mean is doubtful, or was computed over other rows.
         """

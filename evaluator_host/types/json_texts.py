@@ -71,7 +71,7 @@ def item_texts(text: Octets) -> list[dict[str, Octets]]:
     """Return `field_texts` of each item of a list of objects.
 
     Raises:
-      NotPlain: the text is not such a list, or has over 2,000 objects.
+      NotPlain: the text is not a list of objects, or has over 2,000 objects.
     """
     if sum(piece.count(b"{") for piece in _pieces(text)) > _MOST_ITEMS:
         raise NotPlain("the list has too many objects")
@@ -123,7 +123,7 @@ def _require_common_values(text: Octets) -> None:
 
 
 def _has_huge_exponent(kinds: bytes) -> bool:
-    """Return whether a number may have an exponent of three digits; a few strings look like such numbers, too."""
+    """Return whether a number may have an exponent of three digits. This is also true for a few strings."""
     end = len(kinds)
     for _ in range(_MOST_HUGE):
         if (end := kinds.rfind(_HUGE, 0, end)) < 0:

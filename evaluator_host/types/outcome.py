@@ -85,7 +85,7 @@ class Logs:
 class FixCandidate:
     """Code that the author may have meant, and the unified diff between it and the pasted code.
 
-    The pasted code is compared without code fences and the like.
+    The diff ignores code fences and other text around the pasted code.
     """
 
     code: str

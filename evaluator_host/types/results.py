@@ -28,7 +28,7 @@ class LevelCount:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Statistics over the finite values of one metric; a statistic is None if there are no such values.
+    """Statistics over the finite values of one metric. A statistic is None if the metric has no finite values.
 
     `jobs.results.aggregate` has the formulas and their source.
     """

@@ -1,5 +1,5 @@
-"""Indexes that are hostile or broken: the build ends in time with an error that names the package, and never asks
-another index.
+"""Indexes that are hostile or broken: the build ends in time with an error that names the package, and sends no request
+to another index.
 
 The guards: one index per tool and no configuration except ours (`packages.index`); `index_timeout_s`; the builder's
 memory limit, without which the flood fills the machine's memory; and the rules of uv and npm about credentials in

@@ -1,7 +1,7 @@
 """Strings that are not pins: each would make uv or npm do something else, and is refused before one of them starts.
 
-The guard is `packages.pins.parse`. Without it, uv and npm would get these strings: they would ask the index, and `-r`
-would read a file.
+The guard is `packages.pins.parse`. Without it, uv and npm would get these strings: they would send requests to the
+index, and `-r` would read a file.
 """
 
 from collections.abc import AsyncIterator, Iterator

@@ -1,10 +1,10 @@
 """Every operation of a host is called with the key of one workspace and with names of objects in another: the host
 answers as if there were no objects with these names.
 
-The operations are read from the running application: those in the OpenAPI document, those under repeated prefixes, and
-those of wires. If a route is added, the first test fails until the tables here contain the names in its path, query and
-body. Each request is also sent with the other workspace's own key. If that answer depends on the names, the request is
-good enough for the host to look up the names.
+The operations are read from the running application: from the OpenAPI document, from repeated prefixes, and from wires.
+If a route is added, the first test fails until the tables here contain the names in its path, query and body. Each
+request is also sent with the other workspace's own key. If that answer depends on the names, the request is good enough
+for the host to look up the names.
 
 The MCP server and the commands need no tests here, because they are clients that call these operations.
 """
@@ -575,8 +575,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 @contextmanager
 def furnished(folder: Path, *, program: str = "") -> Iterator[Scene]:
-    """Start a host on which `beta` has one object of each kind; `program` can change modules of the host before it
-    starts.
+    """Start a host on which `beta` has one object of each kind; `program` can change modules of the host before the
+    host starts.
     """
     home = new_home(folder)
     database = f"sqlite:///{home / 'host.db'}"

@@ -77,7 +77,7 @@ async def first_call_ms(service: Service, language: Language, *, idle: bool, tim
 
 async def first_call_processor_ms(settings: Settings, language: Language, times: int = 12) -> float:
     """Return how many milliseconds of processor time host and sandbox use for a first call, if no started sandbox waits
-    for it. The end of the sandbox is not counted.
+    for this call. The end of the sandbox is not counted.
 
     Processes that have ended inside a sandbox, such as those of earlier rows, are counted in steps of 10 ms, mostly as
     0.
@@ -156,8 +156,8 @@ async def after_timeout_ms(service: Service, language: Language, times: int = 5)
 
 
 async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
-    """Return how many MB of memory one more started sandbox takes (proportional set size), from a comparison of one
-    with four sandboxes.
+    """Return how many MB of memory (proportional set size) a started sandbox takes: the mean of three, beside a first
+    one.
 
     The first sandbox is not counted, since its memory includes the interpreter's pages, which all sandboxes share.
     """

@@ -1,5 +1,5 @@
-"""Measures the floors: what the bare mechanisms cost without this project. The same run compares its figures with
-them.
+"""Measures the floors: what the bare mechanisms cost without this project. A run of the benchmarks compares its figures
+with these floors.
 """
 
 import json

@@ -37,7 +37,7 @@ _WITHOUT_FORKS: Final = frozenset({"row, JavaScript", "row of a batch, Python", 
 
 
 async def measure(settings: Settings) -> dict[str, float]:
-    """Return each figure's ratio: the processor time of its floor, divided by that of the figure."""
+    """Return each figure's ratio: the floor's processor time, divided by the figure's."""
     # no sandbox may end during a measurement, because its processor time would be missing in the sum
     many = settings.model_copy(update={"max_sandboxes": _SANDBOXES, "idle_sandboxes": 0})
     templates = many.model_copy(update={"sandbox_start": SandboxStart.TEMPLATE})

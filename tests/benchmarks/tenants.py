@@ -83,7 +83,7 @@ def _mean(loads: list[Load]) -> Load:
 
 
 def processor_s(pid: int | None = None) -> float:
-    """Return the processor time of a process (by default this one) and its descendants: living ones, and ended ones
-    that were waited for.
+    """Return the processor time of a process (by default this process) and its descendants. Descendants that have ended
+    count if their parent has waited for them.
     """
     return sum(seconds for _, seconds in seconds_below(pid or os.getpid()))

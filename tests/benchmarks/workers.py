@@ -122,8 +122,8 @@ def _load(port: int, pid: int) -> Spent:
 
 
 def _own(pid: int) -> dict[int, float]:
-    """Return the processor time of each process of a host. The processes are found by their command line, which is that
-    of the first process, because they are forked.
+    """Return the processor time of each process of a host. All these processes have the same command line, because they
+    are forked.
     """
     return {one: _seconds(one) for one in process_tree(pid) if command_of(one) == command_of(pid)}
 

@@ -42,7 +42,7 @@ def many_rows() -> list[dict[str, Any]]:
 
 
 def trace_of(n: int) -> dict[str, Any]:
-    """Return a trace with a root span, a failed step below it, and a model call below that."""
+    """Return a trace with a root span, a failed step below the root, and a model call below the step."""
 
     def span(name: str, start: float, end: float, children: list[Any], **more: Any) -> dict[str, Any]:
         unit = {"duration": {"total": end - start}, **more}

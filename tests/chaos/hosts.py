@@ -251,7 +251,7 @@ class ChaosHost:
         return sorted(set(found) - {*callers})
 
     def callers(self) -> list[int]:
-        """Return the processes that answer calls at the host's port, besides the first one."""
+        """Return the processes that answer calls at the host's port, except the host's first process."""
         inodes = inodes_of(self.port)
         pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
         return sorted(pid for pid in pids if pid != self.pid and has_socket(pid, inodes)) if self.pid else []

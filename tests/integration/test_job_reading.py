@@ -1,5 +1,5 @@
 """Reads a job as pages and commands do: single rows, a search, groups of failures, its evaluators, and rows paired with
-those of another job.
+rows of another job.
 """
 
 import json

@@ -198,7 +198,7 @@ def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -
 
 
 def pieces(terminal: RawIOBase) -> Iterator[bytes]:
-    """Yield the text that programs write to a terminal, until the last of them has ended."""
+    """Yield the text that programs write to a terminal, until all these programs have ended."""
     with contextlib.suppress(OSError):
         while piece := terminal.read(1 << 16):
             yield piece

@@ -1,4 +1,4 @@
-"""A host that owns a job counts as alive as long as it writes to the database, whatever its clock says; no row is
+"""A host that owns a job counts as alive as long as it writes to the database, even if its clock is wrong; no row is
 scored twice.
 """
 

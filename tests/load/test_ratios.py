@@ -1,5 +1,5 @@
-"""Measures the ratios between the processor time of the floors (tests/benchmarks/floors.py) and that of rows, calls and
-starts, and compares them with the stored ratios.
+"""Divides the processor time of the floors (tests/benchmarks/floors.py) by the processor time of rows, calls and
+starts, and compares these ratios with the stored ratios.
 """
 
 import pytest

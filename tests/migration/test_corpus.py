@@ -72,7 +72,7 @@ async def test_every_other_one_is_proven_too(host: Service) -> None:
 
 
 def judge(case: Case, migration: Migration) -> None:
-    """Check that a migrated program is as a person would write it, and that its proof is the expected one."""
+    """Check that a migrated program looks as a person would write it, and has the expected proof."""
     assert tuple((one.line, one.message) for one in migration.unresolved) == case.unresolved
     if case.after is None:
         assert (migration.status.value, migration.code, migration.proof) == (case.outcome, case.before, None)

@@ -1,5 +1,5 @@
-"""Rows with criteria for several evaluators: each evaluator gets its own criteria, and skips rows that have none for
-it.
+"""Rows with criteria for several evaluators: each evaluator gets its own criteria, and skips rows without criteria for
+this evaluator.
 """
 
 from typing import Any

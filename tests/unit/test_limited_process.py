@@ -1,4 +1,4 @@
-"""Limited processes: whatever a function does there with a caller's data, the host and other workspaces go on."""
+"""Limited processes: nothing that a function does there with a caller's data stops the host or other workspaces."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""If a machine has run out of memory, descriptors or the like, the error says so, and the host works again afterwards."""
+"""If the machine lacks memory, descriptors or disk space, the error says so, and the host works afterwards."""
 
 import asyncio
 import errno
@@ -135,7 +135,7 @@ async def test_what_the_system_refuses_an_installation_is_not_the_packages_fault
 def refusal_without_descriptors(call: str, folder: Path) -> str:
     """Return the error of a call in a process that cannot open files.
 
-    The process is a new one: in this process, threads of other tests may need descriptors at that moment.
+    This is a new process, because in this process threads of other tests may need descriptors at that moment.
     """
     done = subprocess.run(
         [sys.executable, "-c", REFUSED.format(call=call), folder], capture_output=True, text=True, timeout=60

@@ -1,4 +1,6 @@
-"""A package set is a tree of files: which properties of the files its digest covers, and what its tar file contains."""
+"""A package set is a tree of files: which properties of the files the set's digest covers, and what the set's tar file
+contains.
+"""
 
 import os
 import tarfile

@@ -1,4 +1,6 @@
-"""Numbers in requests must be within the bounds of their field, and within those for all integers."""
+"""Numbers in requests must be within the bounds of their field. Integers must also be within the bounds for all
+integers.
+"""
 
 import pytest
 from pydantic import TypeAdapter, ValidationError

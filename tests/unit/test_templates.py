@@ -1,6 +1,4 @@
-"""Templates are filled in from a record: values, missing columns, and templates that take too much time or memory for
-it.
-"""
+"""Templates are filled in from a record. Columns may be missing, and a template may need too much time or memory."""
 
 import pytest
 

@@ -22,7 +22,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 def root_of(trace: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the root span of a trace, found as documented evaluators find it."""
+    """Return the root span of a trace, in the way in which the documented evaluators find it."""
     assert trace is not None
     root = list(trace["spans"].values())[0]  # noqa: RUF015
     assert isinstance(root, dict)

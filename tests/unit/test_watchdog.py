@@ -1,5 +1,5 @@
-"""The watchdog reads files in /proc in its own thread, because that takes too long for waiting callers if there are
-many sandboxes.
+"""The watchdog reads files in /proc in its own thread: with many sandboxes, callers would have to wait for the
+reading.
 """
 
 import asyncio

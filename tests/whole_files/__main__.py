@@ -162,7 +162,7 @@ def checked_out(one: WholeFile, checkouts: Path, into: Path) -> Path:
 
 
 def _texts(git: Path, commit: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the path and content of each source file in a commit; a snapshot may lack large files."""
+    """Yield the path and content of each source file in a commit. Large files may be missing in the repository."""
     lines = [line.partition(b"\t") for line in (_git(git, "ls-tree", "-r", commit) or b"").splitlines()]
     blobs = {path.decode(errors="replace"): about.split()[2] for about, _, path in lines if about.startswith(b"100")}
     wanted = [path for path in blobs if path.endswith(_TEXTS)]

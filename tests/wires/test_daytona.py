@@ -115,7 +115,9 @@ def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed,
 
 
 def _assert_none_runs_once_deleted(url: str, keyed: Keyed) -> None:
-    """Delete a sandbox on one host, and check that then no process of the other host runs a script in it."""
+    """Delete a sandbox on one host, and check that afterwards no process of the other host runs a script in the
+    sandbox.
+    """
     authorized = bearer(keyed.key)
     sandbox = httpx.post(f"{keyed.url}{API}/sandbox", json={}, headers=authorized).json()
 

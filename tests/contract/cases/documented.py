@@ -1,4 +1,4 @@
-"""Evaluators modelled on those in other products' documentation, and the scores that they must give."""
+"""Evaluators like the examples in other products' documentation, and the scores that they must give."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Metrics for NeMo Evaluator that tests paste: one like the example in its documentation, and small ones."""
+"""Metrics for NeMo Evaluator that tests paste: a metric like the example in its documentation, and small metrics."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""NVIDIA's own client works with a host: it reads the host's answers as it reads those of NVIDIA's platform."""
+"""NVIDIA's own client works with a host: it reads the host's answers as it reads the answers of NVIDIA's platform."""
 
 import json
 from collections.abc import Iterator

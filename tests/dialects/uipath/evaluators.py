@@ -1,4 +1,6 @@
-"""Evaluators for UiPath that tests paste: some like the evaluators in UiPath's documentation, and small ones."""
+"""Evaluators for UiPath that tests paste: some like the evaluators in UiPath's documentation, and some small
+evaluators.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How code is loaded: which function the runner finds in it, and which error there is if it finds none."""
+"""How code is loaded: which function the runner finds in the code, and which error it reports if there is none."""
 
 import psutil
 import pytest
