@@ -1,4 +1,4 @@
-"""Checks the database, and the files that belong to it, for `doctor`. Imports SQLAlchemy and Alembic only then."""
+"""Checks the database, and the files that belong to it, for `doctor`. Only the checks import SQLAlchemy and Alembic."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final

@@ -329,7 +329,7 @@ def _parquet(file: BinaryIO, _: int, __: Notes) -> Iterator[Record]:
 
 
 def _xlsx(file: BinaryIO, _: int, note: Notes) -> Iterator[Record]:
-    """Yield the rows of a sheet; its first row that is not empty names the columns."""
+    """Yield the rows of a sheet. The first row that is not empty has the names of the columns."""
     header: list[str] = []
     for line, cells in sheet_rows(file, note):
         if isinstance(cells, BadRow):

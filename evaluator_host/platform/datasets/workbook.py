@@ -351,7 +351,6 @@ class _SheetReading:
 
     @property
     def _cell(self) -> str:
-        """Name of the cell that is being read."""
         return f"{_letters(self._column)}{self._line}"
 
     def _column_of(self, place: str) -> int:

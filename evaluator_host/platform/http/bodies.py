@@ -78,7 +78,7 @@ class Wire(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, data: Any) -> Any:
-        """Refuse an object with very many unknown fields with a single message, not with one message for each field."""
+        """Refuse an object with very many unknown fields in one message, instead of a message for each field."""
         if isinstance(data, dict) and len(data) > _MANY:
             raise PydanticCustomError(
                 "too_many_fields", "the object has {count} fields, more than any request may have", {"count": len(data)}

@@ -182,7 +182,7 @@ class RayNodes:
 
 
 def _error(code: str, detail: str) -> HostError:
-    """Return the error for an error code from the driver. An unknown code means a fault that may pass by itself."""
+    """Return the error for an error code from the driver. An unknown code counts as a temporary fault."""
     kinds: dict[str, type[HostError]] = {one.code: one for one in (PackagesFailed, Misconfigured, HostBusy)}
     return kinds.get(code, SandboxUnavailable)(detail)
 

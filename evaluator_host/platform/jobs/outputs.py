@@ -38,7 +38,7 @@ _Asked = tuple[int, list[Json] | EvaluationError]
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Renders the prompts for a job's rows from its template, in limited processes."""
+    """Renders the prompts for the rows of a job from the job's template, in limited processes."""
 
     folder: RowsFolder
     processes: LimitedProcesses

@@ -1,4 +1,4 @@
-"""Repeats the work of a job after faults that pass without help."""
+"""Repeats the work of a job after temporary faults."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class Retries:
-    """Repeats a part of a job's work after each fault that passes without help, at most 40 times without progress."""
+    """Repeats a part of a job's work after each temporary fault, at most 40 times without progress."""
 
     def __init__(self, job_id: str) -> None:
         self._job_id = job_id
@@ -40,7 +40,7 @@ class Retries:
 
         Raises:
           HostError: the work failed 40 times in a row without progress.
-          Exception: a fault of the work that does not pass without help.
+          Exception: a fault of the work that is not temporary.
         """
         while True:
             self._done = 0

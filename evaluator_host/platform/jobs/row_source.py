@@ -89,7 +89,7 @@ class RowSource:
             yield await self._chunk(lines)
 
     async def row(self, number: int) -> Given:
-        """Return the row with this number, or the error or skip in its place.
+        """Return the row with this number. If the row is not evaluated, return an error or a skip instead.
 
         Raises:
           LimitExceeded, HostError: for the reasons given at `chunks`.

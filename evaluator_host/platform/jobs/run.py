@@ -308,7 +308,7 @@ class JobRun:
     async def _run_chunks(
         self, kept: JobEvaluator, evaluator: Evaluator, chunks: AsyncGenerator[Chunk, None], *, parallelism: int
     ) -> AsyncGenerator[tuple[int, int], None]:
-        """Run chunks, one by one or on several nodes. Yield for each its number of rows and of scored rows."""
+        """Run chunks, one by one or on several nodes. For each chunk, yield its numbers of rows and of scored rows."""
         running: dict[asyncio.Task[int], int] = {}
         try:
             async with aclosing(chunks):

@@ -173,7 +173,7 @@ class Scheduler:
         return await asyncio.to_thread(lambda: {one for one in datasets if has_rows(one)})
 
     def _next(self, waiting: list[Job]) -> Job | None:
-        """Return the oldest job of the workspace that is next, to claim it now. Return None if no job may start."""
+        """Return the job to claim now, or None: the oldest job of the workspace that comes next."""
         if len(self._running) >= self._at_once:
             return None
         at_work = self._at_work()

@@ -137,7 +137,7 @@ class JobEvaluatorTable(Table):
 
 
 def _index_of_given(column: str) -> Index:
-    """Return an index of the results that have a value in a column."""
+    """Return a database index of the results that have a value in a column."""
     given = text(f"{column} IS NOT NULL")
     columns = ("job_id", "position", column, "row")
     return Index(f"ix_results_{column}", *columns, sqlite_where=given, postgresql_where=given)
@@ -297,7 +297,7 @@ class EvaluatorTally:
         return self._doubt(self.tally) or over_all
 
     def change(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean minus the previous job's mean. None if that mean is doubtful, or includes other rows.
+        """Return the mean minus the previous job's mean. None if the previous mean is doubtful, or includes other rows.
 
         If a row failed and only one of the two jobs counts failed rows as 0, the means include different rows.
         """
@@ -483,7 +483,7 @@ class Jobs(Repository):
     async def _tallies_of(
         self, connection: AsyncConnection, job_ids: Sequence[str]
     ) -> dict[str, tuple[EvaluatorTally, ...]]:
-        """Return the evaluators of each job by the job's id, in the job's order."""
+        """Return the evaluators of each job, in the order of the job, by the job's id."""
         table = JobEvaluatorTable
         found: dict[str, list[EvaluatorTally]] = {job_id: [] for job_id in job_ids}
         query = _tallies().where(table.job_id.in_(job_ids)).order_by(table.job_id, table.position)

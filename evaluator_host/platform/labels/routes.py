@@ -1,4 +1,4 @@
-"""Routes of label queues: create, list, show, delete; the next row, rows, labels."""
+"""Routes of label queues: create, list, show and delete queues, list rows, get the next row, and set labels."""
 
 from typing import Annotated, Any
 

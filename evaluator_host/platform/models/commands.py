@@ -210,7 +210,6 @@ def delete_answers(
 
 
 def _given(**fields: Any) -> dict[str, Any]:
-    """Return the options that the user has given."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

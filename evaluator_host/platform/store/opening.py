@@ -1,4 +1,4 @@
-"""Opens the database. Imports SQLAlchemy and Alembic only then, because `run` needs neither."""
+"""Opens the database. SQLAlchemy and Alembic are imported only when it is opened: `run` does not need them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -131,6 +131,5 @@ class StorageUsage:
         await self.require_room(workspace_id, unchecked)
 
     def _sizes(self) -> list[Size]:
-        """Return the size queries of all tables that grow with a caller's data."""
         load_tables()
         return [size for mapper in Table.registry.mappers for size in mapper.class_.sizes()]

@@ -21,8 +21,6 @@ def is_seen(*, shown: bool) -> bool:
 
 
 class _Bar:
-    """A context that shows a progress bar with these columns."""
-
     def __init__(self, *columns: ProgressColumn, shown: bool) -> None:
         self._bar = Bar(*columns, console=err, transient=True, disable=not is_seen(shown=shown))
 

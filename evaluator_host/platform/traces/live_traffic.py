@@ -59,8 +59,6 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Pending:
-    """A trace, or a session, that has not been scored yet."""
-
     groups: list[bytes] = field(default_factory=list)
     size: int = _OF_EACH_BYTES
     spans: int = 0
@@ -340,7 +338,6 @@ class Traffic:
         self._untold.setdefault((key.workspace, key.reference), []).append(f"{key.trace_id}: {reason}")
 
     def _tell_dropped(self) -> None:
-        """Log dropped traces, one line for each evaluator."""
         for (_, reference), reasons in self._untold.items():
             _log.warning("%d traces were not scored by %s; the last one: %s", len(reasons), reference, reasons[-1])
         self._untold.clear()

@@ -58,7 +58,6 @@ def _settings(one: Evaluator) -> dict[str, Any]:
 
 
 def _digest(one: Evaluator) -> str:
-    """Return the beginning of a digest of an evaluator's code and files."""
     return hashlib.sha256(encode_json([one.code, one.files, one.path])).hexdigest()[:12]
 
 

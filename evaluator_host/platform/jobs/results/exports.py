@@ -68,7 +68,7 @@ class JobExports:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns of a flat file besides the fixed ones: metrics, columns of the data set, the model's answer."""
+    """The columns of a flat file that depend on the job: metrics, columns of the data set, the model's answer."""
 
     metrics: tuple[str, ...]
     row: tuple[str, ...]
@@ -135,7 +135,7 @@ def _is_number(text: str) -> bool:
 
 
 class _Sink(io.RawIOBase):
-    """A file object for writing. The bytes that were written can be taken from it."""
+    """A file object for writing. `take` returns the bytes that were written."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -407,7 +407,6 @@ class JobResults:
 
 
 def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
-    """Return the total number of metrics with figures, over all evaluators."""
     return sum(len(one.metrics) for one in evaluators)
 
 

@@ -189,7 +189,6 @@ class DayBudgets:
                 await self._write()
 
     async def _write(self) -> None:
-        """Give unused requests back, and write the use of models."""
         if self._store is None:
             return
         async with self._turn:

@@ -38,7 +38,7 @@ class Waits(Protocol):
     """Callback that reports whether the row is waiting for an answer on a connection."""
 
     def __call__(self, *, waits: bool) -> None:
-        """Note whether the row waits."""
+        """Report that the row begins to wait (`waits`), or that it stops waiting."""
         ...
 
 
@@ -156,7 +156,7 @@ def _names(data: bytes, to: HostPort) -> bool:
 
 
 def _hello_of(data: bytes) -> bytes | None:
-    """Return the handshake message at the beginning of TLS records. None if it is not complete."""
+    """Return the handshake message at the beginning of TLS records. None if the message is not complete."""
     message = b""
     while len(data) >= 5:
         size = int.from_bytes(data[3:5])
@@ -251,7 +251,7 @@ async def _pass_bytes(
 
 
 async def _read(reader: asyncio.StreamReader, row: RowTraffic) -> bytes:
-    """Return the next bytes from the other host. Empty at the end, or if the row has waited for the maximum time."""
+    """Return the next bytes from the other host. Return none at the end, or if the row has waited too long."""
     while (left_s := row.remaining_s()) > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(left_s):
@@ -308,7 +308,7 @@ async def _pass_request(
 
 
 async def _next_event(http: h11.Connection, reader: asyncio.StreamReader, row: RowTraffic) -> object:
-    """Return the next part of a response. `ConnectionClosed` or `PAUSED` if there is no more.
+    """Return the next part of a response. `ConnectionClosed` or `PAUSED` if there is no further part.
 
     Raises:
       Refused: the response is not valid HTTP.
