@@ -1,9 +1,17 @@
 """A runner and a backend in memory, for tests of code that uses the link to a runner: no process, no socket, no sleep.
 
-The output of a row is a word that decides how the row ends. With `hang` the runner never answers, with `late` the row
-never begins, `die` ends the runner, `lost` loses the runner through the backend's fault, `killed` ends the runner with
-SIGKILL, `slain` kills only the row's process, with `garbage` the answer is not a frame, and with `misnamed` the answer
-is for another row. Any other output scores 1. The code `bad` cannot be loaded.
+The output of a row is a word that decides how the row ends:
+
+- `hang`: the runner never answers;
+- `late`: the row never begins;
+- `die`: the runner ends;
+- `lost`: the runner is lost through the backend's fault;
+- `killed`: the runner is ended with SIGKILL;
+- `slain`: only the row's process is killed;
+- `garbage`: the answer is not a frame;
+- `misnamed`: the answer is for another row.
+
+Any other output scores 1. The code `bad` cannot be loaded.
 """
 
 import asyncio

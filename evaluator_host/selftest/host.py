@@ -1,7 +1,8 @@
 """Attacks the API of a host. No caller's requests may stop the host, or change another caller's answers.
 
 A second host with the settings of the deployment runs in separate processes, as many as `serve` starts, with its own
-database, data folder and port. While an attack's requests run, another workspace asks `/healthz` and evaluates rows.
+database, data folder and port. While an attack's requests run, another workspace requests `/healthz` and evaluates
+rows.
 """
 
 import asyncio

@@ -126,7 +126,7 @@ class EvaluatorSettings:
 
 
 class ModelKind(StrEnum):
-    """The API that a model's provider speaks; `openai` is also the API of every compatible provider."""
+    """The API of a model's provider. It is `openai` for every provider that is compatible with OpenAI's API."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"

@@ -1,5 +1,5 @@
-"""Puts attacks with the same language and limits into one evaluator, in which each row runs one attack, because most of
-the time would go into starting sandboxes.
+"""Puts attacks with the same language and limits into one evaluator; each of its rows runs one attack. With an
+evaluator for each attack, most of the time would go into starting sandboxes.
 
 An attack can share its sandbox if it acts only in its row: the same guards then stop it as in a separate sandbox. Three
 kinds of attacks stay separate evaluators: attacks that act while they are loaded, through their source code, or on

@@ -1,5 +1,5 @@
-"""Byte code of package sets: on every backend, the Python version that imports the packages compiles them, and the host
-writes the byte code only to the right place.
+"""Byte code of package sets. On every backend, the Python version that imports packages also compiles them, and the
+host writes the byte code only to the right place.
 
 The guards: a sandbox without packages compiles, and the host writes only through descriptors
 (`environments.build.byte_code`). A `.pyc` is trusted as much as the `.py` beside it, but a package must not decide

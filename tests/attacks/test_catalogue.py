@@ -1,9 +1,12 @@
 """Every attack in the catalogue. All attacks on a deployment run together, and each test reads its own part of the
 report.
 
-On bubblewrap all attacks run; `make test` runs one of each kind. On the other deployments fewer attacks run: all
-attacks that a guard of the deployment itself stops, one of each kind that the system call filter stops
-(test_syscalls.py tries every call on each deployment), and one of each kind that the runner stops.
+On bubblewrap all attacks run; `make test` runs one of each kind. On the other deployments, fewer attacks run:
+
+- all attacks that a guard of the deployment itself stops;
+- one attack of each kind that the system call filter stops (test_syscalls.py tries every call on each deployment);
+- one attack of each kind that the runner stops.
+
 `EVALUATOR_HOST_WORKERS=2` attacks a host with two processes over HTTP, and `EVALUATOR_HOST_SANDBOX_START=template` a
 host that forks its sandboxes; `test_processes.py` and `test_template.py` always attack such hosts with some attacks.
 """

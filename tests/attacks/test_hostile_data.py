@@ -1,5 +1,5 @@
-"""One caller attacks others with data, on a real host: with templates and files that would stop the host, also while
-the host is killed.
+"""One caller attacks others with data on a real host: the templates and files could stop a host. The host is also
+killed meanwhile.
 """
 
 import io

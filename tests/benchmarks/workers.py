@@ -1,5 +1,5 @@
-"""Measures the processor time that a host's own processes use for a call, with several numbers of processes, and the
-highest rate of calls that follows from that time.
+"""Measures how much processor time a host's own processes use for a call, with several numbers of processes. The
+highest possible rate of calls follows from this time.
 
 The hosts are real, and so are their connections, routes, queues and pipes. In place of every sandbox there is a process
 that answers each row at once, so that two processors are enough to measure hosts with several processes. With more

@@ -1,9 +1,10 @@
 """Runs the table of cases in every language: contracts, inference, forms of source, and returned values.
 
-All cases run on bubblewrap. Results depend on the host and the runner, which are the same on Docker. On Docker, only
-the transport of source, rows, results and logs differs, and the image's interpreters and tools: `LINK` has a case for
-each of these differences, and for each code of an error. Python's sandboxes on bubblewrap are forked from a template,
-which takes half the processor time of a fresh start; `test_template.py` checks that both behave in the same way.
+All cases run on bubblewrap. Results depend on the host and the runner, which are the same on Docker. On Docker, two
+things differ: the transport of source, rows, results and logs, and the image's interpreters and tools. `LINK` has a
+case for each of these differences, and for each code of an error. Python's sandboxes on bubblewrap are forked from a
+template, which takes half the processor time of a fresh start; `test_template.py` checks that both behave in the same
+way.
 """
 
 from collections.abc import AsyncIterator

@@ -1,5 +1,5 @@
-"""Runs every dialect's cases (`<dialect>/cases.py`) in real sandboxes: code is recognised, and called as on its
-platform, and the stored results are the platform's.
+"""Runs every dialect's cases (`<dialect>/cases.py`) in real sandboxes. The host recognises the code and calls it as its
+platform does, and the stored results are the same as on the platform.
 """
 
 import asyncio

@@ -158,8 +158,8 @@ async def test_of_an_answer_without_an_end_little_is_read(what: str, tmp_path: P
 
 @contextmanager
 def _endless(what: str) -> Iterator[tuple[str, list[int]]]:
-    """Yield the address of a registry that sends 400 MB in one kind of answer, and a list of how many bytes it could
-    send in each answer.
+    """Yield the address of a registry that sends 400 MB in one kind of answer, and a list that gets the number of bytes
+    that were sent in each answer.
     """
     written: list[int] = []
 

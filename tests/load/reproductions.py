@@ -7,9 +7,9 @@ host.
 The attacks are the selftest's attacks on the API and on neighbours, and the attacks below. During each attack, another
 workspace (the neighbour) requests `/healthz` and makes warm and new evaluations. The program prints as JSON how long
 the neighbour waited, and how much processor time the host used during a wait, which shows a blocked event loop even on
-a busy machine. It exits with 1 if the host used over a quarter of a second of processor time during a wait, if an
-answer to the neighbour was wrong, if the host took over 600 MB, did not end well or did not start again, or if the
-neighbour's package could not be built afterwards.
+a busy machine. It exits with 1 in each of these cases: the host used over a quarter of a second of processor time
+during a wait; an answer to the neighbour was wrong; the host took over 600 MB, did not end well or did not start again;
+the neighbour's package could not be built afterwards.
 """
 
 import argparse

@@ -1,5 +1,5 @@
-"""Network access for a sandbox: what the sandbox can then reach, that no other call gets this access, and that only one
-command can request it.
+"""Network access for a sandbox. The tests check what the sandbox can reach, that no other call gets this access, and
+that only one command can request it.
 """
 
 import ast

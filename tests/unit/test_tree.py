@@ -1,5 +1,5 @@
-"""Trees of files from strangers: some are nested too deeply for recursion or for PATH_MAX, some are unreadable for
-their owner, have names that are not text, or change meanwhile.
+"""Trees of files from strangers. Some are nested too deeply for recursion or for PATH_MAX, some cannot be read by their
+owner, some have names that are not text, and some change while they are read.
 """
 
 import ast

@@ -34,7 +34,9 @@ def one(name: str, value: Any, kind: str | None = None, **more: Any) -> list[dic
 
 
 def typed(case_id: str, value: str, kind: str, stored: Any) -> NativeCase:
-    """Return a case with a score of a data type: the value in the code, and the stored value (None if it is refused)."""
+    """Return a case with a score of the data type `kind`: `value` in the code, and `stored` as Langfuse stores it (None
+    if it is refused).
+    """
     code = returns(f"{{'scores': [{{'name': 'x', 'value': {value}, 'dataType': {kind!r}}}]}}")
     if stored is None:
         return refused(id=case_id, code=code, message="scores[0].value")

@@ -1,5 +1,5 @@
-"""Packages inside and outside a bundle: they find their own files, can be imported by names that are known only at run
-time, and in every other way.
+"""Packages inside and outside a bundle find their own files, and can be imported in every way, also by names that are
+known only at run time.
 """
 
 import json
