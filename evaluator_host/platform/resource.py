@@ -35,7 +35,7 @@ class Resource:
     """The parts of a host that one folder adds. `RESOURCE` in the folder's module `resource.py` is a subclass of this.
 
     Args:
-      host: The host. `host.find` returns other resources only when all have been opened.
+      host: The host. `host.find` returns other resources only after all of them are open.
     """
 
     def __init__(self, host: "Host") -> None:

@@ -1,4 +1,4 @@
-"""`alerts`: messages when results of jobs or of live traces go out of bounds."""
+"""The command `alerts`: messages that are sent when results of jobs or of live traces go out of bounds."""
 
 from typing import Annotated
 

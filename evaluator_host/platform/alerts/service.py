@@ -112,7 +112,7 @@ class LiveScores(Protocol):
         ...
 
     async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
-        """Return counts, mean score and pass rate of an evaluator over the live traces received since a time."""
+        """Return counts, mean score and pass rate of an evaluator, for the live traces that arrived after `since`."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Checks the first rows of data before any row is scored.
 
 Two mistakes are refused because the scores would mean nothing: a mapping of columns that do not exist, and code that
-reads outputs when no row has any.
+reads outputs when no row has outputs.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -270,7 +270,7 @@ def _empty_cells(empty: Counter[str]) -> str:
 
 
 def _delimiter(head: bytes, given: str) -> str:
-    """Return the delimiter of a header: `given`, unless the header only contains other delimiters."""
+    """Return the delimiter of a header: `given`, unless the header contains only other delimiters."""
     text = head.removeprefix(_BOM).decode("utf-8", "replace")
 
     def columns(delimiter: str) -> int:

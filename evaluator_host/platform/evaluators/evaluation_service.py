@@ -99,7 +99,7 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
 
 
 async def pins_to_add(target: EvaluationService, evaluator: Evaluator, result: EvaluationResult) -> str:
-    """Return the pins, with versions, that a failed import probably needs. The list is empty for any other result."""
+    """If an import failed, return the advice to add pins: `add --package NAME==VERSION`. Otherwise return `""`."""
     if result.error is None or result.error.type not in _NO_MODULE:
         return ""
     report = await target.check(evaluator)

@@ -31,7 +31,7 @@ _ROWS: Final = "the data set"
 class FirstRowsOfJobs:
     """Checks the first rows of jobs.
 
-    The mapping must fit their columns, and they must have outputs if an evaluator reads outputs.
+    The mapping must fit the columns, and the rows must have outputs if an evaluator reads outputs.
     """
 
     def __init__(self, service: Service, folder: RowsFolder) -> None:

@@ -308,7 +308,7 @@ class JobService:
         return spec_to_json(replace(stored, config=replace(stored.config, max_failures=failed + most)))
 
     async def delete_job(self, workspace_id: str, job_id: str) -> None:
-        """Delete a job that has ended, with its results, and its rows unless something else needs them.
+        """Delete a job that has ended, its results, and its rows if nothing else needs the rows.
 
         Raises:
           InUse: the job has not ended.

@@ -99,9 +99,10 @@ class JobEvaluatorTable(Table):
     """Copies of evaluators that belong to a job, with their scores so far. `content`, `lock` and `warnings` are JSON.
 
     `judged` is the number of rows with a verdict, `scores` the number of rows with a score, and `mean` the mean of
-    these scores. `numbers` is the number of rows with a score or a metric; for `doubted` of them, a warning makes this
-    number doubtful. `previous_job` is the newest earlier job over the same rows that had completed. `scores_mark` is
-    the sum of `row_mark` over the rows with a score, and `failed_mark` is the sum over the failed rows.
+    these scores. `numbers` is the number of rows with a score or a metric; `doubted` of these rows have a warning that
+    makes the score or metric doubtful. `previous_job` is the newest earlier job over the same rows that had completed.
+    `scores_mark` is the sum of `row_mark` over the rows with a score, and `failed_mark` is the sum over the failed
+    rows.
     """
 
     __tablename__ = "job_evaluators"

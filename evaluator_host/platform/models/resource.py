@@ -50,7 +50,7 @@ class ModelResource(Resource):
         return [f"model {one.name}" for one in models if not one.operator and one.secret == used.name]
 
     async def code_secrets(self, workspace_id: str) -> set[str]:
-        """Return the secrets that evaluators of a workspace may be granted; see `CodeSecrets`."""
+        """Return the names of the secrets that evaluators of a workspace may be granted. See `CodeSecrets`."""
         return await self.service.directory.operator.code_secrets(workspace_id)
 
 

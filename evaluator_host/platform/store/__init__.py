@@ -1,1 +1,1 @@
-"""The database of a host, and the tables that all resources share. Its classes return frozen dataclasses."""
+"""The database of a host, and the tables that all resources share. The classes here return frozen dataclasses."""

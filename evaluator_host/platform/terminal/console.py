@@ -52,7 +52,7 @@ def print_json(value: Any) -> None:
 
 
 def print_json_lines(values: Iterable[Any], *, prefix: str = "") -> None:
-    """Print each value as JSON on a line of its own, after `prefix`."""
+    """Print each value as JSON on a separate line, after `prefix`."""
     for value in values:
         _print_line(prefix + encode_json(value).decode("utf-8", "replace"))
     sys.stdout.flush()

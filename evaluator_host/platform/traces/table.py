@@ -115,7 +115,7 @@ class Traces(Repository):
         return {row[0]: row[1] for row in rows}
 
     async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
-        """Return counts, mean score and pass rate of an evaluator over the live traces received since a time."""
+        """Return counts, mean score and pass rate of an evaluator, for the live traces that arrived after `since`."""
         table = TraceTable
         query = select(
             func.count(),

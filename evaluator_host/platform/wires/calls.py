@@ -132,7 +132,7 @@ class WireCalls:
         return caller_of(request.scope)
 
     def _fitted(self, evaluator: Evaluator, timeout_s: float | None) -> Evaluator:
-        """Return pasted code, with the packages and limits that the wire sets."""
+        """Return a pasted evaluator with the packages and limits that the wire sets."""
         language = Language.PYTHON if evaluator.language is Language.PYTHON else Language.JAVASCRIPT
         packages = evaluator.packages or tuple(self.options.packages.get(language.value, ()))
         limit_s = min(self.wire.limit_s(self.options), self.host.settings.max_timeout_s)

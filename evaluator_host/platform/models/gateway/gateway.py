@@ -1,8 +1,8 @@
 """Answers the requests that rows make to granted models: checks, budgets, recorded answers, and the provider itself.
 
-Rows are untrusted code. So the gateway itself builds each request to a provider, from the URL and key of the registered
-model and the row's JSON body with the provider's name for the model. The size of answers is limited, and the key is
-masked in them. In recorded answers, the evaluator's secrets are masked, too.
+Rows are untrusted code. So the gateway itself builds each request to a provider. It uses the URL and the key of the
+registered model, and the row's JSON body, in which it sets the provider's name for the model. The size of answers is
+limited, and the key is masked in them. In recorded answers, the evaluator's secrets are masked, too.
 """
 
 import asyncio

@@ -64,8 +64,8 @@ class Recordings:
     ) -> None:
         """Record the answer to a request in canonical form (`protocols.canonical`).
 
-        `redactor` masks secrets before the answer is stored; the digest is that of the unmasked request, so that
-        the same request matches it later.
+        `redactor` masks secrets before the answer is stored; the digest is computed from the unmasked request, so that
+        the same request matches later.
         """
         digest = digest_of(request)
         if redactor:
