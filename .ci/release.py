@@ -41,7 +41,7 @@ LOCKS = ("requirements-build.lock", "requirements.lock", "evaluator_host/web/ui/
 
 
 def main() -> None:
-    """Write everything beside the packages."""
+    """Write all files of a release beside the packages."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--image", metavar="NAME", help="save this image of the host, too")
     image: str | None = parser.parse_args().image
@@ -104,7 +104,7 @@ def save_image(image: str, target: Path) -> None:
 
 
 def _pack_layer(exported: Path, layer: Path) -> None:
-    """Write the files of a container as a layer: by name, links after their targets, without times and caches."""
+    """Write the files of a container as a layer, by name, hard links last. Times and caches are left out."""
     with tarfile.open(exported) as source, tarfile.open(layer, "w", format=tarfile.PAX_FORMAT) as packed:
         for entry in sorted(source, key=lambda one: (one.islnk(), one.name)):
             if not _OF_BUILDS.fullmatch(entry.name):

@@ -72,8 +72,8 @@ def tiny_set(folder: Path) -> Set:
 
 
 def described(folder: Path, language: Language, target: LockTarget | None = None, /, **packages: str) -> Set:
-    """Return an environment with the record of its packages, as it is pushed to a registry; by default, it is for the
-    image's Python.
+    """Return an environment with the record of its packages, in the form that is pushed to a registry. By default, the
+    packages are for the image's Python.
     """
     target = target or target_for(image_platform(platform.machine()), language)
     pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))

@@ -86,7 +86,7 @@ def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
 
 
 def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]:
-    """Return the header by which a load balancer sends an evaluator always to the same host.
+    """Return the header with which a load balancer always sends an evaluator to the same host.
 
     Its value is a digest of the code, or the name of a stored evaluator.
     """

@@ -47,7 +47,7 @@ class JobVerbs(Verbs[TransportT]):
 
     Raises:
       NotFound: there is no such job.
-      InUse: the method changes a job that has ended, or deletes one that has not.
+      InUse: the method changes a job that has ended, or deletes a job that has not ended.
       InvalidRequest: a filter does not exist, or its value is not valid.
     """
 

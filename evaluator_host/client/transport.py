@@ -277,7 +277,7 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
 
     @verb
     async def all(self) -> list[ReportT]:
-        """Return all objects: the newest data sets first, the operator's models first, other objects by name."""
+        """Return all objects: the newest data sets first, the operator's models first, all others by name."""
         reports = cast("type[list[ReportT]]", GenericAlias(list, (self._REPORT,)))
         return await self._get(self._PATH, reports)
 

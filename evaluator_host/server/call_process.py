@@ -168,7 +168,7 @@ class CallOwners(Peers):
 
 
 async def _nothing(name: str, _: tuple[Any, ...]) -> None:
-    """Refuse a call. The owner of an evaluator never calls the process that called it."""
+    """Refuse a call: the owner of an evaluator never calls back."""
     raise HostError(f"this process of the host does not answer calls of {name!r}")
 
 

@@ -55,8 +55,8 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture
 def short_box(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow programs that use up their time only one second instead of thirty, and give the other programs less memory
-    to fill.
+    """Give programs that use up their time one second instead of thirty, and give the other programs less memory to
+    fill.
     """
     timeout_s = 1.0 if name in ("hangs", "floods", "floodserr") else 30.0
     monkeypatch.setattr(health, "_IMPORT_S", timeout_s)

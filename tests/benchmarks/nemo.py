@@ -93,7 +93,7 @@ def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
 
 def process_ms(packages: Path, times: int = 7) -> list[float]:
     """Return how many milliseconds a fresh process takes to score one row with the light modules, if the page cache has
-    their files.
+    the modules' files.
     """
     taken = []
     for _ in range(times):

@@ -67,7 +67,7 @@ async def loads(url: str, paths: Mapping[str, str], *, turns: int = TURNS) -> di
     counted.
 
     Args:
-      paths: The pages' addresses, by the names that the result uses for the pages.
+      paths: The address of each page, by the page's name in the result.
     """
     found = {name: Loads() for name in (EMPTY, *paths)}
     async with async_playwright() as playwright:

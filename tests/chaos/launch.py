@@ -24,7 +24,7 @@ from sqlalchemy.pool import Pool, QueuePool
 
 
 def move_clock(file: Path) -> None:
-    """Add the offset in the file to the time of day, from now on and whenever the file changes."""
+    """Shift the time of day of this process by the offset in the file, now and whenever the file changes."""
     with file.open("rb") as opened:
         moved = mmap.mmap(opened.fileno(), 8, access=mmap.ACCESS_READ)
     real, real_datetime = time.time, dt.datetime
@@ -50,7 +50,7 @@ def move_clock(file: Path) -> None:
 
 
 def set_offset(file: Path, seconds: float) -> None:
-    """Write to the file by how many seconds the clocks of processes that watch it are wrong."""
+    """Write the number of seconds by which the clocks of processes that watch the file are wrong."""
     with file.open("r+b" if file.exists() else "wb") as opened:
         opened.write(struct.pack("d", seconds))
 

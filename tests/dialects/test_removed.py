@@ -1,5 +1,5 @@
-"""A copy of the host from which all vendors' folders were removed still serves calls, judges and runs jobs. It has no
-vendor's routes.
+"""If all vendors' folders are removed from a copy of the host, the copy still answers calls, and runs judges and jobs.
+It has no vendor's routes.
 """
 
 import os

@@ -82,7 +82,6 @@ async def test_a_slow_first_sandbox_ends_no_host(
     fill = session.Sandbox._fill
 
     async def silent(self: session.Sandbox, timeout_s: float, clock: Any) -> bool:
-        """Make runners seem silent while the machine is busy."""
         await asyncio.sleep(0.01 if busy.exists() else 0)
         return False if busy.exists() else await fill(self, timeout_s, clock)
 

@@ -1,5 +1,5 @@
-"""For each mistake in `mistakes.py`, the host says what happened, what was probably meant and what to do. Over HTTP the
-message names fields of the API, on the command line options, and on the pages labels.
+"""For each mistake in `mistakes.py`, the host says what happened, what was probably meant and what to do. Over HTTP,
+the message names fields of the API; on the command line, it names options, and on the pages, labels.
 """
 
 import json

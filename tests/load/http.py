@@ -1,5 +1,5 @@
-"""Sends each HTTP request on a separate connection. A client with a pool would use more processor time for a thousand
-requests at once than the host.
+"""Sends each HTTP request on a separate connection. For a thousand requests at once, a client with a pool would use
+more processor time than the host.
 """
 
 import asyncio

@@ -84,7 +84,7 @@ def read(type_: str, config: dict[str, Any]) -> FoundEvaluator:
 
 
 def granted_to(found: FoundEvaluator) -> Evaluator:
-    """Return the evaluator with a granted model for each name that it calls."""
+    """Return the evaluator with a granted model for each model name that its code uses."""
     made = Evaluator(found.code, contract=Contract("promptfoo"), settings=EvaluatorSettings(config=found.config))
     return replace(made, models=tuple(f"{one}=judge" if one != "judge" else one for one in found.asks))
 

@@ -128,7 +128,7 @@ def test_its_limit_and_its_test_exist(bound: Bound) -> None:
 
 
 class Endless(Provider):
-    """An endless answer's body."""
+    """The body of an answer that never ends."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while True:

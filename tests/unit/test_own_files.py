@@ -257,7 +257,9 @@ def test_a_module_that_is_missing_is_explained(root: Path) -> None:
 
 @pytest.fixture
 def checkout(root: Path) -> Path:
-    """A checkout around the project, with modules above the project and between the two folders."""
+    """Put the project into a checkout with modules beside the project and in the project's folders; return the
+    project.
+    """
     above = root.parent
     (above / ".git").mkdir()
     (root / "pyproject.toml").touch()

@@ -214,7 +214,7 @@ def _queries(shelf: DatasetService) -> APIRouter:
 
     @router.get("/{name}/versions", response_model=list[DatasetReport], responses=_MISSING)
     async def versions(name: str, workspace: WorkspaceOf) -> Response:
-        """List the kept versions of a data set, newest first. `qa@2` is a version."""
+        """List the kept versions of a data set, newest first. `qa@2` is version 2 of `qa`."""
         return json_response(await shelf.list_versions(workspace, name))
 
     return router

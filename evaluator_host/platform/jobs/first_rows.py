@@ -48,7 +48,7 @@ class FirstRowsOfJobs:
         """Check the first rows of a job.
 
         Raises:
-          InvalidRequest: the mapping names an unknown column, or an evaluator reads outputs and no row has any.
+          InvalidRequest: the mapping names an unknown column, or an evaluator reads outputs and no row has outputs.
           HostError: for the reasons given at `LimitedProcesses.call`.
         """
         if spec.mapping == dict([NO_OUTPUTS]):  # a mapping with only outputs=none needs no check

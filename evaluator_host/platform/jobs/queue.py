@@ -88,7 +88,10 @@ class JobQueue(Repository):
         return self._database.address.file is not None
 
     async def waiting(self, *, each: int, besides: Collection[str] = ()) -> list[Job]:
-        """Return queued jobs, oldest first, at most `each` per workspace. Leave out jobs over data sets `besides`."""
+        """Return queued jobs, oldest first, at most `each` per workspace.
+
+        Jobs over the data sets in `besides` are left out.
+        """
         place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
         queued = (
             select(JobTable.id, place)

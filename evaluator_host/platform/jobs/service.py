@@ -283,7 +283,7 @@ class JobService:
         return {job_id: found.get(job_id) for job_id in asked}
 
     async def set_desired_state(self, workspace_id: str, job_id: str, desired: DesiredState) -> JobReport:
-        """Set whether a job should run, pause or stop, and return it. A failed job may run again.
+        """Set whether a job should run, pause or stop, and return the job. A failed job may run again.
 
         A job that failed because of `max_failures` may then have that many further failures.
 

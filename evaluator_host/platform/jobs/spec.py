@@ -76,7 +76,7 @@ def evaluator_to_json(evaluator: Evaluator) -> str:
 
 
 def label_of(evaluator: Evaluator, position: int, *, taken: Collection[str]) -> str:
-    """Return a pasted evaluator's label: its configured name, or its position if another evaluator has this name."""
+    """Return a pasted evaluator's label: its configured name, or its position if the name is missing or taken."""
     name = name_in_config(evaluator.settings.config)
     fits = name is not None and 0 < len(name) <= _LABEL and name.isprintable() and name not in taken
     return str(name) if fits else f"evaluator {position + 1}"

@@ -552,7 +552,7 @@ class Jobs(Repository):
     async def set_desired_state(
         self, workspace_id: str, job_id: str, wanted: DesiredState, *, request: str | None = None
     ) -> Job:
-        """Set whether a job should run, pause or stop, and return it. A job that no host runs changes at once.
+        """Set whether a job should run, pause or stop, and return the job. A job that no host runs changes at once.
 
         A failed job is queued again, to score the rows that have no result. If `request` is given, it replaces the
         job's request.

@@ -1,4 +1,4 @@
-"""Joins the spans that exporters send to traces, and scores each trace once when it is complete.
+"""Groups spans from exporters by trace, and scores each trace once, when it is complete.
 
 A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span if
 it has a root, and after `SILENT_S` seconds if it has none. The traces of a session can be scored together when no span

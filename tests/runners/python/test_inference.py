@@ -1,4 +1,4 @@
-"""Which contract the runner infers for a function: a table of code, and of the call that results."""
+"""Which contract the runner infers for a function: a table of code, and of the call that the runner then makes."""
 
 from typing import Any
 

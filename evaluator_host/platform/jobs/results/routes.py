@@ -62,7 +62,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
 
     @router.get("/results", response_model=JobFigures, responses=_MISSING)
     async def figures(job_id: str, workspace: WorkspaceOf) -> Response:
-        """Show figures for each evaluator and metric, of the rows scored so far."""
+        """Show the figures so far for each evaluator and metric."""
         return json_response(await results.figures(workspace, job_id))
 
     @router.get(
@@ -78,7 +78,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         ],
         evaluator: str | None = None,
     ) -> Response:
-        """Show mean, pass rate and counts of each evaluator by the values of a column, of the rows scored so far."""
+        """Show each evaluator's mean, pass rate and counts so far, by the values of a column."""
         return json_response(await results.groups(workspace, job_id, by, evaluator=evaluator))
 
     @router.get("/rows", response_model=JobRowPage, responses=_REFUSED)

@@ -282,7 +282,7 @@ class RowGate:
             self._on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Wait until the row may get an answer: if it waits for no other answer, until it may run again."""
+        """Prepare the row for an answer. If it waits for no other answer, wait until the row may run again."""
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:

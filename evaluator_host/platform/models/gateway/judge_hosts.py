@@ -40,7 +40,8 @@ class JudgeHosts:
         """Check that evaluators may call models at a URL.
 
         Raises:
-          InvalidRequest: the URL is not valid, or not allowed; `field` is the field of the request that has it.
+          InvalidRequest: the URL is not valid, or not allowed; `field` is the field of the request that contains the
+            URL.
         """
         parts = require_url(url)
         if is_listed(parts, self._listed):
