@@ -400,7 +400,7 @@ async def _of_pages(settings: Settings, add: Add) -> None:
         add(f"first paint of {path}", p50(its.paint_ms), "ms", "≤", 100)
         add(f"all of {path} shown", p50(its.shown_ms), "ms", "≤", None)
         add(f"processor time of {path}", p50(its.worked_ms), "ms", "≤", None)
-        add(f"script before the first paint of {path}", p50(its.script_kb), "kB", "≤", 120)
+        add(f"script until all of {path} is shown", p50(its.script_kb), "kB", "≤", 120)
 
 
 def _large_row() -> dict[str, object]:

@@ -10,6 +10,7 @@ from playwright.async_api import Browser, async_playwright
 
 from evaluator_host.client import Client
 from tests.browser.conftest import CHROMIUM
+from tests.browser.looking import WATCHED
 from tests.browser.seeds import sow
 from tests.browser.test_every_page import ROUTES, address
 
@@ -17,24 +18,17 @@ EMPTY: Final = "/healthz"
 """A page with one word; its first paint is the floor with which those of other pages are compared."""
 TURNS: Final = 9
 FLAGS: Final = ("--no-sandbox", "--disable-gpu")  # not the flags of the tests, because these reduce compiling
-WATCHED: Final = """
-new MutationObserver(() => {
-  const isShown = document.querySelector("main h1, header h1") !== null && document.querySelector("main .spinner") === null;
-  if (!isShown) window.shownAt = undefined;
-  else window.shownAt ??= performance.now();
-}).observe(document, { childList: true, subtree: true });
-"""
-"""Script that records when the heading was there and nothing was loading any more."""
 PAINTED: Final = """(isPage) => new Promise((done) => {
   const look = () => {
     const paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
     if (paint === undefined || (isPage && window.shownAt === undefined)) return setTimeout(look, 50);
-    const scripts = performance.getEntriesByType("resource").filter((one) => /\\.js$/.test(one.name) && one.startTime < paint);
-    done([paint, Math.max(paint, window.shownAt ?? 0), scripts.reduce((sum, one) => sum + one.encodedBodySize, 0)]);
+    const shown = Math.max(paint, window.shownAt ?? 0);
+    const scripts = performance.getEntriesByType("resource").filter((one) => /\\.js$/.test(one.name) && one.startTime < shown);
+    done([paint, shown, scripts.reduce((sum, one) => sum + one.encodedBodySize, 0)]);
   };
   look();
 })"""
-"""Function that returns milliseconds to the first paint, milliseconds until all was shown, and bytes of scripts requested before the first paint."""
+"""Function that returns milliseconds to the first paint, milliseconds until all was shown, and bytes of scripts requested until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,7 @@ class Loads:
       paint_ms: Milliseconds until the page showed anything.
       shown_ms: Milliseconds until the page showed its heading and its records.
       worked_ms: Milliseconds of processor time that the page's process used until then.
-      script_kb: Size, as sent, of the scripts requested before the first paint.
+      script_kb: Size, as sent, of the scripts requested until then.
     """
 
     paint_ms: list[float] = field(default_factory=list)

@@ -22,6 +22,14 @@ new Promise((settle) => {
 
 It does not wait for `finished` of an animation, because Chromium never resolves that if the element disappears meanwhile.
 """
+WATCHED: Final = """
+new MutationObserver(() => {
+  const isShown = document.querySelector("main h1, header h1") !== null && document.querySelector("main .spinner") === null;
+  if (!isShown) window.shownAt = undefined;
+  else window.shownAt ??= performance.now();
+}).observe(document, { childList: true, subtree: true });
+"""
+"""Script that records when the heading was there and nothing was loading any more."""
 AXE = DIST.parent / "node_modules" / "axe-core" / "axe.min.js"
 PICTURES = os.environ.get(
     "EVALUATOR_HOST_TEST_PICTURES"

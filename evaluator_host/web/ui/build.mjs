@@ -1,4 +1,4 @@
-// Builds dist/: hashed assets, large ones gzipped, index.html, docs.html, and assets.json, which lists the files of the first paint.
+// Builds dist/: hashed assets, large ones gzipped, index.html, docs.html, and assets.json, which lists the scripts that each page needs before it shows anything but the frame.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -167,8 +167,19 @@ for (const [, path, page] of routes.matchAll(/path: "([^"]+)".*import\("\.\/([^"
   const { name } = outputs.find((output) => output.entryPoint === `src/${page}.tsx`);
   pageScripts[path] = [...needed(name)].filter((one) => !first.includes(one));
 }
-const early = await build({ ...common, entryPoints: ["src/early.ts"], outdir: "dist/assets", format: "iife", define: { PAGE_SCRIPTS: JSON.stringify(pageScripts) } });
-const preloads = first.filter((name) => name !== entry).map((name) => `<link rel="modulepreload" href="/assets/${name}">`);
+const early = await build({
+  ...common,
+  entryPoints: ["src/early.ts"],
+  outdir: "dist/assets",
+  format: "iife",
+  external: ["/assets/*"],
+  define: {
+    APP: JSON.stringify(`/assets/${entry}`),
+    APP_SCRIPTS: JSON.stringify(first.filter((name) => name !== entry)),
+    PAGE_SCRIPTS: JSON.stringify(pageScripts),
+    STYLES: JSON.stringify(`/assets/${styleName}`),
+  },
+});
 const frame = await shell();
 // functions, because `$` has a special meaning in a replacement string
 const html = (await readFile(new URL("./src/index.html", import.meta.url), "utf8"))
@@ -177,12 +188,8 @@ const html = (await readFile(new URL("./src/index.html", import.meta.url), "utf8
     `<link rel="license" href="/assets/${noticesName}">`,
     `<style nonce="{{nonce}}">${firstStyles.outputFiles[0].text.trim()}</style>`,
     `<script>${early.outputFiles[0].text.trim()}</script>`,
-    ...preloads,
-    `<script type="module" src="/assets/${entry}"></script>`,
   ].join("\n  "))
-  .replace("<!-- shell -->", () => frame)
-  // after the frame, which can be painted without the styles; scripts wait for them
-  .replace("<!-- styles -->", () => `<link rel="stylesheet" href="/assets/${styleName}">`);
+  .replace("<!-- shell -->", () => frame);
 
 const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "utf8"))
   .replace("<!-- assets -->", [

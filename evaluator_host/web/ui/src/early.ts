@@ -1,7 +1,12 @@
-// Runs before everything else: sets the theme that was chosen before anything is painted, and asks for the scripts of the page at once.
+// Runs before everything else: sets the theme that was chosen before anything is painted, and loads the app after the first frame.
 import { match } from "./paths";
 
-/** The scripts of each page besides those of the app, by the pattern of its path; filled in by build.mjs. */
+/** The address of the app's module; the names of the other modules that it needs; the address of its styles. All are filled in by build.mjs. */
+declare const APP: string;
+declare const APP_SCRIPTS: string[];
+declare const STYLES: string;
+
+/** The scripts of each page besides those of the app, by the pattern of its path. */
 declare const PAGE_SCRIPTS: Record<string, string[]>;
 
 try {
@@ -11,5 +16,28 @@ try {
   // without storage, the system's theme applies
 }
 
-const [, scripts = []] = Object.entries(PAGE_SCRIPTS).find(([pattern]) => match(pattern, location.pathname) !== null) ?? [];
-for (const name of scripts) document.head.append(Object.assign(document.createElement("link"), { rel: "modulepreload", href: `/assets/${name}` }));
+let isStarted = false;
+
+function add(rel: string, href: string): HTMLLinkElement {
+  const link = Object.assign(document.createElement("link"), { rel, href });
+  document.head.append(link);
+  return link;
+}
+
+function start(): void {
+  if (isStarted) return;
+  isStarted = true;
+  const [, scripts = []] = Object.entries(PAGE_SCRIPTS).find(([pattern]) => match(pattern, location.pathname) !== null) ?? [];
+  add("modulepreload", APP);
+  for (const name of [...APP_SCRIPTS, ...scripts]) add("modulepreload", `/assets/${name}`);
+  const styles = add("stylesheet", STYLES);
+  // the app is shown only with its styles
+  styles.onload = styles.onerror = () => void import(APP);
+}
+
+if (document.visibilityState === "hidden") {
+  start(); // a tab in the background has no frames
+} else {
+  document.addEventListener("visibilitychange", start, { once: true });
+  requestAnimationFrame(() => setTimeout(start)); // files that load at once would delay the first frame
+}
