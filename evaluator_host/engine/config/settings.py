@@ -47,7 +47,7 @@ class SandboxChoice(StrEnum):
 
 
 class SandboxStart(StrEnum):
-    """How Python sandboxes start: with a new interpreter, or forked from one that has imported the runner already."""
+    """How Python sandboxes start: with a new interpreter, or as a fork of one that has imported the runner."""
 
     FRESH = "fresh"
     TEMPLATE = "template"

@@ -71,7 +71,7 @@ def _bound(facts: FunctionFacts, names: tuple[str, ...]) -> FunctionFacts:
 
 @remembered
 def fields_not_read(loaded: Loaded) -> frozenset[str]:
-    """Return the fields of a row that certainly no function of the code reads."""
+    """Return the fields of a row that the code certainly does not read."""
     return _fields_not_read(loaded.contract, functions(loaded))
 
 

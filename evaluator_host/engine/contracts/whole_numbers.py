@@ -1,4 +1,4 @@
-"""Warns about integers that JavaScript cannot represent; or passes them without rounding if the settings say so."""
+"""Warns about integers that JavaScript would round, or passes them without rounding if the settings say so."""
 
 import re
 from collections.abc import Set as AbstractSet

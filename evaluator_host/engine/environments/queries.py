@@ -94,7 +94,7 @@ class PackageQueries:
         return await find_providers(modules, language, resolver=resolver, programs=self._programs)
 
     async def pins_for(self, modules: Sequence[str], language: Language, *, workspace: str = "") -> list[str | None]:
-        """Return for each module the exact pin of the package that probably provides it; None if none is found."""
+        """Return an exact pin of the package that probably provides each module; None where no package is found."""
         wanted = [ImportedModule(module) for module in modules]
         return [one.pin for one in await self.providers(wanted, language, None, workspace=workspace)]
 

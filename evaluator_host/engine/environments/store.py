@@ -155,7 +155,7 @@ class Environments:
     async def _held(
         self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> Environment:
-        """Return the environment of a set that no process can remove now; install the set if it is missing."""
+        """Keep other processes from removing a set, install it if it is missing, and return its environment."""
         while True:
             record = await self._installed(key)
             if record is None:
@@ -359,7 +359,7 @@ class Environments:
     async def _repair(self, digest: str, broken: Sequence[str]) -> Verified:
         """Install a set again from its lock.
 
-        Delete the downloads first, because they may be the same broken files, as hard links.
+        Delete the downloads first, because they may be hard links to the broken files.
         """
         record = self._folder.record(digest)
         key = record.key if record else await asyncio.to_thread(self._folder.key_of, digest)

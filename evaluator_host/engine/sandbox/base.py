@@ -272,7 +272,7 @@ class Backend(Protocol):
         ...
 
     async def sweep(self) -> int:
-        """Remove the cgroups or containers of dead hosts, none of living hosts; return how many were removed."""
+        """Remove cgroups or containers of dead hosts, but none of living hosts; return how many were removed."""
         ...
 
     async def close(self) -> None:

@@ -234,7 +234,7 @@ class RowCalls:
         self._changed = asyncio.Event()
 
     async def _wait_for_more(self) -> bool:
-        """Wait until a row can be taken; return False if none is left, none waits for models, and none can arrive."""
+        """Wait until a row can be taken; return False if no row is left, waits for models or may still arrive."""
         while not self._returned and (self._arriving or self._exhausted or len(self._at_models) >= _AT_MODELS):
             if self._fault is not None:
                 raise self._fault
@@ -246,7 +246,7 @@ class RowCalls:
     async def _lease(self) -> Lease | Failed:
         """Lease a sandbox.
 
-        If the host is busy, wait and try again; but raise `Busy` if no row has begun.
+        If the host is busy, raise `Busy` if no row has begun yet; otherwise wait and try again.
         """
         while True:
             self._leasing += 1

@@ -1,6 +1,6 @@
 """Finds the pins of packages that stand-in modules replace, in the versions with which these modules were tested.
 
-The errors of the runner name the same pins: it also reads them from the top package of the stand-in modules.
+The runner's errors name the same pins, because the runner also reads them from these modules.
 """
 
 import ast

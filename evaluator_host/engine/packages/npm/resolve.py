@@ -67,7 +67,7 @@ def _read_lock(
 
 
 async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver) -> list[tuple[str, ...]]:
-    """Return for each `(name, range or tag)` the versions that match, oldest first.
+    """Return the versions that match each `(name, range or tag)`, oldest first.
 
     Raises:
       IndexUnavailable: the registry answers for none of the packages.

@@ -29,7 +29,7 @@ _MESSAGES: Final = {
 
 
 def read(texts: Sequence[str]) -> list[Pin | Refusal]:
-    """Return for each string its exact pin, or the reason why the string is not a pin."""
+    """Return the exact pin in each string, or the reason why the string is not a pin."""
     asked = [(text, _foreign(text)) for text in texts]
     answers = iter(_judge(tuple(_spec(text) for text, refusal in asked if refusal is None)))
     found = [refusal or _decide(text, next(answers)) for text, refusal in asked]

@@ -101,7 +101,7 @@ class EnvironmentImages:
         return image
 
     async def prune(self, live: Collection[str]) -> list[str]:
-        """Remove the owner's images of environments that are not in `live`, and outdated images; return their names.
+        """Remove the owner's outdated images and its images of environments not in `live`; return the removed names.
 
         An image that a container runs from, or that is being built, stays until the next call.
         """
