@@ -12,7 +12,7 @@ from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
 from evaluator_host.platform.evaluators.resource import EvaluatorResource
 from evaluator_host.platform.host import Host
-from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.http.auth.access import Access, WorkspaceOf
 from evaluator_host.platform.http.error_responses import install_error_handlers
 from evaluator_host.platform.http.json_routes import json_response
 from evaluator_host.platform.http.middleware import AccessMiddleware
@@ -128,9 +128,11 @@ def api(host: Host, access: Access) -> APIRouter:
     router = calls_api(service, access, host.resource(EvaluatorResource).registry)
 
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
-    async def info() -> Response:
+    async def info(workspace: WorkspaceOf) -> Response:
         """Show the version, backend, languages and limits of this host."""
-        return json_response(replace(await service.full_info(), resources=tuple(host.resources), wires=tuple(wires())))
+        told = replace(await service.full_info(), resources=tuple(host.resources), wires=tuple(wires()))
+        own = await host.store.limits.of(workspace)
+        return json_response(told if own.model_day is None else replace(told, model_day=own.model_day))
 
     router.get("/healthz", tags=["host"])(healthz)
 

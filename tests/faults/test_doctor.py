@@ -557,10 +557,11 @@ SETTINGS_OF_WORKSPACES = {
     "EVALUATOR_HOST_MODELS": '{"house": {"base_url": "https://house.test/v1", "workspaces": ["defualt", "default"]}}',
     "EVALUATOR_HOST_CODE_SECRETS": '["research/token", "default/other", "shared"]',
     "EVALUATOR_HOST_NETWORK_HOSTS": '["defualt/api.test:443"]',
+    "EVALUATOR_HOST_WORKSPACE_LIMITS": '{"research": {"workspace_mb": 100}, "default": {"rate_limit_per_s": 5}}',
 }
 UNKNOWN_WORKSPACES = """\
 there is no workspace defualt, which the settings name (EVALUATOR_HOST_MODELS: house, EVALUATOR_HOST_NETWORK_HOSTS: defualt/api.test:443); did you mean default?
-there is no workspace research, which the settings name (EVALUATOR_HOST_CODE_SECRETS: research/token); `evaluator-host keys create NAME --workspace research` creates it
+there is no workspace research, which the settings name (EVALUATOR_HOST_CODE_SECRETS: research/token, EVALUATOR_HOST_WORKSPACE_LIMITS); `evaluator-host keys create NAME --workspace research` creates it
 """.splitlines()
 
 

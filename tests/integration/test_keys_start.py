@@ -77,6 +77,33 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_back(url: str, tmp_path:
             client.info()
 
 
+def test_a_workspace_may_have_limits_of_its_own(url: str, tmp_path: Path) -> None:
+    small, large = make_key("ci", "small", url=url), make_key("ci", "large", url=url)
+    other = make_key("ci", "other", url=url)
+    limits = tmp_path / "limits.json"
+    limits.write_text(
+        '{"small": {"rate_limit_burst": 2, "workspace_mb": 1}, "large": {"rate_limit_burst": 6, "model_day": {"requests": 7}}}'
+    )
+    environment = {
+        "EVALUATOR_HOST_DATABASE_URL": url,
+        "EVALUATOR_HOST_RATE_LIMIT_PER_S": "0.01",
+        "EVALUATOR_HOST_RATE_LIMIT_BURST": "4",
+        "EVALUATOR_HOST_WORKSPACE_MB": "50",
+        "EVALUATOR_HOST_MODEL_DAY": '{"requests": 5}',
+        "EVALUATOR_HOST_WORKSPACE_LIMITS": str(limits),
+    }
+    with Server(log=tmp_path / "log", environment=environment) as server:
+        stored, models, admitted = [], [], []
+        for key in (small, large, other):
+            answers = [server.client.get("/v1/usage", headers=bearer(key))]
+            answers += [server.client.get("/v1/info", headers=bearer(key)) for _ in range(7)]
+            stored.append(answers[0].json()["quota_bytes"] >> 20)
+            models.append(answers[1].json()["model_day"]["requests"])
+            admitted.append(sum(answer.status_code == 200 for answer in answers))
+        assert (stored, models, admitted) == ([1, 50, 50], [5, 7, 5], [2, 6, 4])
+        assert "there is no workspace" not in server.log
+
+
 def test_client_and_command_line_send_the_key(url: str, tmp_path: Path) -> None:
     key = make_key("ci", "acme", url=url)
     (tmp_path / "exact.py").write_text(EXACT)

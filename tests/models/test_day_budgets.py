@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
+from evaluator_host.engine.config.settings import WorkspaceLimits
 from evaluator_host.engine.service.model_grants import Used
 from evaluator_host.platform.models.gateway.days import DayBudgets
 from evaluator_host.platform.store.store import Store, open_store
@@ -154,6 +155,18 @@ async def test_near_their_end_tokens_and_cost_are_those_of_all_processes(
         while await three.take(WORKSPACE, priced=True) is None:
             await asyncio.sleep(0.02)
     await close(days)
+
+
+async def test_a_workspace_may_have_a_budget_of_its_own(database_url: str, tmp_path: Path) -> None:
+    own = {WORKSPACE: WorkspaceLimits(model_day=ModelBudget(requests=3))}
+    async with open_store(database_url, tmp_path, limits=own) as store:
+        other = (await store.workspaces.ensure_workspace("other")).id
+        days = DayBudgets(ModelBudget(requests=1), store)
+        for workspace, most in ((WORKSPACE, 3), (other, 1)):
+            answers = [await days.take(workspace, priced=True) for _ in range(most + 1)]
+            assert answers[:most] == [None] * most
+            assert f"in one day, may call models at most {most} time" in (answers[most] or "")
+        await days.aclose()
 
 
 async def test_without_a_database_a_process_counts_alone() -> None:

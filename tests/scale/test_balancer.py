@@ -21,7 +21,7 @@ import pytest
 from evaluator_host import Evaluator
 from evaluator_host.client.calls import evaluator_headers
 from evaluator_host.engine.config.settings import Settings
-from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.http.auth.access import Access, Rate
 from tests.docs.blocks import read
 from tests.server import free_port
 
@@ -138,9 +138,9 @@ def test_the_header_is_the_same_for_the_same_code_and_for_a_name() -> None:
 
 def test_each_of_several_hosts_gives_a_key_its_part(tmp_path: Path) -> None:
     class NoStore:
-        keys = audit = package_sets = None
+        keys = audit = package_sets = limits = None
 
     settings = Settings(data_dir=tmp_path, replicas=4, rate_limit_per_s=10, rate_limit_burst=6, event_streams=16)
     access = Access(NoStore(), settings, 100)  # type: ignore[arg-type] - nothing is stored here
-    assert (access.rates._per_s, access.rates._burst) == (2.5, 2)
+    assert access._rate == Rate(2.5, 2)
     assert access.streams._most == 4

@@ -98,6 +98,18 @@ async def test_a_workspace_at_its_quota_is_refused_and_others_are_not(store: Sto
     await usage.require_room(WORKSPACE)
 
 
+async def test_a_workspace_may_have_a_quota_of_its_own(store: Store, tmp_path: Path) -> None:
+    other = (await store.workspaces.ensure_workspace("other")).id
+    for own_bytes in ({"other": 2 * MB}, {other: 2 * MB}):
+        usage = StorageUsage(store.database, Quota(workspace_bytes=MB, data_dir=tmp_path, own_bytes=own_bytes))
+        assert [(await usage.get_usage(one)).quota_bytes for one in (WORKSPACE, other)] == [MB, 2 * MB]
+        await usage.require_room(other, 2 * MB)
+        with pytest.raises(OverQuota, match="at most 1 MB"):
+            await usage.require_room(WORKSPACE, 2 * MB)
+    usage = StorageUsage(store.database, Quota(workspace_bytes=MB, data_dir=tmp_path, own_bytes={"other": 0}))
+    await usage.require_room(other, 1000 * MB)
+
+
 async def test_callers_who_ask_at_once_measure_once(store: Store, tmp_path: Path) -> None:
     usage, asked = StorageUsage(store.database, Quota(workspace_bytes=MB, data_dir=tmp_path)), list[str]()
 

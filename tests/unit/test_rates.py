@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator_host.platform.http.auth.access import RateLimiter
+from evaluator_host.platform.http.auth.access import Rate, RateLimiter
 from evaluator_host.types.errors import RateLimited
 
 
@@ -13,12 +13,12 @@ class Clock:
         return self.now
 
 
-def taken(rates: RateLimiter, key: str | None, times: int) -> int:
+def taken(rates: RateLimiter, key: str | None, times: int, rate: Rate) -> int:
     """Make requests, and return how many of them were accepted."""
     count = 0
     for _ in range(times):
         try:
-            rates.count_request(key)
+            rates.count_request(key, rate)
         except RateLimited:
             continue
         count += 1
@@ -27,37 +27,38 @@ def taken(rates: RateLimiter, key: str | None, times: int) -> int:
 
 def test_a_burst_is_let_in_and_then_a_steady_rate() -> None:
     clock = Clock()
-    rates = RateLimiter(10.0, burst=5, clock=clock)
-    assert taken(rates, "a", 20) == 5
+    rates, rate = RateLimiter(clock), Rate(10.0, 5)
+    assert taken(rates, "a", 20, rate) == 5
     clock.now += 1
-    assert taken(rates, "a", 20) == 5, "never more than a burst"
+    assert taken(rates, "a", 20, rate) == 5, "never more than a burst"
     clock.now += 0.35
-    assert taken(rates, "a", 20) == 3
-    assert taken(rates, "b", 20) == 5, "each key has its own"
+    assert taken(rates, "a", 20, rate) == 3
+    assert taken(rates, "b", 20, rate) == 5, "each key has its own"
+    assert taken(rates, "c", 20, Rate(1.0, 2)) == 2, "and may have a rate of its own"
 
 
 def test_the_wait_is_told_and_is_enough() -> None:
     clock = Clock()
-    rates = RateLimiter(0.5, burst=3, clock=clock)
-    assert taken(rates, None, 3) == 3
+    rates, rate = RateLimiter(clock), Rate(0.5, 3)
+    assert taken(rates, None, 3, rate) == 3
     with pytest.raises(RateLimited) as limited:
-        rates.count_request(None)
+        rates.count_request(None, rate)
     assert limited.value.retry_after_s == 2
     assert "may make 3 calls at once, and then 0.5 per second; try again in 2 s" in limited.value.detail
     clock.now += limited.value.retry_after_s
-    rates.count_request(None)
+    rates.count_request(None, rate)
 
 
 def test_no_rate_is_no_limit() -> None:
-    assert taken(RateLimiter(None, burst=1), "a", 1000) == 1000
+    assert taken(RateLimiter(), "a", 1000, Rate(None, 1)) == 1000
 
 
 def test_full_buckets_are_forgotten_and_a_limited_key_stays_limited() -> None:
     clock = Clock()
-    rates = RateLimiter(1.0, burst=2, clock=clock)
+    rates, rate = RateLimiter(clock), Rate(1.0, 2)
     for number in range(12_000):
-        rates.count_request(f"key-{number}")
+        rates.count_request(f"key-{number}", rate)
     clock.now += 3
-    assert taken(rates, "greedy", 5) == 2
+    assert taken(rates, "greedy", 5, rate) == 2
     assert len(rates._buckets) < 10
-    assert taken(rates, "greedy", 5) == 0
+    assert taken(rates, "greedy", 5, rate) == 0

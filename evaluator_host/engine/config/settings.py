@@ -230,6 +230,17 @@ class WireOptions(BaseModel):
     upstream: str | None = None
 
 
+class WorkspaceLimits(BaseModel):
+    """The limits of one workspace that differ from those of the host; None for the host's limit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rate_limit_per_s: float | None = Field(None, gt=0)
+    rate_limit_burst: int | None = Field(None, ge=1)
+    workspace_mb: int | None = Field(None, ge=0)
+    model_day: ModelBudget | None = None
+
+
 class Settings(BaseSettings):
     """Everything an operator can set; each field is the environment variable `EVALUATOR_HOST_<FIELD>`."""
 
@@ -343,6 +354,11 @@ class Settings(BaseSettings):
         4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 at a time."
     )
     traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")
+    workspace_limits: Annotated[dict[str, WorkspaceLimits], NoDecode] = Field(
+        default_factory=dict,
+        description='Other limits for some workspaces: JSON {"name": {"rate_limit_per_s", "rate_limit_burst", '
+        '"workspace_mb", "model_day"}}, or a file that contains it.',
+    )
     workspace_mb: int = Field(
         20_480, ge=0, description="Storage of a workspace: data sets, files, evaluators, jobs, traces; 0 sets no limit."
     )
@@ -446,15 +462,15 @@ class Settings(BaseSettings):
         20_480, ge=1, description="Disk for installed package sets; the least recently used are removed first."
     )
 
-    @field_validator("models", mode="before")
+    @field_validator("models", "workspace_limits", mode="before")
     @classmethod
-    def _from_file(cls, models: Any) -> Any:
-        if not isinstance(models, str):
-            return models
-        if models.lstrip().startswith("{"):
-            return json.loads(models)
+    def _from_file(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value.lstrip().startswith("{"):
+            return json.loads(value)
         try:
-            return json.loads(Path(models).read_text("utf-8"))
+            return json.loads(Path(value).read_text("utf-8"))
         except OSError as error:
             raise ValueError(f"the value is neither JSON nor the path of a readable file: {error.strerror}") from error
 

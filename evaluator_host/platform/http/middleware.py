@@ -172,7 +172,7 @@ class AccessMiddleware:
         except Unauthorized:
             self._access.note_refusal((scope.get("client") or ("unknown",))[0])
             raise
-        self._access.rates.count_request(caller.key_id)
+        await self._access.count_request(caller)
         set_caller(scope, caller)
         return caller.workspace
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from evaluator_host.engine.config.settings import Settings
 from evaluator_host.platform.jobs.results.results import JobResults
 from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.platform.models.table import Models
+from evaluator_host.platform.store.workspace_limits import LimitsOfWorkspaces
 from evaluator_host.types.errors import HostBusy, HostError
 from evaluator_host.types.evaluator import ModelBudget
 from evaluator_host.types.jobs import JobEstimate
@@ -23,11 +23,19 @@ _LONGEST_S: Final = 300.0
 class JobEstimates:
     """Estimates how much jobs of one host will use models."""
 
-    def __init__(self, jobs: JobService, results: JobResults, models: Models, settings: Settings) -> None:
+    def __init__(
+        self,
+        jobs: JobService,
+        results: JobResults,
+        models: Models,
+        host_day: ModelBudget | None,
+        limits: LimitsOfWorkspaces,
+    ) -> None:
         self._jobs = jobs
         self._results = results
         self._models = models
-        self._day = settings.model_day or ModelBudget()
+        self._host_day = host_day or ModelBudget()
+        self._limits = limits
 
     async def estimate_job(self, spec: JobSpec, workspace_id: str, *, rows: int) -> JobEstimate:
         """Score the first `rows` rows in a temporary job. Return the estimated use of models by the whole job.
@@ -65,10 +73,11 @@ class JobEstimates:
 
     async def _rest(self, workspace_id: str) -> ModelBudget:
         """Return how much of the workspace's budget for today is left."""
-        if self._day == ModelBudget():
-            return self._day
+        day = (await self._limits.of(workspace_id)).model_day or self._host_day
+        if day == ModelBudget():
+            return day
         days = await self._models.list_usage(workspace_id, since=datetime.now(UTC).date().isoformat())
-        day, tokens = self._day, sum(one.input_tokens + one.output_tokens for one in days)
+        tokens = sum(one.input_tokens + one.output_tokens for one in days)
         return ModelBudget(
             requests=None if day.requests is None else max(0, day.requests - sum(one.requests for one in days)),
             tokens=None if day.tokens is None else max(0, day.tokens - tokens),

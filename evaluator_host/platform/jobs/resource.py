@@ -51,7 +51,9 @@ class JobResource(Resource):
         )
         self.results = JobResults(jobs, results, datasets, folder, labels=lambda: host.find(HumanLabels))
         self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs=outputs)
-        self._estimates = JobEstimates(self.service, self.results, Models(store.database), settings)
+        self._estimates = JobEstimates(
+            self.service, self.results, Models(store.database), settings.model_day, store.limits
+        )
         self._exports = JobExports(self.results, self.rows)
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:

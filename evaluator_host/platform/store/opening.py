@@ -20,8 +20,14 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
     """
     from evaluator_host.platform.store import store, usage  # noqa: PLC0415 - SQLAlchemy, which `run` never needs
 
-    quota = usage.Quota(settings.workspace_mb << 20, settings.free_disk_mb << 20, settings.data_dir)
+    limits = settings.workspace_limits
+    own_bytes = {name: one.workspace_mb << 20 for name, one in limits.items() if one.workspace_mb is not None}
+    quota = usage.Quota(settings.workspace_mb << 20, settings.free_disk_mb << 20, settings.data_dir, own_bytes)
     async with store.open_store(
-        revealed(settings.database_url), settings.data_dir, secrets_key=revealed(settings.secrets_key), quota=quota
+        revealed(settings.database_url),
+        settings.data_dir,
+        secrets_key=revealed(settings.secrets_key),
+        quota=quota,
+        limits=limits,
     ) as opened:
         yield opened

@@ -1,13 +1,14 @@
 """The store of one host: its database, and the records in it that all resources share."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 from sqlalchemy import select
 
+from evaluator_host.engine.config.settings import WorkspaceLimits
 from evaluator_host.platform.store.audit import Audit
 from evaluator_host.platform.store.database import Database
 from evaluator_host.platform.store.database import address as address_of
@@ -18,9 +19,11 @@ from evaluator_host.platform.store.secrets import SecretBox, Secrets
 from evaluator_host.platform.store.tables import IdentityTable
 from evaluator_host.platform.store.usage import Quota, StorageUsage
 from evaluator_host.platform.store.watch import DatabaseWatch, require_not_emptied
+from evaluator_host.platform.store.workspace_limits import LimitsOfWorkspaces
 from evaluator_host.platform.store.workspaces import PackageSetUses, Workspaces
 
 _NO_QUOTA: Final = Quota()
+_NO_LIMITS: Final[Mapping[str, WorkspaceLimits]] = {}
 
 
 class Store:
@@ -35,12 +38,19 @@ class Store:
       StoreUnavailable: the database does not answer, or cannot write.
     """
 
-    def __init__(self, database: Database, seal: SecretBox, quota: Quota = _NO_QUOTA) -> None:
+    def __init__(
+        self,
+        database: Database,
+        seal: SecretBox,
+        quota: Quota = _NO_QUOTA,
+        limits: Mapping[str, WorkspaceLimits] = _NO_LIMITS,
+    ) -> None:
         self.database = database
         self.usage = StorageUsage(database, quota)
         self._kept = database.with_kept_connections()
         self.watch = DatabaseWatch(database, self._kept)
         self.workspaces = Workspaces(database)
+        self.limits = LimitsOfWorkspaces(limits, self.workspaces)
         self.keys = Keys(self._kept)
         self.audit = Audit(database)
         self.package_sets = PackageSetUses(database)
@@ -59,7 +69,12 @@ class Store:
 
 @asynccontextmanager
 async def open_store(
-    database_url: str | None, data_dir: Path, *, secrets_key: str | None = None, quota: Quota = _NO_QUOTA
+    database_url: str | None,
+    data_dir: Path,
+    *,
+    secrets_key: str | None = None,
+    quota: Quota = _NO_QUOTA,
+    limits: Mapping[str, WorkspaceLimits] = _NO_LIMITS,
 ) -> AsyncIterator[Store]:
     """Migrate the database of a host, and open its store.
 
@@ -68,6 +83,7 @@ async def open_store(
       data_dir: Data directory of the host.
       secrets_key: Keys that encrypt secrets, newest first, in base64; None for the key file in the data directory.
       quota: Limits of storage.
+      limits: Other limits of single workspaces, by name or id.
 
     Raises:
       Misconfigured: the URL is not valid, or a newer version has used the database.
@@ -76,7 +92,7 @@ async def open_store(
     address = address_of(database_url, data_dir)
     await asyncio.to_thread(require_not_emptied, address, data_dir)
     await asyncio.to_thread(migrate, address)
-    store = Store(Database(address), SecretBox(secrets_key, data_dir), quota)
+    store = Store(Database(address), SecretBox(secrets_key, data_dir), quota, limits)
     try:
         yield store
     finally:

@@ -3,8 +3,8 @@
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, fields
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +31,11 @@ class Quota:
     workspace_bytes: int = 0  # highest number of bytes that one workspace may store; 0 for no limit
     reserve_bytes: int = 0  # bytes that must stay free on the disk of the data directory
     data_dir: Path = Path()  # data directory of the host
+    own_bytes: Mapping[str, int] = field(default_factory=dict)  # other limits of single workspaces, by name or id
+
+    def bytes_of(self, workspace_id: str, name: str) -> int:
+        """Return the highest number of bytes that a workspace may store; 0 for no limit."""
+        return self.own_bytes.get(name, self.own_bytes.get(workspace_id, self.workspace_bytes))
 
     def require_disk(self, more_bytes: int = 0) -> None:
         """Check that the disk of the data directory has room for more bytes and for its reserve. Blocking.
@@ -40,6 +45,16 @@ class Quota:
         """
         if (error := lacks_disk(self.data_dir, self.reserve_bytes, more_bytes)) is not None:
             raise error
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    at: float  # monotonic time
+    held: int  # bytes that the workspace stored then, and bytes that were allowed since then
+    most: int  # highest number of bytes that the workspace may store; 0 for no limit
+
+    def fits(self, more_bytes: int) -> bool:
+        return not self.most or self.held + more_bytes <= self.most
 
 
 class StorageUsage:
@@ -52,16 +67,18 @@ class StorageUsage:
         self._database = database
         self._quota = quota
         self._measuring = defaultdict[str, asyncio.Lock](asyncio.Lock)
-        self._measured: dict[str, tuple[float, int]] = {}  # by workspace id: monotonic time, and bytes at this time
+        self._measured: dict[str, _Measured] = {}  # by workspace id
 
     async def get_usage(self, workspace_id: str) -> UsageReport:
         """Return the storage of one workspace. All numbers are 0 if the workspace has stored nothing."""
-        found = await self.list_usage(workspace_id)
-        return found[0] if found else UsageReport(workspace_id, self._quota.workspace_bytes)
+        (report,) = await self.list_usage(workspace_id)
+        return report
 
     async def list_usage(self, workspace_id: str | None = None) -> list[UsageReport]:
         """Return the storage of every workspace that stores anything, or of one workspace, the largest first."""
         parts: dict[str, Counter[str]] = defaultdict(Counter)
+        if workspace_id is not None:
+            parts[workspace_id] = Counter()
         sums = [
             (query if workspace_id is None else query.where(owner == workspace_id))
             .add_columns(owner, literal(f"{kind}_bytes"))
@@ -76,11 +93,10 @@ class StorageUsage:
                 named = named.where(WorkspaceTable.id == workspace_id)
             rows = await connection.execute(named)
             names: dict[str, str] = {row[0]: row[1] for row in rows}
-        quota = self._quota.workspace_bytes
         reports = [
             UsageReport(
                 names.get(one, one),
-                quota,
+                self._quota.bytes_of(one, names.get(one, one)),
                 total_bytes=sizes.total(),
                 **{kind: sizes[kind] for kind in _KINDS if kind in sizes},
             )
@@ -96,22 +112,21 @@ class StorageUsage:
           MachineExhausted: the data directory has too little free disk.
         """
         await asyncio.to_thread(self._quota.require_disk, more_bytes)
-        most = self._quota.workspace_bytes
-        if not most:
+        if not self._quota.workspace_bytes and not self._quota.own_bytes:
             return
         async with self._measuring[workspace_id]:  # one at a time, so that one long query serves all callers that wait
-            at, held = self._measured.get(workspace_id, (-_MEASURED_S, 0))
-            if time.monotonic() - at > (_MEASURED_S if held + more_bytes <= most else _REFUSED_S):
-                at, held = time.monotonic(), (await self.get_usage(workspace_id)).total_bytes
-                self._measured[workspace_id] = at, held
-        if held + more_bytes > most:
+            last = self._measured.get(workspace_id)
+            if last is None or time.monotonic() - last.at > (_MEASURED_S if last.fits(more_bytes) else _REFUSED_S):
+                at, report = time.monotonic(), await self.get_usage(workspace_id)
+                last = self._measured[workspace_id] = _Measured(at, report.total_bytes, report.quota_bytes)
+        if not last.fits(more_bytes):
             more = f", and {more_bytes / _MB:.1f} MB more do not fit" if more_bytes else ""
             raise OverQuota(
-                f"the workspace stores {held / _MB:.1f} MB of at most {most / _MB:g} MB{more}; delete jobs, "
+                f"the workspace stores {last.held / _MB:.1f} MB of at most {last.most / _MB:g} MB{more}; delete jobs, "
                 "data sets or files that nobody needs (`evaluator-host usage` shows how much each kind takes), or ask "
                 "the operator for a higher EVALUATOR_HOST_WORKSPACE_MB"
             )
-        self._measured[workspace_id] = at, held + more_bytes
+        self._measured[workspace_id] = replace(last, held=last.held + more_bytes)
 
     async def metered(self, workspace_id: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield the chunks of an upload. Check at its start and after every 16 MB that the workspace has room.

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Annotated, Final, TypeAlias
@@ -41,47 +42,64 @@ _REFUSALS_S: Final = 60.0  # seconds between two log lines about refused keys
 _OK = "ok"
 
 
-class RateLimiter:
-    """Limits how often each key may call: one token bucket per key, refilled at a steady rate.
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often a key may call: `burst` requests at once after a pause, and `per_s` requests per second.
 
-    A key may send `burst` requests at once after a pause, and `per_s` requests per second (None for any number).
+    `per_s` is None if the key may call as often as it likes.
     """
 
-    def __init__(self, per_s: float | None, *, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._per_s = per_s
-        self._burst = float(burst)
+    per_s: float | None
+    burst: float
+
+    def filled(self, left: float, since_s: float) -> float:
+        """Return the tokens in a bucket that had `left` tokens some seconds ago."""
+        return min(self.burst, left + since_s * (self.per_s or 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    rate: Rate
+    left: float  # tokens left
+    at: float  # time at which they were counted
+
+    def is_full(self, now: float) -> bool:
+        return self.rate.filled(self.left, now - self.at) >= self.rate.burst
+
+
+class RateLimiter:
+    """Limits how often each key may call: one token bucket per key, refilled at a steady rate."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._forget_at = 0.0
-        self._buckets: dict[str | None, tuple[float, float]] = {}  # by key: the tokens left, and when they were counted
+        self._buckets: dict[str | None, _Bucket] = {}  # by key
 
-    def count_request(self, key_id: str | None) -> None:
+    def count_request(self, key_id: str | None, rate: Rate) -> None:
         """Count one request of a key; raise when the key is over its rate limit.
 
         Raises:
           RateLimited: the key has sent too many requests; this request is not counted.
         """
-        if self._per_s is None:
+        if rate.per_s is None:
             return
         now = self._clock()
-        left, at = self._buckets.get(key_id, (self._burst, now))
-        left = min(self._burst, left + (now - at) * self._per_s)
+        last = self._buckets.get(key_id)
+        left = rate.burst if last is None else rate.filled(last.left, now - last.at)
         if left < 1.0:
-            wait_s = (1.0 - left) / self._per_s
+            wait_s = (1.0 - left) / rate.per_s
             raise RateLimited(
-                f"this key may make {self._burst:g} calls at once, and then {self._per_s:g} per second; try again in "
+                f"this key may make {rate.burst:g} calls at once, and then {rate.per_s:g} per second; try again in "
                 f"{max(1, round(wait_s))} s, or send more rows per request",
                 retry_after_s=wait_s,
             )
-        self._buckets[key_id] = (left - 1.0, now)
+        self._buckets[key_id] = _Bucket(rate, left - 1.0, now)
         if len(self._buckets) > _BUCKETS_KEPT and now >= self._forget_at:
-            self._forget_full(now)
+            self._forget_full(now, rate.burst / rate.per_s)
 
-    def _forget_full(self, now: float) -> None:
-        per_s = self._per_s or 1.0
-        self._forget_at = now + self._burst / per_s  # time by which all buckets are full unless they were used again
-        self._buckets = {
-            key: (left, at) for key, (left, at) in self._buckets.items() if left + (now - at) * per_s < self._burst
-        }
+    def _forget_full(self, now: float, filled_s: float) -> None:
+        self._forget_at = now + filled_s
+        self._buckets = {key: one for key, one in self._buckets.items() if not one.is_full(now)}
 
 
 class Access:
@@ -89,8 +107,11 @@ class Access:
 
     def __init__(self, store: Store, settings: Settings, connections: int, *, parts: int = 1) -> None:
         self.keyring = Keyring(store.keys)
-        rate, divided = settings.rate_limit_per_s, settings.replicas * parts
-        self.rates = RateLimiter(rate and rate / divided, burst=-(-settings.rate_limit_burst // divided))
+        self._rates = RateLimiter()
+        self._limits = store.limits
+        self._host_rate = settings.rate_limit_per_s, settings.rate_limit_burst
+        self._divided = settings.replicas * parts
+        self._rate = self._divided_rate(*self._host_rate)
         self.audit_log = AuditLog(store.audit)
         self.package_visibility = PackageVisibility(store.package_sets)
         self.streams = EventStreams(-(-settings.event_streams // settings.replicas))
@@ -98,6 +119,23 @@ class Access:
         self.uploads = Shares(_UPLOADS, "uploads")
         self._failing: set[str] = set()
         self._refused, self._refusals_at = Counter[str](), -_REFUSALS_S
+
+    async def count_request(self, caller: KeyHolder) -> None:
+        """Count one request of a caller; raise when its key is over the rate limit of the workspace or the host.
+
+        Raises:
+          RateLimited: the key has sent too many requests; this one is not counted.
+          StoreUnavailable: the database does not answer.
+        """
+        own, rate = await self._limits.of(caller.workspace), self._rate
+        if own.rate_limit_per_s is not None or own.rate_limit_burst is not None:
+            per_s, burst = self._host_rate
+            rate = self._divided_rate(own.rate_limit_per_s or per_s, own.rate_limit_burst or burst)
+        self._rates.count_request(caller.key_id, rate)
+
+    def _divided_rate(self, per_s: float | None, burst: int) -> Rate:
+        """Return the part of a rate that this process may admit."""
+        return Rate(per_s and per_s / self._divided, float(-(-burst // self._divided)))
 
     def note_refusal(self, address: str) -> None:
         """Count a request from this address that was refused because of a missing or invalid key."""

@@ -37,6 +37,7 @@ class _Day:
 
     workspace: str
     date: str
+    budget: ModelBudget
     meter: Meter
     read_at: float = float("-inf")  # when tokens and cost were read from the database
     held: int = 0  # number of requests taken from the budget but not made yet
@@ -57,7 +58,8 @@ class _Day:
 class DayBudgets:
     """Counts the use of models by each workspace today (UTC). Bound to one event loop.
 
-    `store` is None on the command line, where only this process counts.
+    `budget` is the host's; the operator may give a workspace its own. `store` is None on the command line, where only
+    this process counts.
     """
 
     def __init__(self, budget: ModelBudget, store: "Store | None") -> None:
@@ -80,9 +82,9 @@ class DayBudgets:
         Raises:
           StoreUnavailable: the database does not answer.
         """
-        if self._budget == ModelBudget():
+        day = await self._today(workspace)
+        if day.budget == ModelBudget():
             return None
-        day = self._today(workspace)
         if (why := day.meter.refusal(priced=priced)) is not None:
             return why
         if self._store is None:
@@ -90,8 +92,8 @@ class DayBudgets:
             return None
         await self._read(self._store, day)
         why = day.meter.refusal(priced=priced)
-        if why is None and self._budget.requests is not None and not await self._take(self._store, day):
-            why = day.meter.too_many(self._budget.requests)
+        if why is None and day.budget.requests is not None and not await self._take(self._store, day):
+            why = day.meter.too_many(day.budget.requests)
         return why
 
     def add(self, workspace: str, model: str, used: Used) -> None:
@@ -121,11 +123,14 @@ class DayBudgets:
         with suppress(StoreUnavailable):
             await self._write()
 
-    def _today(self, workspace: str) -> _Day:
+    async def _today(self, workspace: str) -> _Day:
+        own = None if self._store is None else (await self._store.limits.of(workspace)).model_day
         date, known = _date(), self._days.get(workspace)
         if known is None or known.date != date:
-            counted = self._budget if self._store is None else ModelBudget(None, self._budget.tokens, self._budget.cost)
-            known = self._days[workspace] = _Day(workspace, date, Meter(counted, "the workspace, in one day,"))
+            budget = self._budget if own is None else own
+            counted = budget if self._store is None else ModelBudget(None, budget.tokens, budget.cost)
+            meter = Meter(counted, "the workspace, in one day,")
+            known = self._days[workspace] = _Day(workspace, date, budget, meter)
         return known
 
     async def _read(self, store: "Store", day: _Day) -> None:
@@ -133,7 +138,7 @@ class DayBudgets:
 
         Do nothing if this process read them a moment ago and much of the budget is left.
         """
-        if self._budget.tokens is None and self._budget.cost is None:
+        if day.budget.tokens is None and day.budget.cost is None:
             return
         now = asyncio.get_running_loop().time()
         if now - day.read_at < _FRESH_S and not day.near:
@@ -165,7 +170,7 @@ class DayBudgets:
         def wanted(left: int) -> int:
             return min(left, max(day.waiting, 1, min(_PART, left // _PARTS)))
 
-        most = self._budget.requests or 0
+        most = day.budget.requests or 0
         for wait_s in (0.0,) if day.waited else (0.0, _GIVEN_BACK_S):
             await asyncio.sleep(wait_s)
             if more := await Models(store.database).take_requests(day.workspace, day.date, most=most, wanted=wanted):

@@ -63,6 +63,8 @@ class OperatorGrants:
             for entry in allowed:
                 if whose := entry.rpartition("/")[0]:
                     named.setdefault(whose, []).append(f"{setting}: {entry}")
+        for one in settings.workspace_limits:
+            named.setdefault(one, []).append("EVALUATOR_HOST_WORKSPACE_LIMITS")
         unknown = await self._workspaces.advice_on_unknown(named) if named else {}
         return [
             f"there is no workspace {one}, which the settings name ({', '.join(named[one])}); {advice}"
