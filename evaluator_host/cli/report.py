@@ -188,7 +188,7 @@ def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
 
 
 def junit(report: Report) -> bytes:
-    """Return a report as JUnit XML. A row that did not pass is a failure there, and a row that failed is an error."""
+    """Return a report as JUnit XML: a row that did not pass becomes a failure, and a failed row an error."""
     suite = ET.Element("testsuite", name=report.name, tests=str(len(report.rows)))
     suite.set("failures", str(sum(row.passed is False for row in report.rows)))
     suite.set("errors", str(report.count(Status.FAILED)))

@@ -239,7 +239,7 @@ def pause_s(busy: Busy) -> float:
 
 
 def host_url(given: str) -> str:
-    """Return the given URL of a host; put `http://` before it if it has no scheme.
+    """Return a host's URL, with `http://` before it if the given URL has no scheme.
 
     Raises:
       InvalidRequest: the URL is not the address of a host.

@@ -189,7 +189,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def rename(self, job_id: str, name: str | None) -> JobReport:
-        """Give a job another name, and return it.
+        """Give a job another name, and return the job.
 
         Args:
           job_id: Id of the job.

@@ -345,7 +345,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         create: bool = False,
         version: int | None = None,
     ) -> DatasetReport:
-        """Store an edited copy of a data set as its next version, and return it.
+        """Store an edited copy of a data set as its next version, and return this version.
 
         Args:
           name: Name of the data set.
@@ -398,7 +398,7 @@ class DataVerbs(NamedVerbs[TransportT, DataFile]):
 
     @verb
     async def send(self, path: Path | str) -> DataFile:
-        """Store a file, unless it is there already. The field `data` of an evaluator takes the file's digest.
+        """Store a file, unless it is there already. Put its digest into the field `data` of an evaluator.
 
         Args:
           path: Path of the file.

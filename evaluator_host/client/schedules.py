@@ -54,7 +54,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
 
     @verb
     async def run(self, name: str) -> JobReport:
-        """Create a job of a schedule now, and return it."""
+        """Create a job of a schedule now, and return the job."""
         return await self._transport.send(Call("POST", self._path(name, "run"), JobReport))
 
 

@@ -1,4 +1,4 @@
-"""`evaluator-host mcp`: tools for coding agents over the Model Context Protocol, by its official SDK.
+"""`evaluator-host mcp`: tools for coding agents over the Model Context Protocol, with the official SDK.
 
 Without `--url`, code runs in sandboxes that this process starts. With `--url`, code runs on that host, and there are
 also tools for its evaluators, data sets and jobs. Answers are short, because an agent reads them: long texts are cut,
@@ -179,7 +179,7 @@ async def evaluate_file(
 
 
 async def migrate(context: Context[_Hosts], code: Code, language: Language = Language.PYTHON) -> dict[str, Any]:
-    """Rewrite an older evaluator to evaluate(inputs, outputs, trace), and compare both scores on generated rows."""
+    """Rewrite an older evaluator to evaluate(inputs, outputs, trace). Compare old and new scores on generated rows."""
     service = _hosts(context).service
     async with LimitedProcesses() as processes:
         proof = MigrationContext(partial(evaluate_in_order, service), processes)

@@ -214,7 +214,7 @@ class _JobProcess:
         self._others.tell_jobs("set_desired_state", job_id, desired)
 
     async def run(self) -> None:
-        """As long as there are jobs, keep the process that runs them alive, until cancelled."""
+        """Keep a process for jobs running while there are jobs. This method runs until it is cancelled."""
         last = time.monotonic()
         while True:
             try:

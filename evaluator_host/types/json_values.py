@@ -40,7 +40,7 @@ _LONE_SURROGATE: Final = re.compile(  # an escaped lone surrogate; `re` looks fo
 
 
 class InvalidJson(ValueError):
-    """The text is not JSON."""
+    """The text is not JSON, or the host cannot keep its values unchanged."""
 
 
 def decode_json(data: bytes) -> Any:

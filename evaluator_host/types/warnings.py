@@ -182,7 +182,7 @@ DOUBTFUL: Final = frozenset(code for code, kind in WARNINGS.items() if kind.doub
 
 
 def remedy_of(code: str) -> str | None:
-    """Return what to do about a warning of this code in general; None if nothing needs to be done."""
+    """Return general advice about warnings of this code; None if nothing needs to be done."""
     kind = WARNINGS.get(code)
     return None if kind is None else kind.remedy
 

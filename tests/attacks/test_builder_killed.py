@@ -120,7 +120,7 @@ def wait_until(true: Callable[[], bool], seconds: float) -> None:
 
 
 def cgroups_of(hosts: list[int]) -> list[str]:
-    """Return the cgroups that dead hosts left of their builds."""
+    """Return the cgroups of builds that these dead hosts have left behind."""
     names = re.compile(rf"host-[0-9a-f]+-\d+-({'|'.join(map(str, hosts))})-\d+(\.\d+)?")
     return [f"{at}/{name}" for at, folders, _ in os.walk("/sys/fs/cgroup") for name in folders if names.fullmatch(name)]
 

@@ -28,7 +28,7 @@ LONG_NUMBERS = [{"a": "f" * 4_000_000, "b": "e" * 2_000_000}]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host, with a key for an attacker and one for a neighbour."""
+    """A host, with keys for an attacker and a neighbour."""
 
     server: Server
     alpha: str

@@ -90,8 +90,8 @@ async def first_call_processor_ms(settings: Settings, language: Language, times:
 
 
 async def waiting_call_ms(settings: Settings, language: Language, times: int = 8) -> tuple[list[float], list[float]]:
-    """Return the milliseconds of clock time and of all processes' processor time for first calls with a waiting
-    sandbox.
+    """Return how many milliseconds first calls take if a sandbox waits for them: clock time, and processor time of all
+    processes.
 
     The host has room for only one sandbox, so that no replacement starts during the call.
     """
@@ -156,10 +156,9 @@ async def after_timeout_ms(service: Service, language: Language, times: int = 5)
 
 
 async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
-    """Return how many MB of memory (proportional set size) a started sandbox takes: the mean of three, beside a first
-    one.
+    """Return how many MB of memory (proportional set size) a started sandbox takes, as the mean of three sandboxes.
 
-    The first sandbox is not counted, since its memory includes the interpreter's pages, which all sandboxes share.
+    A first sandbox is not counted, since its memory includes the interpreter's pages, which all sandboxes share.
     """
     three = settings.model_copy(update={"idle_sandboxes": 3})
     async with open_engine(settings) as one, open_engine(three) as more:

@@ -38,7 +38,7 @@ class Loads:
     Attributes:
       paint_ms: Milliseconds until the page showed anything.
       shown_ms: Milliseconds until the page showed its heading and its records.
-      worked_ms: Milliseconds of processor time that the page's process used until then.
+      worked_ms: Milliseconds of processor time that the page's process used until it showed its records.
       script_kb: Size, as sent, of the scripts requested until then.
     """
 

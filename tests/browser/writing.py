@@ -49,5 +49,5 @@ async def run(page: Page) -> Locator:
 
 
 def score(card: Locator) -> Locator:
-    """Return the element that shows the score, or the text that there is no score."""
+    """Return the element that shows the score, or that says that there is no score."""
     return card.get_by_test_id("score")

@@ -1,5 +1,5 @@
-"""Code in a bubblewrap sandbox sees and uses only what belongs to the sandbox, on real hosts of root and of an ordinary
-user.
+"""Code in a bubblewrap sandbox sees and uses only what belongs to the sandbox, on real hosts that root and an ordinary
+user run.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""However a bubblewrap sandbox ends, it leaves nothing behind; on real hosts of root and of an ordinary user."""
+"""However a bubblewrap sandbox ends, it leaves nothing behind, on real hosts that root and an ordinary user run."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,6 @@
-"""The limits of a bubblewrap sandbox: disk, processes, memory, output; on real hosts of root and of an ordinary user."""
+"""The limits of a bubblewrap sandbox: disk, processes, memory, output; on real hosts that root and an ordinary user
+run.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""With `settings.entry: "*"`, all evaluators in a file become metrics of one result; in real sandboxes."""
+"""In real sandboxes, with `settings.entry: "*"`, all evaluators in a file become metrics of one result."""
 
 import asyncio
 

@@ -1,4 +1,6 @@
-"""Scorers of Inspect AI give the same results with the real package, which a pin installs, as with the light modules."""
+"""Scorers of Inspect AI give the same results with the light modules and with the real package, which a pin
+installs.
+"""
 
 import asyncio
 from dataclasses import replace

@@ -58,7 +58,7 @@ def ask(operation: str, *path: object, body: object = None, **query: object) -> 
 
 
 def same(operation: str, parsed: Any, sent: Any) -> None:
-    """Check that the generated class keeps every field: written as JSON again, its object must equal the JSON that was
+    """Check that the generated class keeps every field: its object, written as JSON again, must equal the JSON that was
     sent.
     """
     if isinstance(parsed, list):

@@ -41,8 +41,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a program `evaluator-host`. To save time, it is forked from a process that has imported everything
-    (`tests.forked`).
+    """A folder with a program `evaluator-host`. To save time, the program is forked from a process that has imported
+    everything (`tests.forked`).
 
     Blocks in the README start the installed program.
     """

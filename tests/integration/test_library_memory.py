@@ -1,4 +1,6 @@
-"""If a library needs more memory than a sandbox has, the error is `memory_limit` and names the memory that it needs."""
+"""If a library needs more memory than a sandbox has, the error is `memory_limit` and names the memory that the library
+needs.
+"""
 
 import re
 

@@ -1,4 +1,6 @@
-"""Makes locks with the tests' own indexes, to test what real indexes do not have: faults, hostile answers, credentials."""
+"""Makes locks with the tests' own indexes, because real indexes lack what is tested here: faults, hostile answers,
+credentials.
+"""
 
 import asyncio
 import threading

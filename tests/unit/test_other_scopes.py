@@ -1,4 +1,4 @@
-"""The middleware that checks host names, origins and keys does not let other requests than HTTP through."""
+"""The middleware that checks host names, origins and keys refuses connections that do not use HTTP."""
 
 from typing import Any
 

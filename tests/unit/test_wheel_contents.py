@@ -1,4 +1,4 @@
-"""The modules of a wheel are found by only reading the list of its files."""
+"""To find the modules of a wheel, the host reads only the list of the wheel's files."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""A sandbox describes the evaluators in a file, and registering them writes byte for byte the same files as UiPath."""
+"""A sandbox describes the evaluators in a file. Registering them writes exactly the files that UiPath writes."""
 
 import json
 from pathlib import Path

@@ -27,7 +27,9 @@ def evaluate(inputs, outputs, trace):
 
 @pytest.fixture(scope="module")
 def anyones_command() -> Iterator[list[str]]:
-    """Yield the runner's command with an interpreter and files that every user can read; root's may be in root's home."""
+    """Yield the runner's command with an interpreter and files that every user can read, because root's interpreter may
+    be in root's home.
+    """
     dropped = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     check = "import select, sys; sys.exit(sys.version_info < (3, 11))"
     pythons = ("/usr/bin/python3", "/usr/local/bin/python3", sys.executable)

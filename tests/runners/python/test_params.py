@@ -1,4 +1,4 @@
-"""The runner reports keys of `app_params` that legacy code reads although it was not given them."""
+"""The runner reports keys of `app_params` that legacy code reads but does not get."""
 
 from typing import Any
 
