@@ -294,15 +294,33 @@ class Agreement:
 
     evaluator: Annotated[str, Doc("Its label in the job.")]
     label: Annotated[str, Doc("Column of the labels, or `queue NAME`, or `label queues`.")]
-    rows: Annotated[int, Doc("Rows with a label and a result.")]
-    unlabelled: Annotated[int, Doc("Rows without a label or a result.")]
-    accuracy: Annotated[float, Doc("Share of the rows that agree.")]
+    rows: Annotated[int, Doc("Rows with a label and a result that can be compared with it.")]
+    unlabelled: Annotated[int, Doc("Rows without a label.")]
+    accuracy: Annotated[float | None, Doc("Share of the rows that agree; None without rows.")]
     accuracy_interval: tuple[float, float] | None
-    kappa: Annotated[float | None, Doc("Cohen's kappa; None where all rows have one class.")]
+    kappa: Annotated[float | None, Doc("Cohen's kappa; None without rows, and where all rows have one class.")]
     kappa_interval: tuple[float, float] | None
     weighted_kappa: Annotated[float | None, Doc("Kappa with quadratic weights, if all classes are numbers.")]
     classes: Annotated[tuple[ClassAgreement, ...], Doc("Statistics of each class, in order.")]
     confusion: Annotated[tuple[AgreementCell, ...], Doc("Every pair of classes that occurs.")]
+    failed: Annotated[int, Doc("Labelled rows that failed.")] = 0
+    skipped: Annotated[int, Doc("Labelled rows that the evaluator did not have to score.")] = 0
+    waiting: Annotated[int, Doc("Labelled rows without a result.")] = 0
+    incomparable: Annotated[
+        int, Doc("Labelled rows with a result that has no score, verdict or label to compare with the label.")
+    ] = 0
+
+    @property
+    def left_out(self) -> str:
+        """Return which rows do not count and why: `379 rows without a label, 1 labelled row that failed`."""
+        reasons = (
+            (self.unlabelled, "row", "without a label"),
+            (self.failed, "labelled row", "that failed"),
+            (self.skipped, "labelled row", "that the evaluator skipped"),
+            (self.waiting, "labelled row", "without a result"),
+            (self.incomparable, "labelled row", "with a result that cannot be compared with the label"),
+        )
+        return ", ".join(f"{n} {noun}{'s' * (n != 1)} {why}" for n, noun, why in reasons if n)
 
 
 @dataclass(frozen=True, slots=True)

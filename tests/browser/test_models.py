@@ -166,8 +166,9 @@ async def test_a_judge_is_made_on_a_host_that_nobody_prepared(
 
 @pytest.mark.long
 async def test_the_agreement_of_a_judge_is_read(look: Look, page: Page, host: Server) -> None:
-    code = "def evaluate(inputs, outputs, trace):\n    return {'score': 1, 'label': outputs}\n"
-    rows = [{"answer": one, "human": human} for one, human in (("good", "good"), ("bad", "bad"), ("good", "bad"))]
+    code = "def evaluate(inputs, outputs, trace):\n    return {'score': 1 / len(outputs), 'label': outputs}\n"
+    labelled = ("good", "good"), ("bad", "bad"), ("good", "bad"), ("", "bad"), ("bad", ""), ("good", None)
+    rows = [{"answer": one, "human": human} for one, human in labelled]
 
     def made() -> str:
         with Client(host.url) as client:
@@ -182,6 +183,8 @@ async def test_the_agreement_of_a_judge_is_read(look: Look, page: Page, host: Se
     await page.get_by_label("Labels of people").select_option("human")
     await page.get_by_role("button", name="Compare").click()
     await expect(page.get_by_text("66.7 %", exact=False).first).to_be_visible()
+    cell = page.get_by_role("cell", name="3, 2 rows without a label, 1 labelled row that failed")
+    await expect(cell).to_be_visible()
     matrix = page.get_by_role("region", name="Confusion matrix")
     await expect(matrix.get_by_role("columnheader", name="Judged good")).to_be_visible()
     await looked_at(look, page, "agreement")

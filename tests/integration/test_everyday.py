@@ -315,6 +315,21 @@ def test_labels_of_a_shard_are_of_its_rows_alone(client: Client) -> None:
     client.labels.delete("of-a-shard")
 
 
+def test_agreement_names_the_labelled_rows_that_it_leaves_out(client: Client, url: str) -> None:
+    labels = (True, True, True, None, "", "yes")  # the third row fails
+    rows = [{**ROWS[at % 3], "human": label} for at, label in enumerate(labels)]
+    fails = Evaluator("def evaluate(inputs, outputs, trace):\n    raise ValueError(outputs)\n")
+    job = client.jobs.wait(client.jobs.create([EXACT, fails], rows, mapping=MAPPING).id)
+    found, failed = client.jobs.agreement(job.id, label="human")
+    assert (found.rows, found.accuracy, found.unlabelled, found.failed) == (2, 0.5, 2, 2)
+    assert (failed.rows, failed.accuracy, failed.unlabelled, failed.failed) == (0, None, 2, 4)
+    shown = command(url, "jobs", "agreement", job.id, "--label", "human")
+    assert "left out: 2 rows without a label, 2 labelled rows that failed\n" in shown
+    assert ": 0 rows, accuracy none, kappa none\nleft out: 2 rows without a label, 4 labelled rows that failed" in shown
+    with pytest.raises(InvalidRequest, match=r"\(2 rows without a label, 4 labelled rows that failed\)"):
+        client.jobs.agreement(job.id, label="human", evaluator=failed.evaluator)
+
+
 @pytest.mark.long
 def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
     client.datasets.upload("to-label", ROWS)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.platform.jobs.results.agreement import agreement, judged_as, wilson
+from evaluator_host.platform.jobs.results.agreement import LabelledRows, agreement, judged_as, wilson
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, ModelBudget, Replay
 from evaluator_host.types.groups import value_in
@@ -181,7 +181,7 @@ def test_agreement_is_counted_by_class() -> None:
     # from Cohen 1960, table 1: kappa is .492 for 200 cases
     table = {("1", "1"): 88, ("1", "2"): 14, ("1", "3"): 18, ("2", "1"): 10, ("2", "2"): 40, ("2", "3"): 10}
     table |= {("3", "1"): 2, ("3", "2"): 6, ("3", "3"): 12}
-    found = agreement("e", "human", Counter(table), unlabelled=3)
+    found = agreement("e", "human", LabelledRows(Counter(table), unlabelled=3))
     assert (found.rows, found.unlabelled, found.accuracy) == (200, 3, 0.7)
     assert found.kappa == pytest.approx(0.492, abs=5e-4)
     assert found.kappa_interval is not None
@@ -190,9 +190,27 @@ def test_agreement_is_counted_by_class() -> None:
     assert [one.recall for one in found.classes] == pytest.approx([88 / 120, 40 / 60, 12 / 20])
     assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
     assert wilson(0, 0) is None
-    assert agreement("e", "h", Counter({("1", "1"): 5}), unlabelled=0).kappa is None
+    assert agreement("e", "h", LabelledRows(Counter({("1", "1"): 5}))).kappa is None
     with pytest.raises(InvalidRequest, match="over 50 different labels"):
-        agreement("e", "h", Counter({(str(n), str(n)): 1 for n in range(60)}), unlabelled=0)
+        agreement("e", "h", LabelledRows(Counter({(str(n), str(n)): 1 for n in range(60)})))
+
+
+def test_each_row_that_agreement_leaves_out_has_a_reason() -> None:
+    scored: dict[str, Any] = {"status": "scored", "score": 1.0, "label": None, "passed": None}
+    rows = LabelledRows()
+    for human, result in (
+        *((True, scored), (None, scored), ("", scored), (" ", None), (None, None)),
+        *((True, {"status": "failed"}), (False, {"status": "skipped"}), (1, None), ("good", scored), ([1], scored)),
+    ):
+        rows.add(human, result)
+    found = agreement("e", "human", rows)
+    assert (found.rows, found.accuracy) == (1, 1.0)
+    assert found.left_out == (
+        "4 rows without a label, 1 labelled row that failed, 1 labelled row that the evaluator skipped, "
+        "1 labelled row without a result, 2 labelled rows with a result that cannot be compared with the label"
+    )
+    none = agreement("e", "human", LabelledRows())
+    assert (none.rows, none.accuracy, none.kappa, none.weighted_kappa, none.left_out) == (0, None, None, None, "")
 
 
 def test_rows_have_classes() -> None:

@@ -22,7 +22,7 @@ export interface components {
             variance: number | null;
         };
         Agreement: {
-            accuracy: number;
+            accuracy: number | null;
             accuracy_interval: [
                 number,
                 number
@@ -30,6 +30,8 @@ export interface components {
             classes: components["schemas"]["ClassAgreement"][];
             confusion: components["schemas"]["AgreementCell"][];
             evaluator: string;
+            failed: number;
+            incomparable: number;
             kappa: number | null;
             kappa_interval: [
                 number,
@@ -37,7 +39,9 @@ export interface components {
             ] | null;
             label: string;
             rows: number;
+            skipped: number;
             unlabelled: number;
+            waiting: number;
             weighted_kappa: number | null;
         };
         AgreementCell: {

@@ -304,8 +304,12 @@ def agreement_tables(found: Sequence[Agreement]) -> Text:
     for one in found:
         weighted = "" if one.weighted_kappa is None else f", weighted {one.weighted_kappa:.3f}"
         kappa = "none" if one.kappa is None else f"{one.kappa:.3f} ({_interval(one.kappa_interval)}){weighted}"
-        accuracy = f"{one.accuracy:.3f} ({_interval(one.accuracy_interval)})"
-        made.append(plain(f"{one.evaluator}: {counted(one.rows, 'row')}, accuracy {accuracy}, kappa {kappa}\n"))
+        share = "none" if one.accuracy is None else f"{one.accuracy:.3f} ({_interval(one.accuracy_interval)})"
+        made.append(plain(f"{one.evaluator}: {counted(one.rows, 'row')}, accuracy {share}, kappa {kappa}\n"))
+        if one.left_out:
+            made.append(plain(f"left out: {one.left_out}\n"))
+        if not one.rows:
+            continue
         header = ("CLASS", "PEOPLE", "EVALUATOR", "RECALL", "", "PRECISION", "")
         rows = [
             (

@@ -13,6 +13,7 @@ from typing import Final
 
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
+from evaluator_host.types.outcome import Status
 from evaluator_host.types.results import Agreement, AgreementCell, ClassAgreement
 
 CLASSES: Final = 50
@@ -53,17 +54,42 @@ def _classes(human: str, label: str) -> tuple[str, str]:
     return (label, label) if same else (human, label)
 
 
-def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, unlabelled: int) -> Agreement | None:
-    """Return accuracy, kappa and confusion matrix of an evaluator for the labels in `column`; None if `pairs` is empty.
+class LabelledRows:
+    """Counts rows by their label and their result.
 
-    `pairs` counts rows by `(class by the person, class by the evaluator)`; `unlabelled` is the number of other rows.
+    `pairs` counts rows by `(class by the person, class by the evaluator)`. The other counters are for the rows that
+    cannot be compared, see `Agreement`.
+    """
+
+    def __init__(self, pairs: Counter[tuple[str, str]] | None = None, *, unlabelled: int = 0) -> None:
+        self.pairs = Counter[tuple[str, str]]() if pairs is None else pairs
+        self.unlabelled = unlabelled
+        self.incomparable = 0
+        self.waiting = 0
+        self.by_status: Counter[str] = Counter()
+
+    def add(self, human: Json, result: dict[str, Json] | None) -> None:
+        """Count a row by the label that people gave and the evaluator's result; None for a row without one."""
+        if human is None or (isinstance(human, str) and not human.strip()):
+            self.unlabelled += 1
+        elif result is None:
+            self.waiting += 1
+        elif result["status"] != Status.SCORED:
+            self.by_status[str(result["status"])] += 1
+        elif (pair := judged_as(human, result)) is None:
+            self.incomparable += 1
+        else:
+            self.pairs[pair] += 1
+
+
+def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
+    """Return accuracy, kappa and confusion matrix of an evaluator for the labels in `column`.
 
     Raises:
       InvalidRequest: there are too many different labels.
     """
+    pairs = labelled.pairs
     classes = _in_order({name for pair in pairs for name in pair})
-    if not pairs:
-        return None
     if len(classes) > CLASSES:
         raise InvalidRequest(
             f"{column!r} and the results have over {CLASSES} different labels, too many to compare; choose a "
@@ -75,15 +101,18 @@ def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, u
         human[one] += count
         said[other] += count
     agreed = sum(pairs[name, name] for name in classes)
-    chance = sum(human[name] * said[name] for name in classes) / total**2
-    kappa, interval = _kappa(agreed / total, chance, total)
+    kappa, interval = _kappa(agreed, sum(human[name] * said[name] for name in classes), total)
     cells = [AgreementCell(one, other, pairs[one, other]) for one in classes for other in classes if pairs[one, other]]
     return Agreement(
         evaluator=evaluator,
         label=column,
         rows=total,
-        unlabelled=unlabelled,
-        accuracy=agreed / total,
+        unlabelled=labelled.unlabelled,
+        failed=labelled.by_status[Status.FAILED],
+        skipped=labelled.by_status[Status.SKIPPED],
+        waiting=labelled.waiting,
+        incomparable=labelled.incomparable,
+        accuracy=agreed / total if total else None,
         accuracy_interval=wilson(agreed, total),
         kappa=kappa,
         kappa_interval=interval,
@@ -114,9 +143,10 @@ def wilson(hits: int, total: int) -> tuple[float, float] | None:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _kappa(observed: float, chance: float, total: int) -> tuple[float | None, tuple[float, float] | None]:
-    if chance >= 1:
+def _kappa(agreed: int, by_chance: int, total: int) -> tuple[float | None, tuple[float, float] | None]:
+    if by_chance >= total**2:
         return None, None
+    observed, chance = agreed / total, by_chance / total**2
     kappa = (observed - chance) / (1 - chance)
     half = _Z * math.sqrt(observed * (1 - observed) / total) / (1 - chance)
     return kappa, (max(-1.0, kappa - half), min(1.0, kappa + half))
@@ -126,7 +156,7 @@ def _weighted(
     classes: list[str], pairs: Counter[tuple[str, str]], human: Counter[str], said: Counter[str]
 ) -> float | None:
     numbers = {name: number for name in classes if (number := _number(name)) is not None}
-    if len(numbers) < len(classes):
+    if not classes or len(numbers) < len(classes):
         return None
     total = pairs.total()
     apart = sum(count * (numbers[one] - numbers[other]) ** 2 for (one, other), count in pairs.items()) / total

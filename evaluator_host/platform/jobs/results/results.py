@@ -25,7 +25,7 @@ from evaluator_host.platform.jobs.results.aggregate import (
     rubrics_of,
     with_rubrics,
 )
-from evaluator_host.platform.jobs.results.agreement import CLASSES, agreement, judged_as
+from evaluator_host.platform.jobs.results.agreement import CLASSES, LabelledRows, agreement
 from evaluator_host.platform.jobs.results.changed import changes_of_evaluators, changes_of_jobs
 from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.results.table import Figures, Filter, Results
@@ -287,10 +287,10 @@ class JobResults:
         labels = None if label is not None else await self._queued_labels(job, queue)
         name = label or ("label queues" if queue is None else f"queue {queue}")
         every = [await self._agreement(job, one, name, labels) for one in evaluators]
-        if found := [one for one in every if one is not None]:
-            return found
+        if any(one.rows for one in every):
+            return every
         raise InvalidRequest(
-            f"no row has both a label in {name!r} and a result to compare it with; "
+            f"no row has both a label in {name!r} and a result to compare it with ({every[0].left_out}); "
             "for labels that are text, results need a `label`"
         )
 
@@ -311,9 +311,9 @@ class JobResults:
 
     async def _agreement(
         self, job: Job, evaluator: JobEvaluator, label: str, labels: dict[int, Json] | None = None
-    ) -> Agreement | None:
+    ) -> Agreement:
         """Return an evaluator's agreement with `labels` (by row), or with the labels in the column `label`."""
-        pairs: Counter[tuple[str, str]] = Counter()
+        labelled = LabelledRows()
         chunks = line_chunks(self._folder.lines(job.dataset_id), CHUNK_ROWS, CHUNK_BYTES)
         lines: dict[int, bytes] = {}
 
@@ -325,16 +325,17 @@ class JobResults:
                 lines = dict(await asyncio.to_thread(next, chunks, [(row, b"null")]))
             return value_in(await decode_large(lines[row]), label)
 
-        async with aclosing(self._results.every(job.id, Filter(evaluator.position, Status.SCORED))) as results:
-            async for one in results:
-                human = await label_of(one.row)
-                pair = None if human is None else judged_as(human, await decode_large(one.result.encode()))
-                if pair is not None:
-                    pairs[pair] += 1
-                if len(pairs) > CLASSES**2:
+        async with aclosing(self._results.every(job.id, Filter(evaluator.position))) as results:
+            following = await anext(results, None)
+            for row in spec_from_json(job.request).shard.indexes(job.rows):
+                result, human = None, await label_of(row)
+                if following is not None and following.row == row:
+                    result = None if human is None else await decode_large(following.result.encode())
+                    following = await anext(results, None)
+                labelled.add(human, result)
+                if len(labelled.pairs) > CLASSES**2:
                     break
-        rows = len(spec_from_json(job.request).shard.indexes(job.rows))
-        return agreement(evaluator.label, label, pairs, unlabelled=rows - pairs.total())
+        return agreement(evaluator.label, label, labelled)
 
     async def evaluators(self, workspace_id: str, job_id: str) -> list[JobEvaluatorReport]:
         """Return the evaluators of a job, as they were when it was created."""

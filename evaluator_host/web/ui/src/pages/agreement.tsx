@@ -73,7 +73,7 @@ function Report({ id, label }: { id: string; label: string }) {
   return (
     <>
       <AgreementTable agreements={found.value} />
-      {found.value.map((one) => (
+      {found.value.filter((one) => one.rows > 0).map((one) => (
         <Panel key={one.evaluator} title={`Labels of ${one.evaluator}`}>
           <Confusion report={one} />
         </Panel>
