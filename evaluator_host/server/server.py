@@ -11,10 +11,11 @@ import resource
 import socket
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from email.utils import formatdate
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, TypeAlias
 
 import uvicorn
@@ -173,13 +174,18 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     await response(scope, receive, send)
 
 
+@lru_cache(maxsize=1)
+def _date_header(second: int) -> list[tuple[bytes, bytes]]:
+    return [(b"date", formatdate(second, usegmt=True).encode())]
+
+
 class _State(ServerState):
     """The state of the server. It needs no clock, because it computes the date when a response is sent."""
 
     @property
     def default_headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers of every response."""
-        return [(b"date", formatdate(usegmt=True).encode())]
+        return _date_header(int(time.time()))
 
     @default_headers.setter
     def default_headers(self, _: list[tuple[bytes, bytes]]) -> None:
