@@ -4,13 +4,15 @@ import asyncio
 from typing import Any
 
 import httpx
+import pytest
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.platform.http.error_responses import install_error_handlers
-from evaluator_host.platform.http.json_routes import JsonRoute, LateRoute
+from evaluator_host.platform.http.json_routes import BodyRoute, JsonRoute, LateRoute
+from evaluator_host.platform.http.middleware import AccessMiddleware
 from evaluator_host.platform.http.openapi import DescribedApi
 from evaluator_host.server.app import describe_app
 
@@ -110,6 +112,55 @@ async def test_a_route_outside_the_own_api_takes_any_parameter() -> None:
     app.router.routes += router.routes
     async with client(app) as calls:
         assert (await calls.get("/apis/words?page_size=3")).is_success
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b'{"text": "a"}', "application/json"),
+        (b'{"text": "a"}', " Application/JSON; charset=utf-8"),
+        (b'{"text": "a"}', "application/problem+json"),
+        (b'{"text": "a"}', "application/x/json"),
+        (b'{"text": "a"}', "text/json"),
+        (b'{"text": "a"}', "application/json, text/plain"),
+        (b'{"text": "a"}', None),
+        (b"", "application/json"),
+        (b"null", "application/json"),
+        (b"[1]", "application/json"),
+        (b"{", "application/json"),
+        (b'{"text": "a", "text": "b"}', "application/json"),
+        (b'{"text": 1}', "application/json"),
+        (b'{"evaluator": "e"}', "application/json"),
+        (b"\xff", "application/json"),
+    ],
+)
+async def test_a_body_is_refused_in_the_same_words_on_every_route(body: bytes, kind: str | None) -> None:
+    app, answers = DescribedApi(title="Words", version="1"), list[tuple[int, bytes]]()
+    app.state.max_rows = 1
+    install_error_handlers(app)
+    for path, route_class in (("/v1/json", JsonRoute), ("/v1/body", BodyRoute)):
+        router = APIRouter(route_class=route_class)
+
+        @router.post(path)
+        async def count(body: Asked, request: Request) -> Response:
+            return Response(f"{len(body.text)} {request.method}")
+
+        app.router.routes += router.routes
+    app.add_middleware(
+        AccessMiddleware,
+        access=None,
+        hosts=["here"],
+        body_bytes=1000,
+        upload_bytes=1000,
+        body_timeout_s=60.0,
+        memory_bytes=1 << 20,
+        open_paths=["/v1/json", "/v1/body"],
+    )
+    async with client(app) as calls:
+        for path in ("/v1/json", "/v1/body"):
+            answer = await calls.post(path, content=body, headers={} if kind is None else {"Content-Type": kind})
+            answers.append((answer.status_code, answer.content))
+    assert answers[0] == answers[1]
 
 
 async def test_the_document_is_the_same_before_and_after_calls() -> None:

@@ -17,7 +17,7 @@ from evaluator_host.engine.system.limited_process import CallLimits
 from evaluator_host.platform.evaluators.bodies import BatchIn, EvaluateIn, RowIn
 from evaluator_host.platform.http.auth.access import caller_of
 from evaluator_host.platform.http.error_responses import invalid_request
-from evaluator_host.platform.http.json_routes import JsonRequest, JsonRoute, require_few_rows, too_many_values
+from evaluator_host.platform.http.json_routes import BodyRoute, JsonRequest, require_few_rows, too_many_values
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import EncodedRow
 from evaluator_host.types.json_texts import NotPlain, Octets, item_texts, part, plain_fields
@@ -177,7 +177,7 @@ class _RowsRequest(JsonRequest):
         return await asyncio.to_thread(joined_rows, name, answer)
 
 
-class RowsRoute(JsonRoute):
+class RowsRoute(BodyRoute):
     """A route for an `EvaluateIn` or a `BatchIn`. Large bodies are read in a thread or in a child process."""
 
     request_class = _RowsRequest
