@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from evaluator_host.engine.contracts.row_binding import encoded_fields
 from evaluator_host.engine.system.limited_process import CallLimits
-from evaluator_host.platform.evaluators.bodies import BatchIn, EvaluateIn, RowIn
+from evaluator_host.platform.evaluators.bodies import BatchIn, EncodedEvaluateIn, EncodedRowIn, EvaluateIn, RowIn
 from evaluator_host.platform.http.auth.access import caller_of
 from evaluator_host.platform.http.error_responses import invalid_request
 from evaluator_host.platform.http.json_routes import BodyRoute, JsonRequest, require_few_rows, too_many_values
@@ -90,7 +90,7 @@ def _row(row: dict[str, Any]) -> dict[str, bytes]:
 
 
 def joined_rows(model: str, answer: bytes) -> EvaluateIn | BatchIn:
-    """Return the body that is in the bytes from `split_rows`. Its rows stay JSON (see `RowIn.keep_encoded`)."""
+    """Return the body that is in the bytes from `split_rows`. Its rows stay JSON (see `EncodedRowIn`)."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     head = decode_json(answer[_HEAD:start])
     rows = list(_rows(memoryview(answer), start, head["sizes"]))
@@ -135,8 +135,8 @@ def _joined(
     """
     kept = [EncodedRow(row) for row in rows]
     if model != BatchIn.__name__:
-        return EvaluateIn.model_validate({**others, **shapes[0]}).keep_encoded(kept[0])
-    given = [RowIn.model_validate(shape).keep_encoded(row) for shape, row in zip(shapes, kept, strict=True)]
+        return EncodedEvaluateIn.model_validate({**others, **shapes[0]}).keep_encoded(kept[0])
+    given = [EncodedRowIn.model_validate(shape).keep_encoded(row) for shape, row in zip(shapes, kept, strict=True)]
     return BatchIn.model_validate({**others, "rows": given})
 
 
