@@ -39,7 +39,7 @@ class LeaseRequest:
         return self.workspace, self.digest
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Slot:
     """A sandbox that has loaded an evaluator, with facts about it for the pool."""
 

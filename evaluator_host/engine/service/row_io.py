@@ -9,6 +9,7 @@ from collections.abc import AsyncIterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from evaluator_host.engine.contracts.base import BindOne
 from evaluator_host.engine.contracts.binding import encode
@@ -26,7 +27,7 @@ from evaluator_host.engine.contracts.row_binding import (
     shaped_at_once,
 )
 from evaluator_host.engine.contracts.table import dialect_of
-from evaluator_host.engine.pool import Lease
+from evaluator_host.engine.pool import Lease, Slot
 from evaluator_host.engine.sandbox.protocol import BODY_BYTES, Body, parts_of
 from evaluator_host.engine.sandbox.session import Sandbox
 from evaluator_host.engine.service import missing_imports
@@ -175,8 +176,23 @@ class ResultContext:
     not_loaded: tuple[str, ...] = ()  # missing modules that the code does without
 
 
+_CONTEXTS: Final = WeakKeyDictionary[Slot, ResultContext]()  # contexts of the last leases that waited for nothing
+
+
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
-    """Return the result fields that are the same for all rows evaluated in a leased sandbox."""
+    """Return the result fields that are the same for all rows evaluated in a leased sandbox.
+
+    Leases of one sandbox that wait for nothing have the same context.
+    """
+    if not lease.warm or lease.queue_ms:
+        return _leased_context(prepared, lease)
+    known = _CONTEXTS.get(lease.slot)
+    if known is None or known.prepared is not prepared:
+        known = _CONTEXTS[lease.slot] = _leased_context(prepared, lease)
+    return known
+
+
+def _leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
     loaded, sandbox = lease.loaded, lease.sandbox
     # in JavaScript each row loads the code again, and so prints again
     is_python = prepared.evaluator.language is Language.PYTHON
