@@ -8,10 +8,13 @@ from threading import Lock
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from evaluator_host.platform.http.error_responses import REFERENCE, ProblemBody, describe_error
 from evaluator_host.platform.http.json_routes import LateRoute
@@ -72,6 +75,14 @@ class DescribedApi(FastAPI):
         self._describing = Lock()
         self._of_vendors: dict[str, frozenset[str]] = {}
         self.add_route("/openapi.json", self._document, include_in_schema=False)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the application with its middleware, without FastAPI's layers for what `AccessMiddleware` does."""
+        app: ASGIApp = AsyncExitStackMiddleware(self.router)
+        app = ExceptionMiddleware(app, handlers=self.exception_handlers)
+        for kind, positional, named in reversed(self.user_middleware):
+            app = kind(app, *positional, **named)
+        return app
 
     def add_resource(self, name: str, routes: Iterable[BaseRoute]) -> None:
         """Add the routes of a resource. The routes of a vendor outside `/v1` have a separate document."""
