@@ -72,6 +72,30 @@ async def test_uvicorn_still_keeps_the_state_of_a_request_in_its_cycle(protocol:
     assert cycle.more_body is False, CHANGED.format("cycle.more_body")
 
 
+@pytest.mark.parametrize("body_at_once", [True, False])
+async def test_headers_wait_for_the_body_only_if_it_comes_at_once(body_at_once: bool) -> None:
+    continues, written = asyncio.Event(), list[bytes]()
+
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
+        if not body_at_once:
+            await continues.wait()
+        await send({"type": "http.response.body", "body": b"body"})
+
+    protocol = ConnectionLimits(uvicorn.Config(app, lifespan="off", ws="none"), ServerState(), {})
+    transport = Mock(spec=asyncio.Transport, get_extra_info=Mock(return_value=None), write=written.append)
+    protocol.connection_made(transport)
+    protocol.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    while not written:
+        await asyncio.sleep(0)
+    assert written[0].endswith(b"\r\n\r\nbody" if body_at_once else b"\r\n\r\n")
+    continues.set()
+    await asyncio.gather(*protocol.tasks)
+    assert b"".join(written).endswith(b"\r\n\r\nbody")
+    assert len(written) == (1 if body_at_once else 2)
+    protocol.connection_lost(None)
+
+
 def test_nothing_else_of_uvicorn_is_used() -> None:
     used, of_cycle = set(), set()
     for node in ast.walk(ast.parse(inspect.getsource(connection_limits))):
@@ -83,7 +107,7 @@ def test_nothing_else_of_uvicorn_is_used() -> None:
                     of_cycle.add(node.attr)
                 case _:
                     pass
-    own = set(vars(ConnectionLimits)) | {"_begun", "_cycle", "_connection", "is_closing"}
+    own = set(vars(ConnectionLimits)) | {"_begun", "_cycle", "_connection", "_head", "_send_head", "is_closing"}
     assert used - own == ATTRIBUTES
     assert of_cycle == CYCLE_ATTRIBUTES
     overridden = {

@@ -191,31 +191,42 @@ class ConnectionLimits(HttpToolsProtocol):
 
 
 class _ResponseTransport:
-    """The transport of one response.
+    """The transport of one response. It sends the headers and what follows at once in a single packet.
 
     If a response is sent before its request has ended, the connection is closed a moment later. If the connection were
     closed at once, with unread data from the client, it would be reset, and the client would lose the response.
     """
 
-    __slots__ = ("_begun", "_connection", "_cycle")
+    __slots__ = ("_begun", "_connection", "_cycle", "_head")
 
     def __init__(self, connection: ConnectionLimits, cycle: Any) -> None:
         self._connection = connection
         self._cycle = cycle
         self._begun = False
+        self._head = b""  # headers that wait for the first part of the body
 
     def write(self, data: bytes) -> None:
         """Write a part of the response; the first part contains the headers."""
-        if not self._begun and not data.startswith(_CONTINUE):
-            self._begun = True
-            if self._cycle.more_body and self._cycle.keep_alive:
-                self._cycle.keep_alive = False
-                data = data.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
         self._connection.stay_awake()
-        self._connection.transport.write(data)
+        if self._begun or data.startswith(_CONTINUE):
+            self._connection.transport.write(self._head + data)
+            self._head = b""
+            return
+        self._begun = True
+        if self._cycle.more_body and self._cycle.keep_alive:
+            self._cycle.keep_alive = False
+            data = data.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
+        self._head = data
+        asyncio.get_running_loop().call_soon(self._send_head)  # the body may come much later
+
+    def _send_head(self) -> None:
+        if self._head:
+            self._connection.transport.write(self._head)
+            self._head = b""
 
     def close(self) -> None:
         """Close the connection: now, or soon if the client is still sending."""
+        self._send_head()
         if self._cycle.more_body and not self.is_closing():
             self._connection.linger()
         else:
