@@ -121,7 +121,7 @@ async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervis
     backend = await make_backend(choice, settings, supervisor)
     for number in range(1, _TRIES + 1):
         try:
-            sandbox = await start_sandbox(backend, default_spec(Language.PYTHON), grace_s=settings.grace_s)
+            sandbox = await start_sandbox(backend, default_spec(Language.PYTHON, settings), grace_s=settings.grace_s)
             await sandbox.destroy()
         except PASSING as error:
             _log.warning("no sandbox could be started (attempt %d): %s", number, error.detail)

@@ -75,7 +75,7 @@ async def open_engine(
                 "removed %s that other hosts on this machine left when they died", _counted(swept, "sandbox", "es")
             )
         in_image = chosen.name == SandboxChoice.DOCKER
-        first = _FirstSandbox(pool, None if in_image else settings.data_dir)
+        first = _FirstSandbox(pool, settings, None if in_image else settings.data_dir)
         if prewarm and not await first.has_started():
             supervisor.checks.append(first.require_started)
             tasks.append(("the start of the first sandbox", first.run))
@@ -125,8 +125,9 @@ class _FirstSandbox:
     sandbox.
     """
 
-    def __init__(self, pool: Pool, data_dir: Path | None) -> None:
+    def __init__(self, pool: Pool, settings: Settings, data_dir: Path | None) -> None:
         self._pool = pool
+        self._spec = default_spec(Language.PYTHON, settings)
         self._data_dir = data_dir
         self._error: HostError | None = None
 
@@ -137,7 +138,7 @@ class _FirstSandbox:
           SandboxUnavailable: the sandbox cannot be started for a lasting reason.
         """
         try:
-            await asyncio.gather(self._pool.probe(default_spec(Language.PYTHON)), self._install_javascript())
+            await asyncio.gather(self._pool.probe(self._spec), self._install_javascript())
         except PASSING as error:
             self._error = error
             return False

@@ -99,7 +99,7 @@ async def waiting_call_ms(settings: Settings, language: Language, times: int = 8
     by_clock, worked = [], []
     for _ in range(times):
         async with open_engine(alone) as service:
-            await service.pool.prewarm(default_spec(language))
+            await service.pool.prewarm(default_spec(language, settings))
             await asyncio.sleep(0.5)  # the host prepares a sandbox in advance during this time
             before = running_ms()
             by_clock += await first_call_ms(service, language, idle=False, times=1)
@@ -162,10 +162,10 @@ async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
     """
     three = settings.model_copy(update={"idle_sandboxes": 3})
     async with open_engine(settings) as one, open_engine(three) as more:
-        await one.pool.prewarm(default_spec(language))
+        await one.pool.prewarm(default_spec(language, settings))
         await asyncio.sleep(0.5)
         before = _children_pss_mb()
-        await more.pool.prewarm(default_spec(language))
+        await more.pool.prewarm(default_spec(language, settings))
         await asyncio.sleep(0.5)
         return (_children_pss_mb() - before) / 3
 

@@ -49,9 +49,11 @@ async def first_calls_ms(service: Service, times: int = 9) -> dict[tuple[str, ..
     turns.
     """
     taken: dict[tuple[str, ...], list[float]] = {(): [], NUMPY: [], PANDAS: []}
-    specs = {(): default_spec(PYTHON)}
+    specs = {(): default_spec(PYTHON, service.settings)}
     for pins in (NUMPY, PANDAS):
-        specs[pins] = default_spec(PYTHON, (await service.environments.require(pins, PYTHON)).environment)
+        specs[pins] = default_spec(
+            PYTHON, service.settings, (await service.environments.require(pins, PYTHON)).environment
+        )
     for number in range(times):
         for pins, measured in taken.items():
             await _one_waits(service, specs[pins])

@@ -22,7 +22,8 @@ async def test_a_sandbox_waits_on_a_set_that_was_asked_for(tmp_path: Path) -> No
     async with open_engine(settings(tmp_path, idle_sandboxes=1)) as service:
         report = await service.install(PINS, Language.PYTHON)
         await service.environments.built(report.key)
-        spec = default_spec(Language.PYTHON, (await service.environments.require(PINS, Language.PYTHON)).environment)
+        known = await service.environments.require(PINS, Language.PYTHON)
+        spec = default_spec(Language.PYTHON, service.settings, known.environment)
         async with asyncio.timeout(60):
             while not service.pool._prewarmed.may_take(spec):
                 await asyncio.sleep(0.02)

@@ -5,6 +5,7 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -512,6 +513,19 @@ class Settings(BaseSettings):
             log_kb=self.max_log_kb,
             result_kb=self.max_result_kb,
         )
+
+    @property
+    def default_limits(self) -> Limits:
+        """The limits of an evaluator that sets none."""
+        return self.fitted(Limits())
+
+    def fitted(self, limits: Limits) -> Limits:
+        """Return limits in which each default that is over this host's ceiling is lowered to the ceiling."""
+        defaults, ceilings = asdict(Limits()), asdict(self.limit_ceilings)
+        lower = {
+            name: ceilings[name] for name, asked in asdict(limits).items() if asked == defaults[name] > ceilings[name]
+        }
+        return replace(limits, **lower)
 
     @property
     def engine_address(self) -> str | None:

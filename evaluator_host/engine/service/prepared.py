@@ -98,6 +98,7 @@ def require_fit(evaluator: Evaluator, settings: Settings) -> None:
     Raises:
       InvalidRequest: a limit or the code is too large, or the language does not support the policy or contract.
     """
+    evaluator = dataclasses.replace(evaluator, limits=settings.fitted(evaluator.limits))
     problems = [*_limit_problems(evaluator, settings), *_other_problems(evaluator, settings)]
     if problems:
         raise InvalidRequest("the evaluator is not valid", problems=tuple(problems))
@@ -129,10 +130,11 @@ def prepare(
     if known is not None:
         environment = known.environment
         evaluator = dataclasses.replace(evaluator, packages=known.packages)
-    digest = evaluator_digest(evaluator)
+    digest = evaluator_digest(evaluator)  # of the limits as they were asked for, so it is the same on every host
+    limits = settings.fitted(evaluator.limits)
+    evaluator = dataclasses.replace(evaluator, limits=limits)
     # the environment is part of the key, because the same pins may be resolved to other versions
     key = f"{digest} {environment.digest}" if known is not None else digest
-    limits = evaluator.limits
     return Prepared(
         evaluator=evaluator,
         pins=pins,

@@ -53,7 +53,6 @@ from evaluator_host.types.evaluator import (
     Isolation,
     Json,
     Language,
-    Limits,
     Row,
     SandboxSpec,
 )
@@ -370,7 +369,7 @@ class Service:
           StoreUnavailable: the database does not answer.
         """
         self.supervisor.require_working()
-        await self.pool.probe(default_spec(Language.PYTHON))
+        await self.pool.probe(default_spec(Language.PYTHON, self.settings))
 
     def info(self) -> HostInfo:
         """Return the host's version, backend, limits and runtimes, with the default version of Python only."""
@@ -387,7 +386,7 @@ class Service:
             await self.environments.built(key)
             python = await self.environments.queries.python_of_set(python, language)
             known = await self.environments.require(packages, language, python, workspace=workspace)
-            await self.pool.prewarm(default_spec(language, known.environment))
+            await self.pool.prewarm(default_spec(language, self.settings, known.environment))
 
 
 def batch_too_large(rows: int) -> TooLarge:
@@ -398,6 +397,6 @@ def batch_too_large(rows: int) -> TooLarge:
     )
 
 
-def default_spec(language: Language, environment: Environment | None = None) -> SandboxSpec:
+def default_spec(language: Language, settings: Settings, environment: Environment | None = None) -> SandboxSpec:
     """Return the sandbox spec for default limits and this environment; None means the environment without packages."""
-    return sandbox_spec(environment or empty_environment(language), Limits())
+    return sandbox_spec(environment or empty_environment(language), settings.default_limits)

@@ -16,7 +16,7 @@ from evaluator_host.engine.service.advice import advised, notes_on_clients
 from evaluator_host.engine.service.prepared import Prepared
 from evaluator_host.engine.service.row_io import environment_info, load_notes
 from evaluator_host.types.evaluation import BatchSummary, CheckReport, HostInfo, Reads
-from evaluator_host.types.evaluator import Contract, Language, Limits
+from evaluator_host.types.evaluator import Contract, Language
 from evaluator_host.types.outcome import (
     EvaluationError,
     EvaluationResult,
@@ -60,7 +60,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
         sandboxes=pool.capacity.sandboxes,
         max_sandboxes=pool.limits.max_sandboxes,
         waiting=pool.waiting,
-        default_limits=Limits(),
+        default_limits=settings.default_limits,
         limit_ceilings=settings.limit_ceilings,
         runtimes={
             "python": environments.queries.target(Language.PYTHON).runtime,

@@ -105,7 +105,8 @@ class WireCalls:
         if evaluator.name is None:
             evaluator = self._fitted(evaluator, timeout_s)
         else:
-            limit_s = min(evaluator.limits.timeout_s, self.wire.limit_s(self.options))
+            own_s = self.host.settings.fitted(evaluator.limits).timeout_s
+            limit_s = min(own_s, self.wire.limit_s(self.options))
             evaluator = replace(evaluator, limits=replace(evaluator.limits, timeout_s=limit_s))
         caller = caller_of(request.scope)
         calls = Caller(caller.workspace, lock, load_timeout_s=evaluator.limits.timeout_s)
@@ -137,9 +138,8 @@ class WireCalls:
         packages = evaluator.packages or tuple(self.options.packages.get(language.value, ()))
         limit_s = min(self.wire.limit_s(self.options), self.host.settings.max_timeout_s)
         limit_s = limit_s if timeout_s is None else min(limit_s, timeout_s)
-        limits = replace(evaluator.limits, timeout_s=limit_s)
-        if self.options.memory_mb is not None:
-            limits = replace(limits, memory_mb=self.options.memory_mb)
+        memory_mb = self.options.memory_mb or min(evaluator.limits.memory_mb, self.host.settings.max_memory_mb)
+        limits = replace(evaluator.limits, timeout_s=limit_s, memory_mb=memory_mb)
         return replace(evaluator, packages=packages, limits=limits)
 
     async def _on_time(
