@@ -62,7 +62,7 @@ async def _workspace_findings(settings: Settings, store: "Store | None") -> list
 
 
 async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding:
-    """Return the finding that says whether the keys for secrets can be read, and decrypt all stored secrets."""
+    """Check that the encryption keys can be read and that they decrypt all stored secrets."""
     from evaluator_host.platform.store.secrets import SecretBox  # noqa: PLC0415 - as above
 
     try:

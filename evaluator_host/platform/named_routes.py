@@ -34,7 +34,7 @@ def list_route(router: APIRouter, report: Any, every: Callable[[str], Awaitable[
 
 
 def named_routes(router: APIRouter, things: Named, access: Access, missing: Any = MISSING) -> None:
-    """Add the routes that show and delete objects of this kind, which no other objects use."""
+    """Add the routes that show and delete objects of a kind that no other objects use."""
     _show_route(router, things, missing)
 
     @router.delete("/{name}", status_code=204, response_class=Response, responses=missing, description=things.deletes)

@@ -21,7 +21,7 @@ class Plugin:
     Routes, tasks, tables and commands are in other modules of the package, see `Resource`.
 
     Attributes:
-      wires: `Wire` objects by their names in `EVALUATOR_HOST_WIRES`.
+      wires: APIs of other platforms (`Wire` objects), by their names in `EVALUATOR_HOST_WIRES`.
       imports: Reads the platform's own files: a configuration, an export.
       row_document: Reads rows from a JSON document in the platform's own format.
       find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a

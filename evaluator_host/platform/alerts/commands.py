@@ -1,4 +1,4 @@
-"""The command `alerts`: messages that are sent when results of jobs or of live traces go out of bounds."""
+"""The command `alerts`. An alert sends a message when a metric of jobs or of live traces goes out of bounds."""
 
 from typing import Annotated
 

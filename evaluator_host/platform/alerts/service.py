@@ -1,4 +1,4 @@
-"""Watches figures of jobs and of live traces. When a figure goes out of bounds, stores a message and sends it.
+"""Watches figures of jobs and live traces, such as a mean score. Stores and sends a message when one is out of bounds.
 
 An alert is one object in the store, with its state and its messages. A host changes an alert only if no other host has
 changed the alert since it was read (`swap_object`). So only one of several hosts adds a message, and only one host
@@ -112,7 +112,7 @@ class LiveScores(Protocol):
         ...
 
     async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
-        """Return counts, mean score and pass rate of an evaluator, for the live traces that arrived after `since`."""
+        """Return an evaluator's row counts, mean score and pass rate for the live traces that arrived after `since`."""
         ...
 
 
@@ -399,7 +399,7 @@ class Alerts:
         return None if answer.is_success else f"the webhook answered {answer.status_code}"
 
     async def _signature(self, workspace_id: str, rule: AlertRule, message: _Delivery) -> dict[str, str]:
-        """Return the headers of a message. They contain its signature, as standardwebhooks.com describes."""
+        """Sign a message as standardwebhooks.com describes. Return the HTTP headers that contain the signature."""
         at = str(int(datetime.now(UTC).timestamp()))
         headers = {"webhook-id": message.id, "webhook-timestamp": at}
         if rule.secret is None:
@@ -409,7 +409,7 @@ class Alerts:
         return {**headers, "webhook-signature": f"v1,{base64.b64encode(digest).decode()}"}
 
     def _require_form(self, given: str) -> SplitResult:
-        """Check the URL of a webhook, and return its parts. The name of the host is not looked up.
+        """Check a webhook's URL, without a DNS lookup of its host name, and return the parts of the URL.
 
         Raises:
           InvalidRequest: the URL is not valid, or the operator does not allow the host.
@@ -466,7 +466,7 @@ def _not_allowed(host: str) -> InvalidRequest:
 
 
 def _signing_key(secret: str) -> bytes:
-    """Return the key in a secret that signs messages.
+    """Return the signing key that a secret contains.
 
     Raises:
       InvalidRequest: the secret begins with `whsec_`, but the rest is not base64.

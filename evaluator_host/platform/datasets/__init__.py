@@ -1,1 +1,1 @@
-"""Data sets: the formats of files with rows, their storage, and the mapping of columns to fields of a row."""
+"""Data sets: the formats of files with rows, their storage, and the mapping of columns to row fields."""

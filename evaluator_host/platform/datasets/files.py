@@ -40,7 +40,7 @@ INDEX: Final = "rows.index"
 
 
 class RowsFolder:
-    """The folder of all data sets of a host. Blocking; call it in a thread for more than a few rows."""
+    """The folder with all data sets of a host. Its methods block: for more than a few rows, call them in a thread."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
@@ -114,7 +114,7 @@ class RowsFolder:
     def some(
         self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None
     ) -> dict[int, dict[str, Any]]:
-        """Return the rows with the given numbers (from 0), by number. Neighbouring rows are read together.
+        """Return `{number: row}` for the given row numbers, which begin at 0. Neighbouring rows are read together.
 
         Once the rows read so far have more than `most_bytes` bytes, the remaining rows are left out. None means no
         limit.
@@ -291,7 +291,7 @@ def _place(index: Path, number: int) -> int:
 
 
 class FileFolder:
-    """A folder of files that callers sent to a vendor's routes.
+    """A folder of files that callers uploaded through routes that imitate another vendor's API.
 
     Each file has its id as its name; the names of unfinished files begin with `partial-`.
     """
@@ -319,10 +319,10 @@ class FileFolder:
 
 
 async def at_most(max_bytes: int, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the chunks of an upload, as long as they have at most `max_bytes` bytes together.
+    """Yield the chunks of an upload until they have more than `max_bytes` bytes in total.
 
     Raises:
-      TooLarge: the chunks have more bytes.
+      TooLarge: the chunks have more than `max_bytes` bytes in total.
     """
     received = 0
     async for chunk in chunks:

@@ -112,7 +112,7 @@ class FirstRows:
     async def require_outputs(self, evaluators: Iterable[tuple[str, Evaluator]], check: Check) -> None:
         """Check that the rows have outputs if an evaluator reads outputs.
 
-        `evaluators` are evaluators with their names, which appear in the error message.
+        `evaluators` are pairs of a name, for the error message, and an evaluator.
 
         Evaluators are loaded only if the rows have no outputs.
 

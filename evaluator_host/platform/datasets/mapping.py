@@ -1,4 +1,4 @@
-"""Maps a record of a file to a row: each field from a column or from a template over the columns.
+"""Maps a record of a file to a row. Each row field comes from a column, or from a template that uses columns.
 
 A record with an object under `inputs` (or `variables`) already has the format of a row in the API. If another of its
 columns has the expected answer, that column becomes one of the inputs. Any other record is flat: every column becomes

@@ -1,4 +1,4 @@
-"""Finds out from the number format of an Excel cell whether its number is a date. Writes dates as ISO 8601.
+"""Tells from an Excel cell's number format whether the cell contains a date. Writes dates as ISO 8601.
 
 If neither the value nor its format has a time of day, only the date is written. Rules: ECMA-376, part 1, 18.8.30
 (number formats) and 18.17.4 (serial numbers of dates).
@@ -42,7 +42,7 @@ class NotADate(ValueError):
 
 
 def built_in(number: int) -> Shows:
-    """Return what a built-in number format shows. Files contain only the numbers of these formats."""
+    """Return what a built-in number format shows. Files refer to these formats only by number."""
     return _BUILT_IN.get(number, Shows.NUMBER)
 
 

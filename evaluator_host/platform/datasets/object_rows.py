@@ -1,4 +1,4 @@
-"""Rows and files of data sets in S3-compatible storage, so that every host of a database can read them.
+"""Keeps the rows of data sets in S3-compatible storage, so that all hosts that share a database can read them.
 
 The storage has the files `rows.jsonl` and `rows.index` of each data set, under `datasets/<id>/`. The host that receives
 an upload keeps a local copy. Other hosts use the index to read only parts of the rows, and keep copies of small data
@@ -23,7 +23,7 @@ _AGAIN_WITHIN: Final = timedelta(seconds=20)
 
 
 class Bucket:
-    """An S3-compatible bucket that hosts share. Blocking.
+    """An S3-compatible bucket that hosts share. Its methods block.
 
     Args:
       url: `s3://bucket/prefix`. Credentials and endpoint are in the environment variables that AWS defines.
@@ -92,7 +92,7 @@ class Bucket:
 
 
 class ObjectRows(RowsFolder):
-    """The rows of all data sets of a database, in a bucket; the folder holds this host's copies. Blocking.
+    """Stores the rows of a database's data sets in a bucket, with copies in a local folder. Its methods block.
 
     Args:
       folder: Local folder for uploads under way, and for copies.
@@ -139,7 +139,7 @@ class ObjectRows(RowsFolder):
         return True
 
     def missing(self, dataset_ids: Iterable[str]) -> list[str]:  # noqa: ARG002 - part of the interface
-        """Return an empty list: all hosts of a database read the same bucket, so none of its data sets is missing."""
+        """Return an empty list: hosts that share a database also share the bucket, so no data set is missing."""
         return []
 
     def file(self, dataset_id: str) -> Path:
@@ -171,7 +171,7 @@ class ObjectRows(RowsFolder):
             remove(stage)
 
     def _remote_lines(self, dataset_id: str, start: int) -> Iterator[bytes]:
-        """Yield the lines of the rows in the bucket, from entry `start` of the index on. Read a few MB at a time."""
+        """Yield the rows in the bucket as JSON lines, from entry `start` of the index on. Read a few MB at a time."""
         size = self._size(dataset_id)
         with self._translated():
             index = bytes(self._obstore.get(self._store, _key(dataset_id, INDEX)).bytes())

@@ -1,4 +1,4 @@
-"""Opens the folders of rows and files of a host."""
+"""Opens the folders in which a host stores rows and files."""
 
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.platform.datasets.files import FILES, FileFolder, RowsFolder
@@ -6,7 +6,7 @@ from evaluator_host.platform.datasets.orphan_files import OrphanFiles
 
 
 def rows_folder(settings: Settings) -> RowsFolder:
-    """Return the folder for rows of data sets: in the data directory, or in an object storage that several hosts share.
+    """Return the folder for the rows of data sets: in the data directory, or in object storage that hosts share.
 
     Raises:
       Misconfigured: the URL of the object storage is not valid.

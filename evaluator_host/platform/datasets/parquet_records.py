@@ -146,7 +146,7 @@ def _by_number(scalar: Any) -> Any:
 
 
 def _time(seconds: int, fraction: int, *, digits: int) -> str:
-    """Return the time of a day for a number of seconds since midnight, with a fraction of `digits` digits."""
+    """Convert seconds since midnight to a time of day, with a fraction of `digits` digits."""
     shown = f".{fraction:0{digits}d}" if fraction else ""
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{shown}"
 

@@ -1,7 +1,7 @@
 """Reads the records of a row file in each format.
 
-Memory holds one record (16 of Parquet), whatever the size of the file. A `BadRow` stands for a record that cannot be
-read.
+At most one record is in memory (16 for Parquet), however large the file is. A `BadRow` stands for a record that cannot
+be read.
 """
 
 import codecs
@@ -54,7 +54,7 @@ def read_records(
 ) -> Iterator[Record]:
     """Yield `(line, record)` for each record of a file. `note` is called with a sentence about each fault of the file.
 
-    If a column is a field of a row and holds JSON in a string, the JSON is decoded (`mapping.with_json`).
+    JSON in a string is decoded if its column is a row field, such as `trace` (`mapping.with_json`).
 
     Raises:
       InvalidRequest: the file does not have this format, or is so damaged that reading cannot go on.
@@ -329,7 +329,7 @@ def _parquet(file: BinaryIO, _: int, __: Notes) -> Iterator[Record]:
 
 
 def _xlsx(file: BinaryIO, _: int, note: Notes) -> Iterator[Record]:
-    """Yield the rows of a sheet. The first row that is not empty has the names of the columns."""
+    """Yield the rows of a sheet. The first row that is not empty contains the column names."""
     header: list[str] = []
     for line, cells in sheet_rows(file, note):
         if isinstance(cells, BadRow):

@@ -348,7 +348,7 @@ class DatasetService:
 
 
 def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the same bytes in fewer parts."""
+    """Join parts into fewer, larger parts, and yield them."""
     held, size = [], 0
     for part in parts:
         held.append(part)

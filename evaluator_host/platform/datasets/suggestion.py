@@ -1,4 +1,4 @@
-"""Suggests a mapping of columns to the fields that an evaluator reads: by the columns' names, then by their values."""
+"""Suggests which columns become the fields that an evaluator reads: by the columns' names, then by their values."""
 
 import re
 from collections.abc import Iterable, Sequence

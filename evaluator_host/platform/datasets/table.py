@@ -69,7 +69,7 @@ class DatasetTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the query for the size of the files with the rows."""
+        """Yield the query that adds up the sizes of the row files."""
         yield Size("datasets", cls.workspace_id, select(func.sum(cls.size_bytes)))
 
 

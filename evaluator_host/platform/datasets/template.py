@@ -1,4 +1,4 @@
-"""Renders templates with one record, in a safe part of Jinja's syntax: the record's size limits time and memory.
+"""Renders templates in a safe part of Jinja's syntax: the size of the record limits the time and memory of rendering.
 
 Jinja's sandbox prevents attribute tricks, but not `{{ "x" * 10**9 }}`, `|center(10**9)` or nested loops. Therefore a
 check at parse time allows only lookups, comparisons, conditions, loops over values of the record, and the filters
@@ -102,7 +102,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             raise BadTemplate(f"the template takes longer than {RENDER_S:g} s")
 
     def _bounded(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a filter that checks the length of its result. Each `tojson` in a chain may double the length."""
+        """Wrap a filter so that it checks the length of its result. Each `tojson` in a chain may double the length."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -249,7 +249,7 @@ def _require_bounded(tree: nodes.Template) -> None:
 
 
 def _require_inner_loops(loop: nodes.For, outer: frozenset[str]) -> None:
-    """Check that filters and other costly constructs in a loop use only its item, so that the record is read once."""
+    """Check that filters and other costly constructs in a loop use only the loop's item, not the whole record."""
     if loop.recursive:
         _refuse(loop, "a recursive loop is not allowed in a template")
     if outer and _root(loop.iter) not in outer:

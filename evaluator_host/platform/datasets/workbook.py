@@ -54,7 +54,7 @@ Cells: TypeAlias = tuple[int, list[Any] | BadRow]
 
 
 def sheet_rows(file: BinaryIO, note: Notes) -> Iterator[Cells]:
-    """Yield the rows of a sheet that have a cell. Empty cells are None; numbers formatted as dates are ISO 8601.
+    """Yield the sheet's rows that have cells. Empty cells are None; numbers formatted as dates are ISO 8601.
 
     Raises:
       InvalidRequest: the file is not a workbook, is damaged, or would take too much memory.
@@ -245,7 +245,7 @@ class _Text:
 
 
 def _strings(source: IO[bytes]) -> list[str]:
-    """Return the strings that cells share; cells refer to them by their position."""
+    """Return the workbook's shared strings, to which cells refer by position."""
     found: list[str] = []
     parser = _parser()
     text = _Text(parser)

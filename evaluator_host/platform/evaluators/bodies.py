@@ -1,4 +1,4 @@
-"""Bodies of requests with evaluators, rows and cases, and their conversion to the host's types."""
+"""Request bodies that contain evaluators, rows and cases. Converts them to the host's types."""
 
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 

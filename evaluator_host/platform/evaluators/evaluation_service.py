@@ -110,7 +110,7 @@ async def pins_to_add(target: EvaluationService, evaluator: Evaluator, result: E
 async def build(
     environments: Environments, packages: tuple[str, ...], language: Language, *, python: str | None, shown: bool
 ) -> EnvironmentReport:
-    """Install exact pins for a Python version, `3.13` (None for the host's version); draw a progress bar if `shown`."""
+    """Install exact package versions for Python `python` (None: the host's). Draw a progress bar if `shown`."""
     from evaluator_host.platform.terminal.progress import BuildProgress  # noqa: PLC0415 - as above
 
     report = await environments.request(packages, language, python)

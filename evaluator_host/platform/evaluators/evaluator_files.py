@@ -1,4 +1,4 @@
-"""Reads the evaluator in a file. Also reads its pins, the files of its project, and the test cases beside it."""
+"""Reads an evaluator from a file, with its exact package versions (pins), its project's files and its test cases."""
 
 import asyncio
 import glob
@@ -175,7 +175,7 @@ def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEv
 def _project(file: Path, language: Language) -> Project:
     """Return the project that contains a file.
 
-    A plugin may recognise a project of its platform. Otherwise the project is found from the folders around the file.
+    A platform's plugin may find the project. Otherwise the project is found from the folders around the file.
     """
     known = plugins().values() if language is Language.PYTHON else ()
     found = (one.find_project.load()(file) for one in known if one.find_project is not None)
@@ -183,9 +183,9 @@ def _project(file: Path, language: Language) -> Project:
 
 
 def evaluator_of(**fields: Any) -> Evaluator:
-    """Return an evaluator.
+    """Build an evaluator from keyword arguments.
 
-    `fields` are the fields of `POST /v1/evaluate`, but fields inside `limits`, `settings` and `budget` are not nested.
+    `fields` are those of `POST /v1/evaluate`, but the fields of `limits`, `settings` and `budget` are at the top level.
 
     Raises:
       InvalidRequest: a field is unknown or has an invalid value.

@@ -50,7 +50,7 @@ _MODELS: Final[dict[str, type[EvaluateIn | BatchIn]]] = {one.__name__: one for o
 
 
 def split_rows(model: str, body: bytes, max_rows: int) -> bytes:
-    """Check the body of an evaluation, and return it as bytes for `joined_rows`. Runs in a child process.
+    """Check the body of an evaluation request, and serialize it for `joined_rows`. Runs in a child process.
 
     Args:
       model: Name of the body's class, `EvaluateIn` or `BatchIn`.
@@ -90,7 +90,7 @@ def _row(row: dict[str, Any]) -> dict[str, bytes]:
 
 
 def joined_rows(model: str, answer: bytes) -> EvaluateIn | BatchIn:
-    """Return the body that is in the bytes from `split_rows`. Its rows stay JSON (see `EncodedRowIn`)."""
+    """Parse the bytes that `split_rows` returned into a request body. Its rows stay JSON (see `EncodedRowIn`)."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     head = decode_json(answer[_HEAD:start])
     rows = list(_rows(memoryview(answer), start, head["sizes"]))
@@ -107,7 +107,7 @@ def _rows(answer: memoryview, start: int, sizes: list[dict[str, int]]) -> Iterat
 
 
 def cut_rows(model: str, body: Octets, max_rows: int) -> EvaluateIn | BatchIn:
-    """Return the body of an evaluation without decoding its rows. The rows stay JSON, exactly as they were sent.
+    """Parse the body of an evaluation request, except its rows. The rows stay JSON, exactly as they were sent.
 
     Raises:
       NotPlain: the body cannot be read without decoding its rows; use `split_rows`.
@@ -141,7 +141,7 @@ def _joined(
 
 
 async def _mapped(chunks: AsyncIterator[bytes], size: int) -> memoryview:
-    """Return a body of at most `size` bytes in a memory mapping, with pages of 2 MB if the kernel has them.
+    """Collect a body of at most `size` bytes in a memory mapping, with pages of 2 MB if the kernel has them.
 
     Each chunk is copied as soon as it arrives, so that the next chunk can use the same memory.
     """

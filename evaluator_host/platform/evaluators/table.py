@@ -66,7 +66,7 @@ class EvaluatorVersionTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the query for the size of code, cases and locks."""
+        """Yield the query that adds up the sizes of versions, test cases and package locks."""
         lock = func.coalesce(func.length(cls.lock), 0)
         query = select(func.sum(func.length(cls.content) + func.length(cls.cases) + lock))
         yield Size("evaluators", EvaluatorTable.workspace_id, query.join(EvaluatorTable))

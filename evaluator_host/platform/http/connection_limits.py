@@ -27,7 +27,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 "
 
 
 def _error_bytes(status: int, title: str, *, code: str, detail: str) -> bytes:
-    """Return a whole error response that closes its connection."""
+    """Return the bytes of an error response that closes the connection."""
     problem = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail, "errors": []}
     body = json.dumps(problem).encode()
     headers = (

@@ -129,7 +129,8 @@ def problem_response(error: HostError) -> Response:
 def error_response(scope: Scope, error: HostError) -> Response:
     """Return the response for an error.
 
-    A request from another platform gets the error in the format of this platform; other requests get problem+json.
+    A request to a route that imitates another platform's API gets the error in that platform's format; other requests
+    get problem+json.
     """
     shown = error.for_callers()
     if shown is not error:
@@ -142,7 +143,7 @@ def error_response(scope: Scope, error: HostError) -> Response:
 
 
 def _headers(error: HostError) -> dict[str, str]:
-    """Return the headers of an error response, including those that the middleware would add."""
+    """Return the headers of an error response, including those that the middleware adds to other responses."""
     headers = {name.decode(): value.decode() for name, value in SECURITY_HEADERS}
     if isinstance(error, Busy):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))

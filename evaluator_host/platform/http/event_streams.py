@@ -1,4 +1,4 @@
-"""Sends server-sent events, a limited number of streams for each key."""
+"""Sends server-sent events. Each key may have a limited number of open streams."""
 
 import asyncio
 import logging

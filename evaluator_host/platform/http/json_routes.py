@@ -282,10 +282,10 @@ def too_many_values(weight: int) -> InvalidRequest:
 
 
 def json_response(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return a value as JSON; dataclasses become objects, integers of any size stay exact."""
+    """Encode a value as a JSON response; dataclasses become objects, integers of any size stay exact."""
     return Response(encode_json(value), status, headers, media_type="application/json")
 
 
 async def large_json_response(value: object) -> Response:
-    """Return a value that may be large as JSON; encodes it in a thread."""
+    """Encode a value that may be large as a JSON response, in a thread."""
     return await asyncio.to_thread(json_response, value)

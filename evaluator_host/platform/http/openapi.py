@@ -1,4 +1,4 @@
-"""Makes the OpenAPI document. Adds names of operations, short names of schemas, the need for a key, and errors."""
+"""Builds the OpenAPI document. Adds operation names, short schema names, key requirements and error responses."""
 
 import asyncio
 import json
@@ -85,7 +85,7 @@ class DescribedApi(FastAPI):
         return app
 
     def add_resource(self, name: str, routes: Iterable[BaseRoute]) -> None:
-        """Add the routes of a resource. The routes of a vendor outside `/v1` have a separate document."""
+        """Add the routes of a resource. Routes that imitate a vendor's API have a separate document."""
         added = list(routes)
         self.router.routes += added
         paths = frozenset(
@@ -100,7 +100,7 @@ class DescribedApi(FastAPI):
         return JSONResponse(await asyncio.to_thread(self.document, request.query_params.get("of")))
 
     def document(self, vendor: str | None = None) -> dict[str, Any]:
-        """Return the document of the host's own routes, or of the routes of a vendor.
+        """Return the document of the host's own routes, or of the routes that imitate a vendor's API.
 
         Raises:
           NotFound: no vendor with this name has routes.
@@ -135,7 +135,7 @@ class DescribedApi(FastAPI):
 
 
 def _part(document: dict[str, Any], is_of: Callable[[str], bool]) -> dict[str, Any]:
-    """Return the part of a document with some of its paths and with the schemas that these paths need."""
+    """Reduce a document to the paths that `is_of` selects and the schemas that these paths need."""
     paths = {path: methods for path, methods in document["paths"].items() if is_of(path)}
     schemas = document["components"]["schemas"]
     needed: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Bodies of requests about packages: languages, pins, package sets."""
+"""Request bodies about packages: languages, exact package versions (pins), package sets."""
 
 import re
 from collections.abc import Iterable

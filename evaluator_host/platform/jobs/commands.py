@@ -436,7 +436,7 @@ def delete(job: _JobArgument, *, force: options.ForceOption = False, client: Cli
 def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | None) -> list[Evaluator | str]:
     """Return a job's evaluators: the names of stored evaluators, and the evaluators that are read from files.
 
-    The data files of the latter are sent to the host.
+    The data files of evaluators from files are sent to the host.
 
     Raises:
       InvalidRequest: options for evaluators in files are given, but all evaluators are stored.

@@ -21,7 +21,7 @@ _LONGEST_S: Final = 300.0
 
 
 class JobEstimates:
-    """Estimates how much jobs of one host will use models."""
+    """Estimates how much a host's jobs will use models."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ class JobExecutor(Protocol):
 
     @property
     def chunks_at_once(self) -> int:
-        """Number of chunks that an evaluator evaluates at the same time."""
+        """Number of an evaluator's chunks to evaluate at the same time."""
         ...
 
     def evaluate(

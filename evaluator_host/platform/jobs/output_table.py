@@ -1,4 +1,4 @@
-"""Reads from the database what models answered for the rows of jobs."""
+"""Reads models' answers to the rows of jobs from the database."""
 
 from collections.abc import AsyncGenerator, Collection
 from typing import Any, Final
@@ -14,7 +14,7 @@ _OUTPUT_LENGTH: Final = func.coalesce(func.length(OutputTable.output), 0) + func
 
 
 class Outputs(Repository):
-    """The answers of models to the rows of all jobs, in the database."""
+    """Models' answers to the rows of all jobs, in the database."""
 
     async def count(self, job_id: str) -> tuple[int, int]:
         """Return the number of rows that were sent to the model, and how many of these rows failed."""

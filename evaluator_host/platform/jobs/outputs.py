@@ -152,7 +152,7 @@ def _with_output(row: Given, stored: StoredOutput, job_id: str) -> Given:
 
 
 def _trace(row: Row, output: Json, log: dict[str, Json], stored: StoredOutput, job_id: str) -> dict[str, Json]:
-    """Return a call of a model as a trace with one span, in the documented format."""
+    """Convert a model call to a trace with one span, in the documented format."""
     digest = sha256(f"{job_id} {stored.row}".encode()).hexdigest()
     unit: dict[str, Json] = {"duration": {"total": stored.latency_ms / 1000}}
     if "tokens" in log:

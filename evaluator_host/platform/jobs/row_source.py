@@ -24,7 +24,7 @@ CHUNK_BYTES: Final = 8 << 20  # bytes in a chunk, as JSON in the file of rows
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some rows of a job, with their numbers in the data set. `rows` has errors and skips for rows to leave out."""
+    """Some rows of a job, with their numbers in the data set. `rows` has an error or a skip if a row is left out."""
 
     numbers: list[int]
     rows: list[Given]
@@ -48,8 +48,8 @@ def unmarked_lines(
 class RowSource:
     """Reads the rows of one job, mapped to row fields.
 
-    `names` are the names of the evaluator. Rows may have criteria for it under these names; None ignores such criteria.
-    `outputs_come` says whether a model produces the outputs.
+    `names` are the names of the evaluator. Rows may have criteria for the evaluator under these names; None ignores
+    such criteria. `outputs_come` says whether a model produces the outputs.
     """
 
     def __init__(

@@ -61,7 +61,7 @@ _NODES: Final = Adapter(list[JobNode])
 
 
 def spec_to_json(request: StoredSpec) -> str:
-    """Return a stored spec as JSON."""
+    """Convert a stored spec to JSON."""
     return _REQUEST.json(request)
 
 
@@ -71,7 +71,7 @@ def spec_from_json(text: str) -> StoredSpec:
 
 
 def evaluator_to_json(evaluator: Evaluator) -> str:
-    """Return an evaluator as JSON for the database; its name and version are stored in other columns."""
+    """Convert an evaluator to JSON for the database; its name and version are stored in other columns."""
     return _EVALUATOR.json(replace(evaluator, name=None, version=None))
 
 

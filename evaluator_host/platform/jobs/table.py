@@ -91,7 +91,7 @@ class JobTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the queries for the size of requests, results and models' answers."""
+        """Yield the queries that add up the sizes of requests, results and models' answers."""
         yield Size("jobs", cls.workspace_id, select(func.sum(cls.stored_bytes + func.length(cls.request))))
 
 
@@ -133,12 +133,12 @@ class JobEvaluatorTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the query for the size of copied evaluators."""
+        """Yield the query that adds up the sizes of copied evaluators."""
         yield Size("jobs", JobTable.workspace_id, select(func.sum(func.length(cls.content))).join(JobTable))
 
 
 def _index_of_given(column: str) -> Index:
-    """Return a database index of the results that have a value in a column."""
+    """Return a database index over the results that have a value in `column`."""
     given = text(f"{column} IS NOT NULL")
     columns = ("job_id", "position", column, "row")
     return Index(f"ix_results_{column}", *columns, sqlite_where=given, postgresql_where=given)
@@ -644,7 +644,7 @@ def _tallies() -> Select[Any]:
 
 
 def _scored(chosen: ColumnElement[bool]) -> Select[Any]:
-    """Return the query for evaluators with their counts and their jobs. Names of columns of jobs have a prefix."""
+    """Return the query for evaluators with their counts and their jobs. The names of job columns have a prefix."""
     jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
     query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
     return query.where(chosen)

@@ -75,7 +75,7 @@ class LabelTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the query for the size of labels and notes, with a fixed number of bytes for each row of a queue."""
+        """Yield the query that adds up the sizes of labels and notes, and a fixed size for each row of a queue."""
         label = func.coalesce(func.length(cls.label), 0)
         query = select(func.sum(_ROW_BYTES + func.length(cls.note) + label)).join(LabelQueueTable)
         yield Size("labels", LabelQueueTable.workspace_id, query)

@@ -15,7 +15,7 @@ class AgentAnswerError(RuntimeError):
 
 
 def parse_path(path: str) -> list[tuple[bool, str | int]]:
-    """Return the steps of a JSONPath such as `$.a[0]['b c'][*]..d`.
+    """Split into steps a JSONPath such as `$.a[0]['b c'][*]..d`.
 
     Each step is `(deep, name or position)`; `deep` is whether the step finds the name at any depth.
 
@@ -103,13 +103,13 @@ def input_message(request: dict[str, Any]) -> str:
 
 
 def response_of(value: Any, trajectory: Any) -> dict[str, Any]:
-    """Return the response for an evaluator: the output as a chat message, and the trajectory if there is one."""
+    """Wrap an agent's output in a chat message for an evaluator. Add the trajectory if there is one."""
     made = {"choices": [{"message": {"role": "assistant", "content": value}}]}
     return made if trajectory is None else {**made, "trajectory": trajectory}
 
 
 def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | None) -> dict[str, Any]:
-    """Return the response in an agent's JSON answer.
+    """Extract an agent's output and trajectory from its JSON answer. Return them as `response_of` does.
 
     Raises:
       ValueError: the answer has no output.
@@ -124,7 +124,7 @@ def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | Non
 def read_stream(
     lines: Iterable[str], *, path: str, field: str, trajectory_path: str | None, joined: bool
 ) -> tuple[dict[str, Any], Any]:
-    """Return the response in an agent's stream of events, and the last event.
+    """Extract output and trajectory from an agent's stream of events, as `read_whole` does. Return the last event, too.
 
     Raises:
       AgentAnswerError: no event has an output, or an event is an error.

@@ -1,4 +1,4 @@
-"""Agents over HTTP that produce the outputs of online jobs: what the host sends, and how it reads the answers."""
+"""Calls agents over HTTP that produce the outputs of online jobs: builds the requests and reads the answers."""
 
 import asyncio
 from typing import Any, Literal

@@ -53,7 +53,7 @@ def read_completion(body: Any) -> Completion:
     """Return the message of the first choice in a chat completion response.
 
     Raises:
-      BadAnswer: the answer has no such message.
+      BadAnswer: the response has no such message.
     """
     _require_answer(body)
     choices = body.get("choices")
@@ -70,7 +70,7 @@ def read_text(body: Any) -> Completion:
     """Return the text of the first choice in a completion response.
 
     Raises:
-      BadAnswer: the answer has no such text.
+      BadAnswer: the response has no such text.
     """
     whole = read_whole(body)
     choice = body["choices"][0]
@@ -84,7 +84,7 @@ def read_whole(body: Any) -> Completion:
     """Check that a completion response has choices. Return the whole response, without reading its text or tokens.
 
     Raises:
-      BadAnswer: the answer has no choices.
+      BadAnswer: the response has no choices.
     """
     _require_answer(body)
     if not isinstance(body.get("choices"), list) or not body["choices"]:

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 class ModelResource(Resource):
     """The registered models of a host.
 
-    The resource of secrets calls this resource to find out which secrets evaluators may use.
+    The secrets resource calls this resource to find out which secrets evaluators may use.
     """
 
     def __init__(self, host: Host) -> None:

@@ -79,7 +79,7 @@ class ScriptResult:
 
 
 def script_result(found: EvaluationResult | EvaluationError) -> ScriptResult:
-    """Return exit code and output of a program, from the result of its row."""
+    """Read a program's exit code and output from the result of its row."""
     if isinstance(found, EvaluationError):
         return ScriptResult(None, "", "", truncated=False, error=found)
     logs, error = found.logs, found.error

@@ -53,7 +53,7 @@ class Rate:
     burst: float
 
     def filled(self, left: float, since_s: float) -> float:
-        """Return the tokens in a bucket that had `left` tokens some seconds ago."""
+        """Return how many tokens a bucket has now if it had `left` tokens `since_s` seconds ago."""
         return min(self.burst, left + since_s * (self.per_s or 0.0))
 
 
@@ -134,7 +134,7 @@ class Access:
         self._rates.count_request(caller.key_id, rate)
 
     def _divided_rate(self, per_s: float | None, burst: int) -> Rate:
-        """Return the part of a rate that this process may admit."""
+        """Return this process's share of a rate limit."""
         return Rate(per_s and per_s / self._divided, float(-(-burst // self._divided)))
 
     def note_refusal(self, address: str) -> None:

@@ -69,7 +69,7 @@ class LabelledRows:
         self.by_status: Counter[str] = Counter()
 
     def add(self, human: Json, result: dict[str, Json] | None) -> None:
-        """Count a row by the label that people gave and the evaluator's result; None for a row without one."""
+        """Count a row by the label from people and the evaluator's result. None stands for no label or no result."""
         if human is None or (isinstance(human, str) and not human.strip()):
             self.unlabelled += 1
         elif result is None:

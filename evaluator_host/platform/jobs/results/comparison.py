@@ -96,7 +96,7 @@ class ComparedRows:
         )
 
     def _doubt(self, failed: int) -> str | None:
-        """Return why these figures do not match the means of the jobs (one job counts failed rows as 0), or None."""
+        """Return why the comparison does not match the jobs' means (only one job counts failed rows as 0), or None."""
         if self._before.zero == self._after.zero or not failed:
             return None
         job = "earlier" if self._before.zero else "later"

@@ -188,7 +188,7 @@ class _Parquet:
         return self._sink.take()
 
     def _column(self, kind: Any, cells: list[Any]) -> Any:
-        """Return a column in Arrow's layout. `pyarrow.array` is not used, because it imports pandas if it can."""
+        """Build a column in Arrow's layout. `pyarrow.array` is not used, because it imports pandas if it can."""
         parts: list[Any]
         match str(kind):
             case "bool":
@@ -209,7 +209,7 @@ class _Parquet:
 
 
 def _bits(flags: Sequence[Any]) -> bytes:
-    """Return flags as bits, eight in each byte. The first flag is the lowest bit."""
+    """Pack flags into bits, eight in each byte. The first flag is the lowest bit."""
     octets = (flags[at : at + 8] for at in range(0, len(flags), 8))
     return bytes(sum(1 << place for place, flag in enumerate(octet) if flag) for octet in octets)
 

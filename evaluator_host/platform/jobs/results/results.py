@@ -412,12 +412,12 @@ def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
 
 
 def _counts_zero(job: Job) -> bool:
-    """Return whether a job counts a failed row with a score of 0, and as not passed."""
+    """Return whether failed rows of a job count as score 0 and as not passed."""
     return spec_from_json(job.request).config.failures is Failures.ZERO
 
 
 async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
-    """Return the use of models for all these results. The total cost is None if the cost of any result is unknown."""
+    """Add up the model use of all these results. The total cost is None if the cost of any result is unknown."""
     total = ModelUsage()
     async for one in results:
         used = (await decode_large(one.result.encode())).get("usage")
@@ -517,12 +517,12 @@ async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> l
 
 
 def _next_values(chunks: Iterator[list[tuple[int, bytes]]], column: str) -> dict[int, Json]:
-    """Return the values of a column in the next rows, by row number. Return nothing after the last row."""
+    """Return the values of a column in the next rows, by row number. Return an empty dict after the last row."""
     return {number: value_in(decode_json(line), column) for number, line in next(chunks, [])}
 
 
 def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Collection[str]) -> str | None:
-    """Return the first difference between two data sets in words. None if only the columns `answers` differ. Blocking.
+    """Return the first difference between two data sets in words. None if only the columns `answers` differ. Blocks.
 
     In rows that have criteria for each evaluator, only ids and inputs are compared.
     """

@@ -1,4 +1,4 @@
-"""Routes of the results of jobs: figures, rows, downloads, comparisons."""
+"""Routes of job results: figures, rows, downloads, comparisons."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -57,7 +57,7 @@ _DOWNLOAD_BYTES = 6 * PART_BYTES  # bytes of memory that a download takes while 
 
 
 def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -> APIRouter:
-    """Return the routes of the results of jobs."""
+    """Return the routes of job results."""
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=JsonRoute, tags=["jobs"])
 
     @router.get("/results", response_model=JobFigures, responses=_MISSING)

@@ -1,4 +1,4 @@
-"""Reads stored results of jobs and answers of models: in pages, all of them, or only the values for statistics."""
+"""Reads stored job results and model answers: in pages, all of them, or only the values for statistics."""
 
 import asyncio
 import sys
@@ -44,7 +44,7 @@ class Sort(StrEnum):
 class Filter:
     """A filter for results; a field that is None matches everything.
 
-    `position` is the evaluator's place in the job, `rows` has numbers of rows.
+    `position` is the evaluator's place in the job, `rows` contains row numbers.
     """
 
     position: int | None = None
@@ -133,7 +133,7 @@ class Results(Repository):
         return _Look(connection, job_id, which, tuple(every), order, columns=_light(brief=brief), bounded=bounded)
 
     async def _whole(self, job_id: str, rows: Sequence[Any]) -> AsyncGenerator[StoredResult, None]:
-        """Yield the complete results for `rows`, which lack long texts. Results with long texts are read one by one."""
+        """Yield results from database rows that lack long texts. Results with long texts are read again, one by one."""
         parts = await self._parts(job_id, {one.shared for one in rows})
         for row in rows:
             one = row
@@ -183,7 +183,7 @@ class Results(Repository):
         return list(await self._database.fetch_values(rows))
 
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
-        """Yield all results of a job that match the filter, by row, read some MB at a time."""
+        """Yield all results of a job that match the filter, by row. Read a few MB at a time."""
         cursor: str | None = None
         while True:
             page, cursor = await self.page(job_id, which, cursor=cursor, limit=_AT_ONCE)
@@ -242,7 +242,7 @@ class Results(Repository):
 
 
 def _joined(stored: Any, part: str) -> StoredResult:
-    """Return a result with its shared part. If both have a field, the field of the result itself counts."""
+    """Merge a result with its shared part. If both have a field, the result's own field counts."""
     if not part:
         return StoredResult(*stored)
     result = f'{part[:-1]},"metrics":{stored.metrics},{stored.result[1:]}'
@@ -297,7 +297,7 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Reads results in order. Each SQL statement searches an index once for each evaluator, and merges the findings.
+    """Reads results in order. Each SQL statement searches an index once for each evaluator, and merges what it finds.
 
     If no index has this order, a statement reads all results of the job.
     """

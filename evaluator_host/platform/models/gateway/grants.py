@@ -27,7 +27,7 @@ _MODEL: Final = Adapter(RegisteredModel)
 
 @dataclass(frozen=True, slots=True)
 class GrantedModel:
-    """A model that an evaluator may call, with the model's key."""
+    """A model that an evaluator may call, with the API key for the model."""
 
     registered: RegisteredModel
     key: str | None = field(repr=False)

@@ -48,7 +48,7 @@ class OperatorGrants:
         return granted_hosts(entries, allowed=_entries_for(self._settings.network_hosts, names))
 
     async def problems(self) -> list[str]:
-        """Return a sentence about each workspace that is in these settings but does not exist."""
+        """Return a sentence about each workspace that these three settings name but that does not exist."""
         if self._workspaces is None:
             return []
         settings, named = self._settings, dict[str, list[str]]()

@@ -81,7 +81,7 @@ class Recordings:
             yield encode_json({**head, **decode_json(one.content.encode())}) + b"\n"
 
     async def import_lines(self, workspace: str, lines: AsyncIterable[bytes]) -> int:
-        """Record the answers in the lines of an export, in place of answers to the same requests. Return their number.
+        """Import the lines of an export in place of recorded answers to the same requests. Return the number of lines.
 
         Raises:
           InvalidRequest: a line is not a recorded answer; the lines before it may have been recorded.
