@@ -1,4 +1,4 @@
-"""Implements dialect `coze`: a function `exec_evaluation(turn)` that returns an `EvalOutput`."""
+"""Runs Coze Loop evaluators (dialect `coze`): a function `exec_evaluation(turn)` that returns an `EvalOutput`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EvalOutput:
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise Coze Loop's function `exec_evaluation`.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     return (dialects.NAMED, f"function {_NAME}") if _NAME in outline.functions and name in (None, _NAME) else None
 
@@ -42,7 +42,7 @@ def names() -> dict[str, Any]:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for `exec_evaluation`; its result becomes `{"score", "reason"}`."""
+    """Return an `Entry` that calls `exec_evaluation` and converts the result to `{"score", "reason"}`."""
     found = entry.find_function(namespace, name or _NAME, ("turn",))
     found.convert = _plain
     return found

@@ -1,4 +1,4 @@
-"""Implements dialect `evaluate`: a function `evaluate` of three parameters."""
+"""Runs evaluators of dialect `evaluate`: a function `evaluate` with three parameters."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function `evaluate`, or for the function with the given name."""
+    """Return an `Entry` that calls `evaluate`, or the function `name`."""
     return entry.find_function(namespace, name or "evaluate", entry.EVALUATE)
 
 
 def is_plain(compiled: CodeType) -> bool:
-    """Return whether the code defines `evaluate` with three parameters, so that the contract is clear before a run."""
+    """Return whether the code defines `evaluate` with three parameters; it then needs no run to find the contract."""
     functions = [c for c in compiled.co_consts if isinstance(c, type(compiled)) and c.co_name == "evaluate"]
     return bool(functions) and functions[-1].co_argcount == 3

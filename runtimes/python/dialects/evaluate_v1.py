@@ -1,4 +1,4 @@
-"""Implements the legacy dialect `evaluate-v1`: a function `evaluate` of four parameters."""
+"""Runs evaluators of the legacy dialect `evaluate-v1`: a function `evaluate` with four parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function `evaluate` with four parameters, or for the function with the given name."""
+    """Return an `Entry` that calls `evaluate` with its four arguments, or the function `name`."""
     found = entry.find_function(namespace, name or "evaluate", entry.EVALUATE_V1)
     found.bind = _bind
     return found

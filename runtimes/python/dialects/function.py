@@ -1,6 +1,6 @@
-"""Implements dialect `function`: any function such as `score(output, expected)`. It gets its arguments by name.
+"""Runs plain functions such as `score(output, expected)` (dialect `function`), which get their arguments by name.
 
-A parameter with the name of one of the row's columns gets that column. `_ROLES` lists the other names with a meaning.
+A parameter that is named like a column of the row gets that column. `_ROLES` lists other names and what they get.
 Functions that are called by position (`evaluate(inputs, outputs, trace)`) belong to another dialect, unless the names
 of their parameters contradict their positions.
 """
@@ -62,9 +62,9 @@ _decode = jsontext.decoder(binding.AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Recognise a function whose parameters have names that show which column each gets.
+    """Recognise a function whose parameter names show which column each parameter gets.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     if name is None:
         names = _chosen(outline) or _only(outline)
@@ -85,7 +85,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def is_by_name(function: Function, *, named: bool = False) -> bool:
-    """Return whether a function gets its arguments by the names of its parameters. Exactly one must be for the output.
+    """Return whether a function's parameters can be filled by name; exactly one of them must be for the output.
 
     If the caller named the function (`named`), or if its name is `evaluate`, this is false for parameters that also
     fit a call by position.
@@ -100,7 +100,7 @@ def is_by_name(function: Function, *, named: bool = False) -> bool:
 
 
 def _lists_of(function: Function) -> dict[str, str]:
-    """Return the roles of two lists that the function passes to `zip`, if they are outputs and truths; else nothing."""
+    """If the function passes a list of outputs and one of truths to `zip`, return their roles by name; else nothing."""
     for node in walk(function.node):
         if type(node).__name__ == "Call" and getattr(node.func, "id", "") == "zip":
             given = [one.id for one in node.args if type(one).__name__ == "Name"]
@@ -147,7 +147,7 @@ def _plain(name: str) -> str:
 
 
 def _role(name: str) -> str | None:
-    """Return the role of a parameter's name; the name may end with the form of the value, as in `completion_text`."""
+    """Return the role for which a parameter's name stands, without a suffix for the type, as in `completion_text`."""
     plain = _plain(name)
     short = next((plain.removesuffix(one) for one in _FORMS if plain.endswith(one)), plain)
     return _ROLES.get(plain) or _ROLES.get(short)
@@ -216,7 +216,7 @@ def _has_methods(node: Any) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function. Each parameter gets the column for which its name stands.
+    """Return an `Entry` that calls the function. Each parameter gets the column for which its name stands.
 
     Raises:
       Failure: there is no such function, or there are several.
@@ -267,7 +267,7 @@ def _bind(found: entry.Entry, row: dict[str, Any], lists: dict[str, str]) -> tup
 
 
 def _values(name: str, role: str | None, row: dict[str, Any], columns: dict[str, Any]) -> Iterator[Any]:
-    """Yield the values that a parameter may get, beginning with the best."""
+    """Yield the values that a parameter may get, best first."""
     if role == _OUTPUT and "outputs" in row:
         yield row["outputs"]
     if name in columns:
@@ -306,7 +306,7 @@ def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, An
 
 
 def _converted(value: Any, *, scoring: bool) -> Any:
-    """Return an object, or a pair of a score and a dict, as one dict with a `score`.
+    """Convert an object, or a pair of a score and a dict, to one dict with a `score`.
 
     A dict without `score` gets the number in `reward`, or in `value` if the dict also has a name.
     """

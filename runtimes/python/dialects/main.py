@@ -1,4 +1,4 @@
-"""Implements dialect `main`: a function `main` that gets the variables of a row by name."""
+"""Runs evaluators of dialect `main`: a function `main` that gets a row's variables by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for `main` or the named function. Both can read the keys of JSON objects as attributes."""
+    """Return an `Entry` that calls `main` or the function `name`, with JSON objects whose keys are also attributes."""
     found = entry.find_function(namespace, name or "main")
     found.decode = _decode
     return found

@@ -1,4 +1,4 @@
-"""Implements dialect `maxim`: a function `validate` that gets input, output, expected output and context by name."""
+"""Runs Maxim evaluators (dialect `maxim`): a function `validate` that gets input, output, context… by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OWN = {
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function `validate` with a parameter for the output, if the code has no other entry.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     found = outline.functions.get(_ENTRY)
     if found is None or name not in {None, _ENTRY} or (name is None and outline.has_own_entry):
@@ -34,7 +34,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for `validate`. Each parameter gets the row's field with the parameter's name."""
+    """Return an `Entry` that calls `validate`. Each parameter gets the row's field with the parameter's name."""
     found = entry.find_function(namespace, name or _ENTRY)
     found.bind = lambda args: binding.bind(found, args[0])
     return found

@@ -1,4 +1,4 @@
-"""Implements dialect `openai-grader`: a function `grade(sample, item)` that returns a number."""
+"""Runs OpenAI's Python graders (dialect `openai-grader`): a function `grade(sample, item)` that returns a number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PARAMETERS = ("sample", "item")
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function `grade` with two parameters.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     found = outline.functions.get(_NAME)
     if found is None or name not in (None, _NAME) or found.positional != len(_PARAMETERS) or found.variadic:
@@ -37,7 +37,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the grader function, which gets the sample and the item."""
+    """Return an `Entry` that calls the grader with the sample and the item."""
     found = entry.find_function(namespace, name or _NAME, _PARAMETERS)
     found.bind = _bind
     return found

@@ -1,7 +1,7 @@
-"""Implements dialect `promptfoo`: a function `get_assert(output, context)`, or an inline assert.
+"""Runs promptfoo's Python assertions (dialect `promptfoo`): a function `get_assert(output, context)`, or inline code.
 
-An inline assert is an expression or the body of a function. It may contain variables of the row, such as `{{name}}` and
-`{{a.b}}`. For each row, their values are put into the text before the text is compiled.
+An inline assertion is an expression or the body of a function. It may contain variables, such as `{{name}}` and
+`{{a.b}}`. For each row, their values are put into the code before it is compiled.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _FIELDS = {"vars", "pass", "pass_", "providerResponse", "logProbs"}
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Recognise the function `get_assert`, or code that looks like an inline assert.
+    """Recognise the function `get_assert`, or code that looks like an inline assertion.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     if name in {None, _ENTRY} and _ENTRY in outline.functions:
         return dialects.NAMED, f"function `{_ENTRY}`"
@@ -60,15 +60,15 @@ def _is_assert(function: Function) -> bool:
 
 
 def source(code: str) -> str:
-    """Return the code to run when the evaluator is loaded; empty for an inline assert, which is compiled later."""
+    """Return the code to run when the evaluator is loaded; empty for an inline assertion, which is compiled later."""
     return "" if _is_inline(code) else code
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for `get_assert`, or for a function that runs the inline assert.
+    """Return an `Entry` that calls `get_assert`, or runs the inline assertion.
 
     Raises:
-      Failure: there is no such function, or the inline assert cannot be compiled.
+      Failure: there is no such function, or the inline assertion cannot be compiled.
     """
     text = namespace["__loader__"].get_source("evaluator")
     if not _is_inline(text):
@@ -82,7 +82,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _only(namespace: dict[str, Any], outline: Outline) -> str:
-    """Return `get_assert`, or the name of the only function in the code that looks like an assert.
+    """Return `get_assert`, or the name of the only function in the code that looks like an assertion.
 
     Raises:
       Failure: there are several such functions.
@@ -111,7 +111,7 @@ def _is_inline(code: str) -> bool:
 
 
 def _call(text: str, namespace: dict[str, Any]) -> Any:
-    """Return a function of output and context that runs the text: one line as an expression, more lines as a body."""
+    """Compile the text to a function of output and context: a single line is an expression, more lines are a body."""
     text = text.strip("\n").rstrip()
     names = {**namespace, "json": __import__("json")}
     lines = text.strip().splitlines()
@@ -183,7 +183,7 @@ def _value(values: Any, path: list[str]) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as the text that promptfoo's templates write for it."""
+    """Convert a value to text as promptfoo's templates do."""
     if value is None:
         return ""
     if isinstance(value, bool):

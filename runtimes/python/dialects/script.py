@@ -1,6 +1,6 @@
-"""Implements dialect `script`: the code is a program, which runs from its first to its last line for each row.
+"""Runs whole programs (dialect `script`): the code runs from its first to its last line for each row.
 
-The program is the evaluator's code, or comes with the row, so that rows with different programs can share a sandbox. A
+The program is the evaluator's code, or is part of the row, so that rows with different programs can share a sandbox. A
 program gets arguments, environment variables and a standard input; its result is its exit code and its output.
 """
 
@@ -38,10 +38,10 @@ def source(code: str) -> str:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry, which runs the program.
+    """Return an `Entry` that runs the program.
 
     Raises:
-      Failure: the policy is `restricted`, with which no program can run.
+      Failure: the policy is `restricted`, which allows no programs.
     """
     if "_getattr_" in namespace:
         raise Failure("policy_violation", "a script cannot be run with policy restricted")

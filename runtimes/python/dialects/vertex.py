@@ -1,4 +1,4 @@
-"""Implements dialect `vertex`: a function with one parameter, `instance`, which has the fields of a row."""
+"""Runs Vertex AI's custom metrics (dialect `vertex`): functions whose only parameter, `instance`, is a row's fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIELDS = ("prompt", "response", "reference")
 
 
 class _Content(dict):  # type: ignore[type-arg]
-    """A text that can be read as in the service, `["text"]`, and as in the SDK, `["parts"][0]["text"]`."""
+    """A text that code can read both as in the service, `["text"]`, and as in the SDK, `["parts"][0]["text"]`."""
 
     def __missing__(self, key: str) -> Any:
         if key == "text" and "parts" in self:
@@ -34,7 +34,7 @@ class _Content(dict):  # type: ignore[type-arg]
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise `evaluate`, or another function, if its only parameter is named `instance`.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     fitting = [one for one in outline.functions.values() if one.parameters == ["instance"] and not one.variadic]
     chosen = [one.name for one in fitting if one.name == (name or "evaluate")]
@@ -46,7 +46,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function. In `evaluate`, a text is read as `["text"]` or `["parts"][0]["text"]`."""
+    """Return an `Entry` that calls the function: `evaluate` gets texts as `_Content`, any other function as strings."""
     if name is None and not entry.is_function(namespace.get("evaluate")):
         name = _only(namespace)
     found = entry.find_function(namespace, name or "evaluate", ("instance",))
@@ -68,7 +68,7 @@ def _bind_texts(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _named(value: Any, name: str) -> Any:
-    """Return a dict with a `score`: the value under the metric's name, or else the only number in the dict."""
+    """Add a `score` to a dict: the value under the metric's name, or else the only number in the dict."""
     if not isinstance(value, dict) or "score" in value:
         return value
     numbers = [one for one in value.values() if isinstance(one, int | float)]

@@ -32,11 +32,11 @@ _packages: dict[str, str] = {}
 
 
 class Asked:
-    """How the evaluator's own code needed an absent module.
+    """Where and how the evaluator's own code needed an absent module.
 
     Attributes:
-      looked_for: Whether a module was looked for; otherwise its stand-in was used.
-      lines: Files and lines of the calls in the evaluator's own code, innermost first.
+      looked_for: Whether the code looked for the module; otherwise it used the module's stand-in.
+      lines: File and line of each frame in the evaluator's own code, innermost first.
     """
 
     __slots__ = ("lines", "looked_for")
@@ -51,7 +51,7 @@ failed_imports: dict[tuple[str, str, int], Asked] = {}
 
 
 class Finder:
-    """The last import finder. It finds nothing, and records the modules for which it is called."""
+    """The last import finder: finds nothing, and records the modules that no other finder has found."""
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> None:
         """Record a module that no other finder has found, if the evaluator's own code imports it."""
@@ -84,7 +84,7 @@ def record(name: str, *, looked_for: bool = False) -> None:
 
 
 def _own_lines(frame: FrameType | None) -> list[tuple[str, int]]:
-    """Return file and line of each frame in the evaluator's own code, from the given frame outwards."""
+    """Return the file and line of each frame in the evaluator's own code, from the given frame outwards."""
     found: list[tuple[str, int]] = []
     while frame is not None and len(found) < _FRAMES:
         file = frame.f_code.co_filename
@@ -111,9 +111,9 @@ def forget(node: Any) -> None:
 def take() -> list[dict[str, Any]]:
     """Return `{"module", "line"}` of each recorded import, and forget the imports.
 
-    An import in another file than the code also has `file`.
+    An import in another file of the evaluator also has `file`.
 
-    `optional` is set if the line only calls an extension module, which then looks for the absent module.
+    `optional` is set if the absent module was looked for by an extension module that the line calls.
     """
     if not failed_imports:
         return []
@@ -126,7 +126,7 @@ def take() -> list[dict[str, Any]]:
 
 
 def added_to(body: bytes) -> bytes:
-    """Add the imports recorded since the last `take` to the body of an answer, a JSON object, and return the body."""
+    """Add the imports recorded since the last `take` to an answer's body (a JSON object), and return the body."""
     found = take()
     return body[:-1] + jsontext.to_bytes(f',"missing_imports":{jsontext.encode(found)}}}') if found else body
 
@@ -167,13 +167,13 @@ def parsed(file: str) -> Any:
 
 
 def _as_written(tree: Any, name: str, line: int, package: str) -> tuple[str, str]:
-    """Return the full name of the module that a line imports, and one of the names imported from it."""
+    """Return the full name of the module that a line imports, and one name that the line imports from that module."""
     written = [(module, imported) for module, at, imported in imports.imports_in(tree, package) if at == line]
     return next((one for one in written if one[0] == name or one[0].startswith(f"{name}.")), (name, ""))
 
 
 def _is_written(tree: Any, line: int) -> bool:
-    """Return whether a line of the code itself imports a module, or checks whether a module can be imported."""
+    """Return whether the code imports the module on this line, or checks there whether the module can be imported."""
     for node in all_nodes(tree):
         if type(node).__name__ in {"Import", "ImportFrom"} and covers([node], line):
             return True
@@ -184,7 +184,7 @@ def _is_written(tree: Any, line: int) -> bool:
 
 
 def _has_other(tree: Any, line: int, package: str) -> bool:
-    """Return whether the code imports another module, which is installed, in place of an import that fails."""
+    """Return whether the code imports another, installed module in place of an import that fails."""
     for node in all_nodes(tree):
         kind = type(node).__name__
         if kind in {"Try", "TryStar"} and covers(node.body, line):
@@ -218,7 +218,7 @@ def _bound(nodes: list[Any], package: str) -> list[tuple[str, str]]:
 
 
 def _names_of(node: Any, package: str) -> list[tuple[str, str]]:
-    """Return the names that an import binds, each with the shortest name of the module that it comes from."""
+    """Return the names that an import binds, each with the package from which it comes."""
     kind = type(node).__name__
     if kind == "Import":
         return [(one.asname or one.name.partition(".")[0], imports.own_name(one.name)) for one in node.names]

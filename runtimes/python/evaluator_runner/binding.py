@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AttributeDict(dict):  # type: ignore[type-arg]
-    """A dict for JSON objects of `main`: `d.a` is `d["a"]` unless `a` is a method of dict."""
+    """A JSON object that `main` gets: `d.a` is `d["a"]`, unless `a` is a method of dict."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ class AttributeDict(dict):  # type: ignore[type-arg]
 
 
 def called(call: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> Any:
-    """Call a function and return its result. The function may use `asyncio.run`, because the running loop is hidden."""
+    """Call a function with the running event loop hidden, so that the function may use `asyncio.run`."""
     events = sys.modules.get("asyncio.events")
     loop = events and events._get_running_loop()  # noqa: SLF001 - asyncio has no public way
     if events is None or loop is None:
@@ -53,7 +53,7 @@ def called(call: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> 
 
 
 def bind(entry: Entry, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return positional and keyword arguments of `entry` for the variables of a row.
+    """Return the positional and keyword arguments with which to call `entry` for a row's variables.
 
     Raises:
       Failure: the row has no variable for a parameter without default.

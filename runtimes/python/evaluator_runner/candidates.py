@@ -1,4 +1,4 @@
-"""Finds the functions and classes of a file that may be the evaluator, by the way in which the code uses them."""
+"""Finds the functions and classes of a file that may be the evaluator, from how the code uses them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def public(outline: Outline) -> list[str]:
 
 
 def helpers(outline: Outline) -> set[str]:
-    """Return the names that functions and classes of a module use, except those in lists of evaluators."""
+    """Return the names that a module's functions and classes use, except names in lists of evaluators."""
     return names_used_by_others(outline) - _Uses(outline).in_lists if outline.parsed else set()
 
 
 def private_helpers(outline: Outline) -> set[str]:
-    """Return the private functions that other functions or classes use."""
+    """Return the module's private functions that other functions or classes use."""
     return {name for name in names_used_by_others(outline) if name.startswith("_")} & {*outline.functions}
 
 
@@ -66,7 +66,7 @@ def meant(outline: Outline, names: list[str]) -> list[str]:
 
 
 def _without_async_twins(outline: Outline, names: list[str]) -> list[str]:
-    """Leave out coroutines that repeat another function: `exact_async` beside `exact`."""
+    """Leave out async copies of other functions, such as `exact_async` beside `exact`."""
     twins = {way.format(one) for one in names for way in _TWINS}
     own = outline.functions
     return [one for one in names if one not in twins or one not in own or not own[one].is_async]
@@ -78,7 +78,7 @@ def meant_in(namespace: dict[str, Any], names: list[str]) -> list[str]:
 
 
 def the_only(namespace: dict[str, Any], names: list[str], what: str) -> str:
-    """Return the only name that is an evaluator; `what` is the plural for these names in messages.
+    """Return the only name that may be the evaluator; `what` says in messages what the names are, in the plural.
 
     Raises:
       Failure: several names may be the evaluator.
@@ -93,7 +93,7 @@ def the_only(namespace: dict[str, Any], names: list[str], what: str) -> str:
 
 
 def note_others(entry: Entry, place: str, names: list[str]) -> None:
-    """Add a remark to the entry that it is the first or last (`place`) of several possible entries."""
+    """Note for the author that the entry is the first or last (`place`) of several possible ones."""
     others = ", ".join([one for one in names if one != entry.name][:_SHOWN])
     if others:
         message = f"{entry.name} is called, because it is the {place}; `settings.entry` can name another one: {others}"
@@ -101,7 +101,7 @@ def note_others(entry: Entry, place: str, names: list[str]) -> None:
 
 
 def several(outline: Outline, names: list[str], what: str) -> Failure:
-    """Return the failure for code with several entries; it lists the parameters and the line of each entry."""
+    """Return the failure for code with several entries; its message lists each entry's parameters and line."""
     shown = ", ".join(_shown(outline, one) for one in names[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     hint = f"name one of them in `settings.entry`, for example {names[0]}, or `*` for all of them"
@@ -120,7 +120,7 @@ def _shown(outline: Outline, name: str) -> str:
 
 
 class _Uses:
-    """Records which names each name at module level uses, and which functions and classes are in lists."""
+    """Records which names each module-level name uses, and which functions and classes are in lists."""
 
     def __init__(self, outline: Outline) -> None:
         self._direct: dict[str, set[str]] = {}
@@ -150,7 +150,7 @@ class _Uses:
         return found
 
     def listed(self, names: list[str]) -> set[str]:
-        """Return the names that are in lists.
+        """Return the names that are in lists of evaluators.
 
         Lists that one of these names makes or uses do not count.
         """
@@ -178,7 +178,7 @@ def _lists_in(node: Any, own: set[str]) -> Iterator[list[str]]:
 
 
 def _members(value: Any) -> Iterator[str]:
-    """Yield the names in a list.
+    """Yield the names in a list of evaluators.
 
     If the list contains calls, also yield the names of the called functions and of their arguments.
     """

@@ -27,12 +27,12 @@ class BrokenChannel(Exception):
 
 
 class Arriving:
-    """The body of a large call while a part of it is still in the channel.
+    """The body of a large call, of which a part is still in the channel.
 
     The body can be taken only once.
 
     Attributes:
-      left: Number of bytes that are still in the channel or have not arrived there.
+      left: Number of bytes still to be read from the channel.
       late: Whether the host or the row took too long; if so, the rest of the body is read as it arrives.
     """
 
@@ -113,7 +113,7 @@ class Outgoing:
             self._pieces.append(head + body)
 
     def flush(self) -> None:
-        """Write as many queued bytes as the descriptor accepts now.
+        """Write as many queued bytes as the descriptor accepts without blocking.
 
         Raises:
           OSError: the reading end is closed.
@@ -126,7 +126,7 @@ class Outgoing:
             self.full = True
 
     def _write_some(self) -> bool:
-        """Write some of the first pieces; return whether more may be written."""
+        """Write some of the queued pieces, from the first; return whether the descriptor may accept more."""
         pieces = self._pieces
         first = pieces[0]
         if isinstance(first, Arriving):
@@ -176,7 +176,7 @@ class Channel:
 
     @property
     def arriving(self) -> Arriving | None:
-        """Return the body of the last call that `read` returned, if a part of the body is still in the channel."""
+        """Return the body of the last call that `read` returned if a part is still in the channel, else None."""
         return self._arriving if self._arriving is not None and self._arriving.left else None
 
     def read(self) -> list[tuple[dict[str, Any], bytes | memoryview | Arriving]] | None:

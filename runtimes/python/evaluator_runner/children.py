@@ -1,9 +1,9 @@
-"""Lets Python processes that user code starts import the evaluator, and everything that the evaluator can import.
+"""Makes the evaluator, and all that it can import, importable in Python processes that user code starts.
 
 The variables of `environment` lead a child to `children/sitecustomize.py`, which extends its import path. The child of
-a process pool (`multiprocessing`'s spawn and forkserver, joblib) unpickles functions of module `evaluator`, so it loads
-the evaluator again from a file that holds its load frame. Only processes that have imported a module in `_POOLS` write
-this file.
+a process pool (`multiprocessing`'s spawn and forkserver, joblib) unpickles functions of module `evaluator`, so the
+child loads the evaluator again from a file that holds its load frame. Only processes that have imported a module in
+`_POOLS` write this file.
 
 A subinterpreter begins with only the standard library, because its Python was started with `-I -S`; it runs the same
 `sitecustomize.py` before anything else.
@@ -43,7 +43,7 @@ _listings: list[Callable[[], list[Any]]] = []  # functions that list the interpr
 
 
 class _Flags:
-    """The flags of a Python that is started without options; children are started in this way."""
+    """The flags of a Python process that is started without options, as children are."""
 
     def __init__(self) -> None:
         for name in dir(sys.flags):
@@ -56,7 +56,7 @@ class _Flags:
 
 
 def environment(options: Options, home: str) -> dict[str, str]:
-    """Return the variables that tell a child where to find its imports."""
+    """Return the environment variables that tell a child where to find its imports."""
     places = [place for place in (options.packages, options.sdk) if place is not None]
     return {
         "PYTHONPATH": _CHILDREN,
@@ -66,7 +66,7 @@ def environment(options: Options, home: str) -> dict[str, str]:
 
 
 def start_plainly() -> None:
-    """Let `multiprocessing` and `subprocess` start Pythons without the runner's own `-I` and `-S`."""
+    """Let `multiprocessing` and `subprocess` start Python without the runner's own options `-I` and `-S`."""
     sys.flags = _Flags()  # type: ignore[assignment]
 
 
@@ -81,7 +81,7 @@ def watch(job: Job) -> None:
 
 
 def take_pools(job: Job) -> bool:
-    """Return whether loading imported a process pool; remove the evaluator's file, because each row writes its own."""
+    """Return whether loading imported a process pool. Remove the evaluator's file, because each row writes its own."""
     try:
         _unlink(f"{job.home}/{FILE}")
     except OSError:
@@ -90,12 +90,12 @@ def take_pools(job: Job) -> bool:
 
 
 def interpreters_left() -> bool:
-    """Return whether loading left subinterpreters, which no forked process may use."""
+    """Return whether loading left subinterpreters, which a forked process cannot use."""
     return any(len(listed()) > 1 for listed in _listings)
 
 
 def content(header: dict[str, Any], body: bytes) -> bytes:
-    """Return the content of the evaluator's file: the load frame without secrets, which are variables instead."""
+    """Return the content of the evaluator's file: the load frame without secrets, which children get as variables."""
     head = jsontext.encode({name: header[name] for name in _HEADER}).encode()
     return len(head).to_bytes(4, "big") + head + body
 
@@ -110,7 +110,7 @@ def _write(job: Job) -> None:
 
 
 def _furnish_subinterpreters(module: ModuleType) -> None:
-    """Let each interpreter that this module creates import the same modules as a child process."""
+    """Let each subinterpreter that this module creates import the same modules as a child process."""
     create, run = module.create, getattr(module, "exec", None) or module.run_string
     _listings.append(module.list_all)
 
@@ -146,7 +146,7 @@ class _Watch:
 
 
 class _Subinterpreters(Loader):
-    """Loads Python's own module of subinterpreters."""
+    """Loads the standard library's module for subinterpreters."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -155,7 +155,7 @@ class _Subinterpreters(Loader):
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module; then let the interpreters that it creates import more than the standard library."""
+        """Run the module; then let the subinterpreters that it creates import more than the standard library."""
         self._loader.exec_module(module)
         _furnish_subinterpreters(module)
 

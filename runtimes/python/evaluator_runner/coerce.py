@@ -1,6 +1,6 @@
 """Converts values that are not JSON but have an obvious JSON form.
 
-It recognises them by type and imports no package.
+It recognises their types without importing a package.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def type_name(kind: type) -> str:
 
 
 def coerce(value: Any, *, whole: bool) -> Coerced:
-    """Convert a value by one step towards plain JSON.
+    """Convert a value to a simpler one, one step nearer to plain JSON.
 
     `whole` is true if the value is the whole result, not a part of it.
 

@@ -3,7 +3,7 @@
 Each dialect is a module or a package in the folder `dialects` beside this package, and has:
 
 - `CONTRACT`: the dialect's name in the protocol.
-- `WORDS`, optional, on a line beside `CONTRACT`: words of which every evaluator of the dialect contains at least one.
+- `WORDS`, optional, on a line beside `CONTRACT`: every evaluator of the dialect contains at least one of these words.
   Both lines are read before the module is imported.
 - `PREBOUND`: whether code may use the modules of `prebound.NAMES` without importing them.
 - `find(namespace, *, name, config)`: returns the `Entry`, or raises a `Failure`.
@@ -22,7 +22,7 @@ If the dialect has `WORDS`, it is recognised beforehand, from the source, by
   dialects with the same rank are an error.
 - `source(code)`, optional: returns the code to run in place of the given code, with the same line numbers.
 - `names()`, optional: returns what the code may use without importing it, by name.
-- `MODULES`, optional: modules that the code may use without importing them if they are installed, by the name it uses.
+- `MODULES`, optional: installed modules that the code may use without importing them, by the name that the code uses.
 - `IMPORTS`, optional: objects of the platform's package that code may use without importing them, `module:name` each.
 
 Dialects with `WORDS` are imported before user code runs, and only if the code contains one of their words; other
@@ -58,7 +58,7 @@ parameters; the shape of the whole code; parameters of a function of any name; s
 
 
 def _found(folder: str) -> dict[str, tuple[str, ...] | None]:
-    """Return the words of each dialect in a folder, by the name of its module; None if a dialect has no words."""
+    """Return the `WORDS` of each dialect in a folder, by the dialect's module; None for a dialect without them."""
     found: dict[str, tuple[str, ...] | None] = {}
     for name in sorted(os.listdir(folder)):
         module = name.removesuffix(".py")
@@ -84,7 +84,7 @@ _loaded: dict[str, Any] = {}
 
 
 def dialect_of(contract: str) -> Any:
-    """Return the module of the dialect that has a contract."""
+    """Return the dialect's module for a contract."""
     name = CONTRACTS[contract]
     if name not in _loaded:
         _loaded[name] = __import__(f"{__name__}.{name}", fromlist=["CONTRACT"])
@@ -95,7 +95,7 @@ _MODULES: list[Any] = [dialect_of(name.replace("_", "-")) for name in _AFTER]
 
 
 class Recognised:
-    """A dialect that was declared, or recognised before the code ran.
+    """The dialect of an evaluator, declared or recognised before the code ran.
 
     Attributes:
       dialect: Module of the dialect.
@@ -122,19 +122,19 @@ class Recognised:
 
     @property
     def modules(self) -> dict[str, str]:
-        """Return the modules that the code may use without importing them, by the name that it uses."""
+        """Return the modules that the code may use without importing them, by the name that the code uses."""
         own = {name: name for name in NAMES} if self.dialect.PREBOUND else {}
         return {**own, **getattr(self.dialect, "MODULES", {})}
 
     @property
     def imports(self) -> dict[str, str]:
-        """Return the parts of the platform's package that the code may use without an import: `module:name` by name."""
+        """Return what the code may use from the platform's package without importing it: `module:name`, by name."""
         imports: dict[str, str] = getattr(self.dialect, "IMPORTS", {})
         return imports
 
 
 def recognise(code: str, *, contract: str, name: str | None) -> Recognised | None:
-    """Return the dialect of code that has not run, if the source shows it.
+    """Return the dialect of code that has not run; None if the source does not show the dialect.
 
     Raises:
       Failure: two dialects match equally.
@@ -148,7 +148,7 @@ def recognise(code: str, *, contract: str, name: str | None) -> Recognised | Non
 
 
 def _of_every(possible: list[str], outline: Outline) -> Recognised | None:
-    """Return the dialect of all evaluators in a file; if there are several dialects, the most certain one."""
+    """Return the dialect of a file whose evaluators all run; of several dialects, the most certain one."""
     from evaluator_runner.candidates import public
 
     if outline.has_own_entry:
@@ -165,7 +165,7 @@ def _takes_three(outline: Outline, name: str) -> bool:
 
 
 def recognise_outline(outline: Outline, code: str, name: str | None) -> Recognised | None:
-    """Return the dialect that an outline shows, as `recognise` does.
+    """Recognise the dialect as `recognise` does, from the code's outline.
 
     The words of each dialect are searched for in `code`.
 
@@ -209,7 +209,7 @@ def _without_private_helpers(outline: Outline) -> Outline:
 
 
 def _without_helpers(outline: Outline, equal: list[Recognised]) -> Outline:
-    """Return an outline without functions that look like one of the dialects, but are only used as helpers."""
+    """Return the outline without functions that look like one of these dialects but are only helpers."""
     from evaluator_runner.candidates import meant
 
     names = [name for name in outline.functions if any(one.dialect.sign(outline, name) for one in equal)]
@@ -289,7 +289,7 @@ def _find_equal(
     recognised: Recognised | None,
     several: Failure,
 ) -> Entry:
-    """Return one entry that calls all evaluators in a file, if the evaluators' platform would call all of them."""
+    """If the evaluators' platform calls all evaluators in a file, return one entry that does so."""
     from evaluator_runner.every import find_every
 
     def one(name: str) -> Entry:
@@ -303,12 +303,12 @@ def _find_equal(
 
 
 def describe(namespace: dict[str, Any], lines: list[str]) -> list[dict[str, Any]]:
-    """Return a description of each evaluator class in the code; `lines` are the source, to locate errors."""
+    """Return a description of each evaluator class in the code; errors are located in `lines`, the source."""
     return [found for module in _MODULES if hasattr(module, "describe") for found in module.describe(namespace, lines)]
 
 
 def may_use_prebound(contract: str, name: str | None, compiled: CodeType) -> bool:
-    """Return whether this code, before it runs, should get modules that it does not import."""
+    """Return whether code that has not run yet should get the modules of `prebound.NAMES`."""
     if contract != "auto":
         return bool(dialect_of(contract).PREBOUND)
     plain = [module for module in _MODULES if hasattr(module, "is_plain") and module.is_plain(compiled)]

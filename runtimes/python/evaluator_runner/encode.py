@@ -1,6 +1,6 @@
-"""Encodes a returned value as the protocol's `result` body, from the value's contents and not through its methods.
+"""Encodes a returned value as the protocol's `result` body, without calling the value's own methods.
 
-Subclasses of built-in types are read by the methods of the built-in type. User code runs only if it has to produce a
+Subclasses of built-in types are read by the methods of the built-in type. User code runs only where it has to produce a
 value (`item`, `model_dump`, `__float__` of a Fraction).
 """
 
@@ -116,7 +116,7 @@ class _Encoding:
         return self._guarded(value, self._coerced(value, path), path, level)
 
     def _coerced(self, value: Any, path: Path) -> Any:
-        """Return the value converted, step by step, to an exact built-in type."""
+        """Convert the value, step by step, to an exact built-in type."""
         for _ in range(_STEPS):
             kind = type(value)
             if kind in _EXACT:
@@ -133,7 +133,7 @@ class _Encoding:
         raise _Unsupported(path, type_name(type(value)))
 
     def _guarded(self, value: Any, plain: Any, path: Path, level: int) -> str:
-        """Write the converted value; stop at a value that contains itself through conversions."""
+        """Write the converted value; stop if conversions lead back to the same value."""
         if id(value) in self._open:
             raise _Unsupported(path, "cyclic value")
         self._open.add(id(value))
@@ -247,7 +247,7 @@ def _container_kind(value: Any) -> str:
 
 
 def render_path(path: Path) -> str:
-    """Return a path as text, such as `$.a[0]["not a name"]`."""
+    """Format a path in the value, such as `$.a[0]["not a name"]`."""
     steps: list[str] = []
     while path is not None:
         path, step = path

@@ -1,4 +1,4 @@
-"""Defines the entry of an evaluator. Finds plain functions, and their contracts from their parameters."""
+"""Defines an evaluator's entry: what is called for each row. Finds plain functions, and their contracts."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Entry:
     """The function that is called for each row, and how to call it.
 
     Attributes:
-      call: The user's function, or another callable that `name` stands for.
-      contract: The contract of its dialect.
+      call: The callable that `name` stands for, such as the user's function.
+      contract: The contract (dialect) of the entry.
       source: `declared` or `inferred`.
       reason: Why this contract applies, as text for people.
       decode: Function that decodes the body of a row.
@@ -49,7 +49,7 @@ class Entry:
       places: Names of the arguments of a positional call, in order; empty for any other call.
       together: Whether `call` can also score many rows in one call (argument `together`).
       parts: The evaluators that `call` calls, by name, if there are several.
-      uses: Names, at module level, that `call` calls, if the platform adds up several evaluators.
+      uses: Module-level names that `call` calls, if the platform adds up several evaluators.
     """
 
     __slots__ = (
@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def parameters(self) -> list[str]:
-        """Return the parameters as they appear in code; for a call by position and name, in the order of arguments."""
+        """Return the parameters as they appear in code; if passed by position, in the order of the arguments."""
         if self.signature is None:
             return []
         named = self.signature.named_places(self.places)
@@ -104,7 +104,7 @@ class Entry:
         self.bind = bind
 
     def stop(self, why: str) -> None:
-        """Make every call fail, because an import of the entry is missing."""
+        """Make every call fail, because the entry needs an import that is missing."""
 
         def stopped(*_args: Any, **_kwargs: Any) -> None:
             raise ImportError(why)
@@ -168,7 +168,7 @@ def is_function(value: Any) -> bool:
 
 
 def evaluate_contract(namespace: dict[str, Any], name: str | None) -> str | None:
-    """Return which contract a function's parameters fit, `evaluate` or `evaluate-v1`; None for neither, or no function.
+    """Return the contract that a function's parameters fit: `evaluate`, `evaluate-v1`, or None.
 
     Raises:
       Failure: both contracts fit, because the function takes any arguments.
@@ -197,7 +197,7 @@ def _looks_legacy(names: list[str]) -> bool:
 
 
 def note_on_main(namespace: dict[str, Any], entry: Entry) -> None:
-    """Add a remark to an entry if the code also has a `main` with parameters, which is not called."""
+    """If the code also has a `main` with parameters, note for the author that it is not called."""
     main = namespace.get("main")
     if entry.call is main or not (is_function(main) and _is_ours(main)):
         return
@@ -211,7 +211,7 @@ def note_on_main(namespace: dict[str, Any], entry: Entry) -> None:
 
 
 def does_not_fit(namespace: dict[str, Any], name: str) -> Failure:
-    """Return the failure for code without an entry: no function has the right name, or the parameters do not fit."""
+    """Return the failure for code without an entry: the name is missing, or the function's parameters do not fit."""
     if is_function(namespace.get(name)):
         return _does_not_bind(Entry(name, namespace[name]), EVALUATE)
     return _not_found(namespace, name)
@@ -258,13 +258,13 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
 
 
 def _are_for_classes(own: dict[str, Any], functions: list[str], classes: list[str]) -> bool:
-    """Return whether other code uses all functions, and a class has a method with a name for scoring."""
+    """Return whether all functions are used by other code, and a class has a method that is named like a scorer."""
     used = _used_names(own)
     return used.issuperset(functions) and any(_scoring(vars(own[name])) for name in classes)
 
 
 def _scoring(methods: Any) -> list[str]:
-    """Return the methods of a class with names for scoring; methods that no other method uses come first."""
+    """Return a class's methods that are named like a scorer; those that no other method uses come first."""
     public = [key for key, one in methods.items() if not key.startswith("_") and is_function(one)]
     used = _used_names({key: methods[key] for key in public})
     return sorted((key for key in public if SCORING.intersection(key.lower().split("_"))), key=lambda key: key in used)
@@ -275,7 +275,7 @@ def _is_likely(name: str) -> bool:
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
-    """Return the name of the first function (or else of the first string) that contains the source of a function."""
+    """Return the name of the first function, or else string, with a function's source in its text."""
     names = functions or [name for name, value in own.items() if type(value) is str]
     return next((name for name in names if any(map(_is_code, _texts_of(own[name])))), None)
 
@@ -295,7 +295,7 @@ def _is_code(text: str) -> bool:
 
 
 def _call_of(classes: dict[str, Any], wanted: str) -> str:
-    """Return a line of code that calls a method of a class on a new object, if possible a method for scoring."""
+    """Return a line of code that calls a method on a new object of a class, if possible a scoring method."""
     classes = _concrete(classes)
     for name, one in classes.items():
         if (method := _method_of(one, wanted)) is not None:
@@ -311,7 +311,7 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
 
 
 def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
-    """Return a line of code that makes a method the evaluator.
+    """Return a line of code that the author can add to make a method the evaluator.
 
     If the method takes other arguments, the line passes the values of a row to them.
     """
@@ -329,7 +329,7 @@ def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
 
 
 def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
-    """Return the classes that are neither abstract nor protocols nor bases; if there are none, all classes."""
+    """Return the classes that are not abstract, protocols or bases; if there are none, all classes."""
     bases = {base for one in classes.values() for base in type.mro(one)[1:]}
     found = {
         name: one
@@ -358,7 +358,7 @@ def _is_ours(value: Any) -> bool:
 
 
 def _no_helpers(own: dict[str, Any], names: list[str]) -> list[str]:
-    """Return the functions that no other function uses; if each is used, return all functions."""
+    """Return the functions that no other function uses; if there are none, all functions."""
     used = _used_names(own)
     return [one for one in names if one not in used] or names
 

@@ -25,7 +25,7 @@ _BYTES = 1 << 30  # maximum size of one value in bytes; `limits.result_kb` appli
 
 
 class _Signatures(Signature):
-    """The parameters of all evaluators, as a check shows them. A call accepts variables of any name."""
+    """The parameters of all evaluators, as a check shows them. A call accepts variables with any names."""
 
     def __init__(self, shown: list[str]) -> None:
         super().__init__([], positional_only=0, required=0)

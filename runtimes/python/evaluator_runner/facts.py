@@ -1,4 +1,4 @@
-"""Reads facts about code from its syntax tree: what functions do with their arguments and with parts of these.
+"""Reads facts about code from its syntax tree: what functions do with their arguments and the arguments' parts.
 
 The facts are read once, when the code is loaded. The host derives its warnings from these facts; only the host knows
 what names mean.
@@ -40,7 +40,7 @@ class _Bound:
     def method(self) -> None:
         """Do nothing.
 
-        This method exists only because the runner needs the type of methods.
+        This method exists only so that the runner can get the type of methods.
         """
 
 
@@ -52,7 +52,7 @@ class Uses:
     """How the code uses one value: a parameter, or a field that the code reads by a constant name.
 
     Attributes:
-      of: Name of the value from which the field is read; empty if that value has no name. None for a parameter.
+      of: Name of the value from which the code reads the field; empty if that value has no name. None for a parameter.
       key: Name of the parameter or field.
       owner: Function that has the parameter.
       read: Whether the code reads the value.
@@ -73,7 +73,7 @@ class Uses:
         self.compared: dict[str, None] = {}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
+        """Convert to JSON values."""
         return {
             "name": self.key[:_CHARS],
             "read": self.read,
@@ -130,7 +130,7 @@ class _Scope:
 
 
 def facts_of(code: str, entry: Entry) -> dict[str, Any]:
-    """Return `facts` about the functions that a row calls, and `reads` (runtimes/PROTOCOL.md); empty if unknown."""
+    """Return `facts` on the functions that a row calls, and `reads` (see runtimes/PROTOCOL.md); empty if unknown."""
     nothing: dict[str, Any] = {"facts": [], "reads": []}
     if len(code) > _MOST_CHARS:
         return nothing
@@ -146,7 +146,7 @@ def facts_of(code: str, entry: Entry) -> dict[str, Any]:
 
 
 def _named(defined: list[_Function], name: str) -> list[_Function]:
-    """Return the last function with this name, or the methods of the class with this name."""
+    """Return the last function with this name, or the methods of the last class with this name."""
     functions = [one for one in defined if one.name == name]
     methods = [one for one in defined if one.name.startswith(f"{name}.") and _is_called_by_name(one.name)]
     return [max(functions, key=lambda one: one.node.lineno)] if functions else methods
@@ -258,7 +258,7 @@ class _Outline:
         return _Scope(known, scope.inside, top=isinstance(node.body, list))
 
     def _bind(self, node: Any, scope: _Scope) -> None:
-        """Record what a name stands for from here on; inside a block, the name may also keep its earlier value."""
+        """Record what a name stands for from here on; inside a block, it may also still stand for its earlier value."""
         values, known = self._values(node.value, scope.known), scope.known
         for target in getattr(node, "targets", None) or [node.target]:
             name = getattr(target, "id", None)
@@ -357,7 +357,7 @@ class _Outline:
             self._use(of, key, known)
 
     def _ask(self, node: Any, scope: _Scope, *, by_statement: bool = False) -> None:
-        """Record what an expression tests, if code branches on whether the expression is true."""
+        """Record the values that an expression tests, if the code branches on it."""
         kind = type(node).__name__
         if kind == "UnaryOp" and type(node.op).__name__ == "Not":
             self._ask(node.operand, scope, by_statement=by_statement)
@@ -434,7 +434,7 @@ def _alternatives(kind: str, node: Any) -> list[Any]:
 
 
 def _has_nothing(node: Any) -> bool:
-    """Return whether an expression is None, or a list of constants that contains None."""
+    """Return whether an expression is None, or a list of constants including None."""
     parts = getattr(node, "elts", None)
     one_of = [node] if parts is None else parts
     return any(type(one).__name__ == "Constant" and one.value is None for one in one_of)

@@ -1,4 +1,4 @@
-"""Turns failures of user code into the protocol's `error`: a code for each exception, and a hint for the author."""
+"""Converts failures of user code to the protocol's `error`: an error code, and a hint for the author."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Failure(Exception):
     """A failure that the runner detected, rather than an exception of user code.
 
     Attributes:
-      equal: Names of several evaluators with one contract, if the code does not show which one is meant.
-      shown: A text for people that lists these evaluators with parameters and lines.
+      equal: Names of the possible evaluators, if there are several with one contract.
+      shown: A list of these evaluators for people, with parameters and lines.
       notes: Remarks on these evaluators.
     """
 
@@ -87,7 +87,7 @@ def from_failure(failure: Failure) -> dict[str, Any]:
 def from_exception(raised: BaseException, lines: list[str], *, general: str) -> dict[str, Any]:
     """Return the `error` for an exception of user code.
 
-    `general` is the error code for exceptions that have none of their own.
+    `general` is the error code for exceptions without a specific code.
     """
     if issubclass(type(raised), Failure):  # `isinstance` would trust a forged `__class__`
         return from_failure(raised)  # type: ignore[arg-type]
@@ -137,7 +137,7 @@ def _reads_argv(lines: list[str], line: int) -> bool:
 
 
 def _own_module(lines: list[str], line: int) -> str | None:
-    """Return a sentence on where the module of a relative import would be, and where the code itself is."""
+    """Return a sentence that says where a relative import looks for its module, and where the code itself is."""
     for one in _nodes_in(lines, line):
         if type(one).__name__ == "ImportFrom" and one.level:
             name = one.module or one.names[0].name
@@ -187,7 +187,7 @@ def from_syntax(raised: BaseException, lines: list[str], *, fix: dict[str, Any] 
 
 
 def _syntax_hint(raised: SyntaxError, lines: list[str]) -> str | None:
-    """Return a hint for a syntax error (another language, characters changed or lost by a paste), or None."""
+    """Return a hint for a syntax error (code in another language, characters that a paste changed or lost), or None."""
     import re  # takes 5 ms, so it is imported only after an error
 
     text = "\n".join(lines)
@@ -236,7 +236,7 @@ def _classify(raised: BaseException, general: str) -> tuple[str, str | None]:
 
 
 def _hint_on_memory(kind: type) -> str | None:
-    """Return advice on an error of an extension that may hide that memory ran out; None for any other exception."""
+    """Return advice on an extension's error that probably means that memory ran out; None for other exceptions."""
     if not issubclass(kind, (SystemError, ImportError)) or issubclass(kind, ModuleNotFoundError):
         return None
     from evaluator_runner.libraries import is_memory_short
@@ -267,7 +267,7 @@ def _is_process_limit(raised: BaseException) -> bool:
 
 
 def _pin_for(raised: BaseException) -> str | None:
-    """Return the pin that provides what the code misses in a light stand-in; None for any other exception."""
+    """Return the pin for the package that has what a light stand-in lacks; None for any other exception."""
     root, _, rest = _missing(raised).partition(".")
     stand_in = sys.modules.get(root)
     pins = getattr(stand_in, "__pins__", {})  # a module may come from one of several distributions
@@ -276,7 +276,7 @@ def _pin_for(raised: BaseException) -> str | None:
 
 
 def _missing(raised: BaseException) -> str:
-    """Return the dotted name that an import or a module lacks; an empty string for any other exception."""
+    """Return the dotted name that could not be imported or found in a module; empty for any other exception."""
     if issubclass(type(raised), AttributeError):
         module, name = getattr(getattr(raised, "obj", None), "__name__", None), getattr(raised, "name", None)
     elif issubclass(type(raised), ImportError):

@@ -43,7 +43,7 @@ def answer_header(call: Call, answer: Answer, *, failed: bool, logs: Any = _NO_L
 
 
 def failed_header(call: Call, *, run_ms: float = 0.0, peak_kb: int | None = None, logs: Any = _NO_LOGS) -> str:
-    """Return the header of a `failed` frame for a call that no row process answered."""
+    """Return the header of a `failed` frame for a call that got no answer from a row process."""
     peak = "null" if peak_kb is None else str(peak_kb)
     return (
         f'{{"type":"failed","id":{jsontext.quote(call.id)},"run_ms":{run_ms:.3f},'
@@ -60,7 +60,7 @@ def load_header(kind: str, load_id: str, description: dict[str, Any], *, load_ms
 
 
 def death(code: int, status: int, *, while_: str) -> tuple[str, str, str | None]:
-    """Return the error code, message and hint for a process that ended by itself (`si_code`, `si_status`)."""
+    """Return the error code, message and hint for a process that ended by itself; `si_code` and `si_status` say how."""
     if code == 0:
         return "crashed", f"the evaluator's process ended {while_}", None
     if code == _CLD_EXITED:

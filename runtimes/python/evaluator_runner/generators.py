@@ -1,4 +1,4 @@
-"""Keeps random seeds that code sets while it loads; all other random generators give new numbers in each row.
+"""Keeps random seeds that code sets while it loads; generators without such a seed give new numbers in each row.
 
 Rows are forks of the loaded process. Without this module, an unseeded generator would repeat its numbers in every row,
 and the callback of `random`, which reseeds after a fork, would discard a seed. The module handles `random`,
@@ -48,7 +48,7 @@ class _Loader:
 
 
 class _RandomLoader(_Loader):
-    """Runs `random` without the callback of `random` itself, which would discard the code's seed in each row."""
+    """Runs module `random` without its callback, which would discard the code's seed in each row."""
 
     def exec_module(self, module: Any) -> None:
         register = os.register_at_fork
@@ -62,7 +62,7 @@ class _RandomLoader(_Loader):
 
 
 class _Watch:
-    """The generators of this process.
+    """The random generators of this process.
 
     Attributes:
       forks_rows: Whether a fork of this process becomes a row.
@@ -157,7 +157,7 @@ class _Watch:
         setattr(owner, name, function)
 
     def settle(self) -> None:
-        """Record which generators nobody has seeded, and stop watching, so that rows run the modules' own functions."""
+        """Record which generators are unseeded, and stop watching, so that rows run the modules' own functions."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         self.forks_rows = True
@@ -197,7 +197,7 @@ class _Watch:
 
 
 def renew() -> None:
-    """Let the generators that nobody seeded give new numbers in this row."""
+    """Let the unseeded generators give new numbers in this row."""
     for renewal, generator in renewals:
         renewal(generator)
 

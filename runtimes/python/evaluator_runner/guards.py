@@ -1,4 +1,4 @@
-"""Guards code under the restricted policy while it runs: its built-ins, imports and access to attributes.
+"""Guards the built-ins, imports and attribute access of running code under the restricted policy.
 
 The sandbox is the security boundary. These guards only limit evaluators to what a scoring function needs.
 """
@@ -244,7 +244,7 @@ class _Modules:
         return _GUARDED.get(id(value), value)
 
     def _format_of(self, method: Any) -> Any:
-        """Return a string method, bound or not, in a form with guarded fields; return any other value unchanged."""
+        """Replace `format` methods of strings, bound or not, with guarded ones; return any other value unchanged."""
         if method is str.format:
             return lambda text, /, *args, **kwargs: self._formatter.vformat(_text(text), args, kwargs)
         if method is str.format_map:
@@ -264,7 +264,7 @@ def _text(value: Any) -> str:
 
 
 def _is_public(module: ModuleType, name: str) -> bool:
-    """Return whether a name in a listed module is part of its interface; names that the module imports are not."""
+    """Return whether a name is part of a listed module's interface; names that the module imports are not."""
     listed = _getattr(module, "__all__", None)
     return (
         listed is None

@@ -68,7 +68,7 @@ class _Text(io.TextIOWrapper):
 
 
 class _Stream:
-    """A text stream that the runner can still flush after user code replaced or closed `sys.stdout`."""
+    """A text stream that the runner can still flush after user code has replaced or closed `sys.stdout`."""
 
     def __init__(self, fd: int) -> None:
         self.raw = _CountingFile(fd, "w", closefd=False)
@@ -107,7 +107,7 @@ def mute_outputs() -> None:
 def restore_outputs(*, close: bool = True) -> None:
     """Put the log pipes back on descriptors 1 and 2 after loading.
 
-    If `close`, also close the saved copies of the pipes, because output is not muted again.
+    With `close`, also close the saved copies of the pipes, because output is not muted again.
     """
     for saved, fd in ((_SAVED_OUT, 1), (_SAVED_ERR, 2)):
         _dup2(saved, fd)
@@ -192,7 +192,7 @@ def _add_packages(directory: str) -> None:
 
 
 def started_more(pid: int) -> str | None:
-    """Return what loading left behind that forked rows cannot use: `threads`, `interpreters`, `processes` or None."""
+    """Return what loading left that forked rows cannot use: `threads`, `interpreters`, `processes` or None."""
     try:
         tasks = len(_listdir("/proc/self/task"))
     except OSError:
@@ -206,10 +206,10 @@ def started_more(pid: int) -> str | None:
 
 
 def shared_state(control: int) -> str | None:
-    """Return what forked rows would share, because loading left it open: `descriptors`, `memory` or None.
+    """Return what loading left open, so that forked rows would share it: `descriptors`, `memory` or None.
 
-    Rows would share the offset of an open file, all of a pipe, socket or eventfd, and the content of a shared mapping.
-    Devices without state, and files that are mapped only for reading, are not reported.
+    Rows would share an open file's offset, all of a pipe, socket or eventfd, and a shared mapping's content. Devices
+    without state, and files that are mapped only for reading, are not reported.
 
     Args:
       control: The runner's own descriptor, which is not reported.

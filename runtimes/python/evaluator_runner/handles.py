@@ -1,4 +1,4 @@
-"""Keeps the supervisor's ends of its processes: one zygote, and at most one row process at a time."""
+"""The supervisor's handles of its child processes: one zygote, and at most one row process at a time."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Starved(Lost):
 
 
 def refused(error: OSError, what: str) -> Lost:
-    """Return the exception for a kernel call of the supervisor that failed."""
+    """Return the exception to raise when a kernel call of the supervisor fails."""
     return (Starved if error.errno in _STARVED else Lost)(f"{what}: {error}")
 
 
 class Call:
     """One row to evaluate.
 
-    If the call is `cancelled`, it is answered in its turn, but the row does not run.
+    A `cancelled` call is answered in its turn, but its row does not run.
     """
 
     __slots__ = ("body", "cancelled", "id", "share", "timeout_s")
@@ -85,11 +85,11 @@ class RowHandle:
 
     Attributes:
       sock: Descriptor of the socket to the process.
-      own_child: Whether the supervisor forked the process, not the zygote; such a process has to load the evaluator
-        first.
+      own_child: Whether the supervisor itself forked the process, instead of the zygote; it then has to load the
+        evaluator first.
       ready: Whether the process has loaded the evaluator.
-      used: Whether the process was given a call; only calls with the same `share` may follow.
-      ended: Whether the end of its socket was reached, so that no more answers come.
+      used: Whether the process has had a call; only calls with the same `share` may follow.
+      ended: Whether its socket is at its end, so that no more answers come.
       heard: Whether the last read of its socket returned data; more may be waiting.
       started_at: Monotonic seconds at which the first call in `calls` started.
     """
@@ -121,7 +121,7 @@ class RowHandle:
         self.outgoing.add(row.order(len(call.body), more=more), call.body)
 
     def take_call(self) -> Call:
-        """Remove the first call, which has been answered, and return it."""
+        """Remove and return the first call, which has been answered."""
         call: Call = self.calls.popleft()
         self.ahead_bytes -= len(call.body)
         self.started_at = time.monotonic()
@@ -253,7 +253,7 @@ class ZygoteHandle:
         self._told = False  # whether the zygote knows the address of the listener
 
     def report(self) -> tuple[bytes, bytes, bytes] | None:
-        """Return the outcome of loading or preparing (kind, description, body); None while the zygote is still working.
+        """Return the outcome of loading or of preimports (kind, description, body); None while the zygote still works.
 
         Raises:
           Lost: the zygote ended first, or sent anything else.
@@ -285,7 +285,7 @@ class ZygoteHandle:
         return found
 
     def send(self, data: bytes) -> bool:
-        """Send the data for which the zygote waits; return False if the zygote does not accept the data."""
+        """Send the data for which the zygote waits; return whether the zygote accepted the data."""
         self._control.settimeout(_NUDGE_MS / 1000)
         try:
             self._control.sendall(data)
@@ -296,9 +296,9 @@ class ZygoteHandle:
         return True
 
     def fork(self, listener: Listener | None, *, warm: bool) -> tuple[int, int]:
-        """Let the zygote fork a row process and reap the previous process, which must have been killed.
+        """Let the zygote fork a row process, and reap the previous one, which must have been killed.
 
-        `warm` means that no row is waiting, so the new process may take time to warm up. Without a listener, the row's
+        With `warm`, no row is waiting, so the new process may take time to warm up. Without a listener, the row's
         socket is sent to the zygote.
 
         Returns:

@@ -1,4 +1,4 @@
-"""Tells whether code hides that a module is absent: it catches the error, and goes on with another value."""
+"""Finds out whether code hides that a module is absent: it catches the error, and goes on with another value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLLECTS = {"append", "extend", "add", "update"}
 class Watch:
     """Watches which absent modules one evaluator needs.
 
-    Until `end` is called, `absent` contains no failed imports of earlier evaluators. Then they are put back.
+    Until `end` is called, the failed imports of earlier evaluators are not in `absent`.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ def _imports(tree: Any, line: int) -> bool:
 
 
 def _catching(tree: Any, line: int) -> Any:
-    """Return the innermost `try` around a line that catches a failed import; None if there is none."""
+    """Return the innermost `try` around a line that catches failed imports; None if there is none."""
     found = None
     for one in absent.all_nodes(tree):
         inside = type(one).__name__ in {"Try", "TryStar"} and absent.covers(one.body, line)
@@ -89,7 +89,7 @@ def _is_alone(node: Any) -> bool:
 
 
 def _only_reports(tried: Any, tree: Any) -> bool:
-    """Return whether the handlers of a `try` only report, and no other code can see a value from its body."""
+    """Return whether a `try` only reports errors, and no other code can see a value from its body."""
     handled = [one for handler in tried.handlers for one in handler.body]
     if not all(type(one).__name__ == "Pass" or _root(one) in _REPORTS for one in handled):
         return False

@@ -1,4 +1,4 @@
-"""Finds the imports of an evaluator that are not installed, from its syntax tree, without running it."""
+"""Finds an evaluator's imports that are not installed in its syntax tree, without running it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def missing_imports(
 
     `module` is the top-level name of a package, or one level more in a namespace that many packages share; for a module
     of the evaluator's own, it is the whole name. An import in one of `files` also has `file`, the path of that file.
-    `names` are the names that the file reads from the module, if any. `optional` is set if the code has another value
-    for the imported names. A module that lies deeper than `module` also has `path`: the place of its file, if the
+    `names` are the names that the file reads from the module, if any. `optional` is set if the code has a substitute
+    for the imported names. If the imported module is below `module`, there is also `path`: where its file is if the
     author wrote one.
 
     Args:
@@ -69,7 +69,7 @@ def missing_imports(
 
 
 def lacking(kept: list[Statement]) -> list[dict[str, Any]]:
-    """Return `{"module", "line", "names"}` for each light stand-in that lacks names which the statements need.
+    """Return `{"module", "line", "names"}` for each light stand-in without some names that the statements need.
 
     The program must have been loaded.
     """
@@ -166,7 +166,7 @@ def _attributes(tree: Any) -> Iterator[str]:
 
 
 def _has_other(tree: Any, line: int) -> bool:
-    """Return whether code binds the imported names to something else if the import fails."""
+    """Return whether code binds the imported names to a substitute if the import fails."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -180,7 +180,7 @@ def _has_other(tree: Any, line: int) -> bool:
 
 
 def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
-    """Yield the names that the imports in a line bind; without a line, all names that the statement binds."""
+    """Yield the names that the imports on a line bind; without a line, all names that the statement binds."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -192,7 +192,7 @@ def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
 
 
 def deeper_path(missing: str, whole: str, name: str) -> dict[str, str]:
-    """Return `{"path"}`, the file of the imported module, if the module is below the missing one; else nothing.
+    """Return `{"path": file}` for a module below the missing one, else nothing.
 
     The author may have written this file.
     """
@@ -207,7 +207,7 @@ def _is_empty_of(name: str, package: str, texts: dict[str, str]) -> bool:
 
 
 def imports_in(tree: Any, package: str) -> Iterator[tuple[str, int, str]]:
-    """Yield module, line and imported name for each import; the name is empty for `import x` and `import *`."""
+    """Yield the module, line and imported name of each import; the name is empty for `import x` and `import *`."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()

@@ -35,9 +35,9 @@ class _Context:
 
 
 def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[..., Any]:
-    """Return a function that decodes JSON text from an index on; `object_hook` converts each object.
+    """Return a function that decodes JSON text, starting at an index; `object_hook` converts each object.
 
-    It raises ValueError if the text is not JSON, and RecursionError if the text nests too deeply.
+    The function raises ValueError if the text is not JSON, and RecursionError if the text nests too deeply.
     """
     scan = _json.make_scanner(_Context(object_hook))  # type: ignore[arg-type]
 
@@ -59,7 +59,7 @@ decode = decoder()
 
 
 def encode(value: Any) -> str:
-    """Return the JSON of a value from the runner: None, bool, int, finite float, str, list, dict with str keys."""
+    """Return the JSON of a value that the runner made: None, bool, int, finite float, str, list, dict with str keys."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Makes kernel calls that `os` does not offer: prctl, change of identity, process facts from /proc."""
+"""Does what `os` does not offer: calls prctl, changes user and group, reads facts about processes in /proc."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Refused(Exception):
 def _find_prctl() -> Callable[[int, int], Callable[[], int]]:
     """Return a function that calls prctl.
 
-    It uses `_ctypes` (1 ms), because `ctypes` would take 10 ms more.
+    It imports `_ctypes` (1 ms), because importing `ctypes` takes 10 ms more.
     """
     try:
         import _ctypes
@@ -52,12 +52,12 @@ def adopt_orphans() -> bool:
 
 
 def set_inspectable(*, inspectable: bool) -> None:
-    """Allow or forbid that other processes of this user read this process's memory and descriptors."""
+    """Set whether other processes of this user may read this process's memory and descriptors."""
     inspectability(inspectable=inspectable)()
 
 
 def inspectability(*, inspectable: bool) -> Callable[[], int]:
-    """Return a function that does what `set_inspectable` does, but without running Python code."""
+    """Return a function like `set_inspectable` that runs no Python code."""
     return _prctl(_PR_SET_DUMPABLE, int(inspectable))
 
 
@@ -67,7 +67,7 @@ def die_with_parent() -> None:
 
 
 def drop_to(uid: int, gid: int) -> None:
-    """Switch to an ordinary user for good.
+    """Switch to an ordinary user, with no way back.
 
     Raises:
       Refused: the process still has a part of its old identity.
@@ -109,7 +109,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def _children_by_scan(pid: int) -> list[int]:
-    """Return the ids of a process's children from a scan of /proc, for kernels without the `children` file."""
+    """Find a process's children by a scan of /proc, for kernels without the `children` file."""
     found = []
     for name in _listdir("/proc"):
         if not name.isdigit():
@@ -121,7 +121,7 @@ def _children_by_scan(pid: int) -> list[int]:
 
 
 def process_stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat from the state on: `["S", "<parent>", …]`; None if the process is gone."""
+    """Return the fields of /proc/PID/stat from the state on: `["S", "<parent id>", …]`; None if the process is gone."""
     try:
         return read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     except OSError:
@@ -155,7 +155,7 @@ def private_memory_kb(pid: int) -> int:
 
 
 class ProcessCounter:
-    """Finds the id of the process or thread that the kernel created last, with a single read."""
+    """Reads the id of the process or thread that the kernel created last."""
 
     def __init__(self) -> None:
         try:
@@ -164,7 +164,7 @@ class ProcessCounter:
             self._fd = -1
 
     def last(self) -> int:
-        """Return the last id that this pid namespace gave to a process; 0 if the kernel does not tell."""
+        """Return the last process id given out in this pid namespace; 0 if the kernel does not report it."""
         if self._fd < 0:
             return 0
         try:

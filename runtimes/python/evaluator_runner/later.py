@@ -1,7 +1,7 @@
-"""Lets code load although it imports packages that are not pinned; only what uses these packages fails.
+"""Lets code load although it imports packages that are not pinned; only uses of these packages fail.
 
-If a well-known package or a file of the author's is missing, a placeholder takes its place. While the code loads, the
-placeholder can be called and read; later, its use raises an `ImportError` that names what is missing. If the entry
+If a well-known package or one of the author's files is missing, a placeholder takes its place. While the code loads,
+the placeholder can be called and read; later, its use raises an `ImportError` that names what is missing. If the entry
 needs a placeholder (`whole.py`), the code does not load at all, unless the placeholder stands for a client of a model
 or platform, which most evaluators call in one function only. Packages that are installed are never replaced, and an
 import that the code catches fails as usual. A name that a light stand-in module lacks is a placeholder, too, because a
@@ -50,7 +50,7 @@ _given: dict[str, None] = {}  # dotted names, in order, of absent modules and of
 
 
 def give_keys(code: str, environment: Any) -> None:
-    """Set the variables in which clients look for their keys to placeholders, unless the variables are set."""
+    """Set the environment variables for clients' API keys to placeholders, unless they are set."""
     for word, names in _KEYS.items():
         if word in code:
             for name in names:
@@ -58,30 +58,30 @@ def give_keys(code: str, environment: Any) -> None:
 
 
 def install(code: str, known: dict[str, str]) -> None:
-    """Let the code import clients and `known` packages (distributions by module) that are not installed."""
+    """Let the code import absent clients and absent `known` packages (given as distributions by module)."""
     if known or names_client(code):
         sys.meta_path.append(Finder(code, known))
 
 
 def names_client(code: str) -> bool:
-    """Return whether code may import a client."""
+    """Return whether code contains the name of a client package, so that it may import the client."""
     return any(name in code for name in PACKAGES)
 
 
 def install_stand_ins(folder: str) -> None:
-    """Let light modules in a folder give placeholders for the names and modules that they lack."""
+    """Let the light modules in a folder give placeholders for names and modules that they lack."""
     sys.meta_path.insert(sys.meta_path.index(PathFinder), StandIns(folder))
 
 
 def without_placeholders(namespace: dict[str, Any]) -> dict[str, Any]:
-    """Return the globals of code without placeholders, which seem to have every attribute that dialects look for."""
+    """Return code's globals without the placeholders, which seem to have every attribute that dialects look for."""
     if not _given:
         return namespace
     return {name: one for name, one in namespace.items() if not is_placeholder(one)}
 
 
 def import_or_stand_in(module: str, name: str) -> Any:
-    """Return a module; if it is not installed, a placeholder whose use raises an `ImportError` with the pin."""
+    """Import a module; if it is not installed, return a placeholder whose use raises an `ImportError` with the pin."""
     try:
         return __import__(module)
     except ImportError:
@@ -89,27 +89,27 @@ def import_or_stand_in(module: str, name: str) -> Any:
 
 
 def is_stand_in(module: Any) -> bool:
-    """Return whether a module stands in for a package that is not pinned."""
+    """Return whether a module is a placeholder for a package that is not pinned."""
     return type(module) is _Module
 
 
 def is_placeholder(one: Any) -> bool:
-    """Return whether an object stands for a part of a package that is not pinned."""
+    """Return whether an object is a placeholder for a part of a package that is not pinned."""
     return type(one) is _Later or type(one) is _Module
 
 
 def is_client(module: str) -> bool:
-    """Return whether a module belongs to a client; code may create clients while loading and never use them."""
+    """Return whether a module belongs to a client package, whose clients code may create but never use."""
     return module.partition(".")[0] in PACKAGES
 
 
 def may_stand_in(module: str, known: dict[str, str]) -> bool:
-    """Return whether placeholders may replace a module: a client, a known package, or a module of the author."""
+    """Return whether a placeholder may replace a module: a client's, a known package's, or the author's own."""
     return is_client(module) or any(is_of(module, one) for one in known)
 
 
 def is_well_known(module: str) -> bool:
-    """Return whether an absent module belongs to a well-known package, but not to one that has a stand-in."""
+    """Return whether an absent module belongs to a well-known package without a stand-in."""
     return "__known__" in vars(sys.modules[module])
 
 
@@ -119,7 +119,7 @@ def is_own(module: str) -> bool:
 
 
 def lacks(module: str, name: str) -> bool:
-    """Return whether a light module, which stands in for a package, lacks a name, or is absent itself."""
+    """Return whether a light module is absent, or lacks a name of the package that it replaces."""
     if not any(isinstance(one, StandIns) and one.stands_in(module.partition(".")[0]) for one in sys.meta_path):
         return False
     if module in _given or f"{module}.{name}" in _given:
@@ -128,7 +128,7 @@ def lacks(module: str, name: str) -> bool:
 
 
 def loaded() -> list[str]:
-    """Record that the code has loaded.
+    """End the loading phase.
 
     From now on, the use of a placeholder raises an `ImportError`.
 
@@ -142,7 +142,7 @@ def loaded() -> list[str]:
 
 
 def stop() -> None:
-    """Let every import of an absent module fail from now on, even if there is a placeholder for the module."""
+    """From now on, let every import of an absent module fail, even if there is a placeholder for the module."""
     _loading[0] = False
     for name, module in list(sys.modules.items()):
         if type(module) is _Module:
@@ -165,7 +165,7 @@ class _Later:
         self.__dict__.update(_package=package, _path=path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return another placeholder; if the placeholder is used as a decorator, return the decorated function."""
+        """Return another placeholder, or as a decorator, the decorated function."""
         self._use()
         decorates = self._path.rpartition(".")[2].removesuffix("()") in _DECORATORS
         if decorates and len(args) == 1 and not kwargs and callable(args[0]):
@@ -284,7 +284,7 @@ def _distribution(top: str, module: str) -> str:
 
 
 class StandIns(Loader):
-    """Finds the light modules that replace a platform's package, and gives placeholders for all that they lack.
+    """Finds the light modules that replace a platform's package, and gives placeholders for what they lack.
 
     Args:
       folder: The folder of the light modules.
@@ -295,7 +295,7 @@ class StandIns(Loader):
         self._tops = frozenset(name.removesuffix(".py") for name in os.listdir(folder))
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec of a module that replaces another, as `sys.meta_path` requires; None for any other module."""
+        """Return the spec of a light module or its placeholder, as `sys.meta_path` requires; None for other modules."""
         top, _, rest = name.partition(".")
         if top not in self._tops or (rest and not self.stands_in(top)):
             return None
@@ -315,7 +315,7 @@ class StandIns(Loader):
         return spec
 
     def create_module(self, spec: Any) -> Any:
-        """Return an empty module in place of a module that the light modules lack."""
+        """Return an empty module for a module that the light modules lack."""
         _given[spec.name] = None
         return _Module(spec.name)
 
@@ -335,7 +335,7 @@ def _record(module: str, name: str) -> type:
 
 
 def _base(package: str, path: str) -> type:
-    """Return a base class that cannot be instantiated."""
+    """Return a class to inherit from, which cannot be instantiated."""
 
     def refuse(_cls: type, *_args: Any, **_kwargs: Any) -> Any:
         if _loading[0]:
@@ -367,7 +367,7 @@ class _Module(type(sys)):  # type: ignore[misc]
 
 
 def _provider(module: str, known: dict[str, str]) -> str | None:
-    """Return the distribution of an absent module; None if a stand-in replaces the module's package."""
+    """Return the distribution that provides an absent module; None if a stand-in replaces the module's package."""
     found: str | None = PACKAGES.get(module.partition(".")[0])
     for name, package in known.items():
         if module == name or module.startswith(f"{name}."):
@@ -432,12 +432,12 @@ class Finder(Loader):
 
 
 def is_of(name: str, known: str) -> bool:
-    """Return whether a module is the package itself, or is below or above it."""
+    """Return whether a module is the package itself, a part of it, or a package around it."""
     return name == known or name.startswith(f"{known}.") or known.startswith(f"{name}.")
 
 
 def _importer() -> FrameType | None:
-    """Return the frame of the evaluator's own code that imports a module; None if other code imports it."""
+    """Return the frame in the evaluator's own code that imports a module; None if other code imports it."""
     frame: FrameType | None = _frame(2)
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib._bootstrap"):
         frame = frame.f_back
@@ -462,7 +462,7 @@ def parsed(code: str) -> Any:
 
 
 def _caught_lines(code: str) -> list[tuple[int, int]]:
-    """Return the first and last lines of the blocks in which failed imports are caught."""
+    """Return the first and last line of each block whose failed imports the code catches."""
     tree = parsed(code)
     left, found = [] if tree is None else [tree], []
     while left:

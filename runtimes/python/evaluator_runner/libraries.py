@@ -15,10 +15,10 @@ _SHORT = 3  # memory is short when less than an eighth of the limit is left
 
 
 def needed_mb(library: str, importer: str | None) -> int | None:
-    """Return how many MB of data this process would have with a library; None if the library's size is unknown.
+    """Return how many MB of data this process needs once it has loaded a library; None if that is unknown.
 
     Args:
-      library: Its path, or its name beside the module that needs it.
+      library: The library's path, or its name in the folder of `importer`.
       importer: Path of the extension module whose import failed, if there is one.
     """
     beside = os.path.dirname(importer or "")
@@ -42,7 +42,7 @@ def is_memory_short() -> bool:
 
 
 def _writable_bytes(path: str) -> int:
-    """Return the size of the segments of a library that are private to each process."""
+    """Return the size of a library's writable segments, of which each process has its own copy."""
     with open(path, "rb") as file:
         header = file.read(_HEADER_BYTES)
         if not header.startswith(_MAGIC):

@@ -1,4 +1,4 @@
-"""Supervises a load: waits for the zygote's report, and handles its logs, its time limit and its death."""
+"""Supervises a load: waits for the zygote's report, and handles the load's logs, time limit and failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Loading:
     """A load in progress.
 
     Args:
-      prepared: A preimport process that has been given the job already; None to start a new one.
+      prepared: A preimport process that already has the job; None to start a new process.
       imported: Whether that process imported packages that the evaluator may not use.
     """
 
@@ -46,7 +46,7 @@ class Loading:
         self._supervisor.watch(self._zygote.fd, self._on_report)
 
     def patience_s(self) -> float:
-        """Return the seconds until the time limit of the load. The main loop may sleep that long."""
+        """Return the seconds until the load's time limit. The main loop may sleep that long."""
         return self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:
@@ -55,7 +55,7 @@ class Loading:
             self._give_up(frames_out.load_timeout(self._timeout_s, what="loading the evaluator"))
 
     def cancel(self, load_id: str) -> bool:
-        """End the load if it has this id; return whether the load was ended."""
+        """End the load if it has this id; return whether it has."""
         if load_id != self._id or self._supervisor.zygote is None:
             return False
         self._give_up(("cancelled", "the load was cancelled", None))
@@ -90,7 +90,7 @@ class Loading:
             self._supervisor.load_failed()
 
     def _starts_again(self) -> bool:
-        """Load again in a new process if preimported packages may have caused the failure.
+        """If preimported packages may have caused the failure, load again in a new process.
 
         Return whether the evaluator is loaded again.
         """
@@ -105,7 +105,7 @@ class Loading:
         return True
 
     def _finish(self, known: dict[str, Any], body: bytes) -> None:
-        """Answer the load, and decide whether rows can be forked from the loaded process."""
+        """Answer the `load` call, and decide whether rows can be forked from the loaded process."""
         supervisor = self._supervisor
         if known.pop("pools"):
             supervisor.give_to_children(self._job)

@@ -40,7 +40,7 @@ class LogStream:
         self._lost = 0
 
     def keep(self, limit: int) -> None:
-        """Keep up to `limit` bytes of each row; before this call, no bytes are kept."""
+        """From now on, keep up to `limit` bytes of each row's output."""
         self._limit = limit
 
     def read(self) -> int:
@@ -59,7 +59,7 @@ class LogStream:
         return size
 
     def drain(self) -> None:
-        """Read the bytes that are in the pipe now, but at most one full pipe, because rows may print without end."""
+        """Read the bytes that are in the pipe now; stop after one full pipe, because rows may print without end."""
         total = 0
         while total < _DRAIN_BYTES and (size := self.read()):
             total += size
@@ -67,7 +67,7 @@ class LogStream:
                 break
 
     def take(self, count: int | None = None) -> tuple[bytes, bool]:
-        """Remove and return the first `count` bytes that were kept (None for all), and whether bytes were cut."""
+        """Remove and return the first `count` kept bytes (None for all), and whether any bytes were dropped."""
         if count is None:
             kept, lost = self._kept, self._lost
             self._kept, self._lost = bytearray(), 0
@@ -104,7 +104,7 @@ class Logs:
         self._arrived = pipes.poll
 
     def keep(self, limit: int) -> None:
-        """Keep up to `limit` bytes of each stream and row."""
+        """From now on, keep up to `limit` bytes of each stream for each row."""
         self.out.keep(limit)
         self.err.keep(limit)
 
@@ -115,7 +115,7 @@ class Logs:
             self.err.drain()
 
     def take(self, out_bytes: int | None = None, err_bytes: int | None = None) -> Taken:
-        """Remove and return the first kept bytes of each stream (None: all), and whether bytes were cut."""
+        """Remove and return the first kept bytes of each stream (None for all), and whether any bytes were dropped."""
         return self.out.take(out_bytes), self.err.take(err_bytes)
 
     def discard(self) -> None:
@@ -129,7 +129,7 @@ class Logs:
 
 
 def logs_json(stdout: tuple[bytes, bool], stderr: tuple[bytes, bool]) -> str:
-    """Return the `logs` field of a header: JSON text, `null` when nothing was printed."""
+    """Return a header's `logs` field as JSON text; `null` if nothing was printed."""
     if not stdout[0] and not stderr[0]:
         return "null"
     out, err = (stream[0].decode("utf-8", "replace") for stream in (stdout, stderr))

@@ -59,8 +59,8 @@ class _Finder:
 
     Args:
       files: Contents of the files, by path.
-      bases: Folders to search for a name without dots.
-      folders: Every folder of the files.
+      bases: Folders in which top-level modules are searched for.
+      folders: All folders that contain the files.
       whole: Whether a folder without `__init__.py` is a package.
     """
 
@@ -100,7 +100,7 @@ def _folder(name: str, path: str) -> Any:
 
 
 def install(body: dict[str, Any], own_path: str) -> None:
-    """Make an evaluator's modules, and the evaluator itself for packages above it, importable in this process.
+    """Make an evaluator's modules importable in this process, and the evaluator itself as a module of its package.
 
     Args:
       body: The body of the evaluator's load: the code, and the files that came with it, by path from their root.

@@ -11,7 +11,7 @@ class Options:
       data: Directory of the evaluator's data files, or None.
       packages: Directory of the installed package set, or None.
       restricted: Directory that holds RestrictedPython, or None.
-      sdk: Directory of light modules that replace an SDK, or None.
+      sdk: Directory of the light modules that replace an SDK, or None.
       private_tmp: Whether /tmp and /dev/shm belong to this sandbox alone, so that they are emptied after each row.
       node: Whether rows may start Node, which reserves more memory than it uses.
       limit_processes: Whether the user id belongs to this sandbox alone, so that RLIMIT_NPROC can limit its processes.

@@ -25,9 +25,9 @@ class Function:
 
     Attributes:
       line: Its line, from 1.
-      parameters: Names of the parameters that may be given by position, then those of the keyword-only ones.
+      parameters: Names of all parameters: those that may be given by position, then the keyword-only ones.
       positional: How many parameters may be given by position.
-      positional_only: How many parameters, from the first, may only be given by position.
+      positional_only: How many parameters, from the first, can only be given by position.
       required: Names of the parameters without default.
       variadic: Whether it has `*args` or `**kwargs`.
       annotations: The parameters' annotations as dotted names; an empty string for a parameter without annotation.
@@ -66,7 +66,7 @@ class Function:
 
     @property
     def is_program(self) -> bool:
-        """Return whether this is the `main` of a program, with the command line as argument: `main(argv=None)`."""
+        """Return whether this is a program's `main`, with the command line as its argument: `main(argv=None)`."""
         takes = ("argv",) if self.required else ("argv", "args", "arguments")
         return self.name == "main" and len(self.parameters) == 1 and self.parameters[0] in takes
 
@@ -101,7 +101,7 @@ class Function:
 
 
 class Outline:
-    """The definitions and imports of a module. Everything is empty for code that does not parse.
+    """The definitions and imports of a module; empty for code that does not parse.
 
     Attributes:
       functions: Functions by name; a name that is defined twice has its last definition.
@@ -116,7 +116,7 @@ class Outline:
 
     Args:
       code: The source.
-      inside: Functions; their bodies are read in place of module level, as if the bodies stood there.
+      inside: Functions whose bodies are read as if they were at module level, in place of the module's own statements.
     """
 
     def __init__(self, code: str = "", inside: list[str] | None = None) -> None:
@@ -153,7 +153,7 @@ class Outline:
     def dotted(self, node: Any) -> list[str]:
         """Return the dotted names that an expression may mean.
 
-        There are several if a name may come from more than one `import *`.
+        A name has several if it may come from more than one `import *`.
         """
         kind = type(node).__name__
         if kind == "Constant" and isinstance(node.value, str):
@@ -168,14 +168,14 @@ class Outline:
         return [known] if known else [node.id, *[f"{module}.{node.id}" for module in self._stars]]
 
     def subclass_of(self, package: str, *names: str) -> str | None:
-        """Return the name of the first class with a base from the package that has one of these names."""
+        """Return the name of the first class with one of these base classes from the package."""
         return next((name for name, bases in self.classes.items() if _any_from(bases, package, names)), None)
 
     def decorated_by(self, package: str, *names: str, of: str | None = None) -> Function | None:
-        """Return the first function with a decorator that has one of these names and is from the package.
+        """Return the first function with one of these decorators from the package.
 
         Args:
-          package: The package; modules below it count, too.
+          package: The package; its submodules count, too.
           names: Names of decorators.
           of: The function to look at; None for all.
         """
@@ -240,7 +240,7 @@ class Outline:
 
 
 def definitions_in(outline: Outline, *, with_required: bool = False) -> dict[str, list[str]]:
-    """Return, for each function without required parameters, the functions and classes inside it that it may return."""
+    """For each function without required parameters, return the inner functions and classes that it may return."""
     found = {}
     for function in outline.functions.values():
         body = getattr(function.node, "body", None)
@@ -253,7 +253,7 @@ def definitions_in(outline: Outline, *, with_required: bool = False) -> dict[str
 
 
 def returned_by_way_of(outline: Outline, makers: set[str]) -> dict[str, set[str]]:
-    """Return, for each function without required parameters, the functions of `makers` whose results it returns."""
+    """For each function without required parameters, return the functions of `makers` whose results it returns."""
     found = {}
     for function in outline.functions.values():
         if function.required or function.decorators or function.name in makers:
@@ -265,9 +265,9 @@ def returned_by_way_of(outline: Outline, makers: set[str]) -> dict[str, set[str]
 
 
 def names_used_by_others(outline: Outline) -> set[str]:
-    """Return the names that functions and classes at module level use; a function's own name does not count.
+    """Return the names that module-level functions and classes use; a use inside its own definition does not count.
 
-    Functions that only run other functions do not count: `main`, tests, and functions without parameters.
+    Uses in functions that only run other functions do not count: `main`, tests, and functions without parameters.
     """
     found: set[str] = set()
     for node in statements_of(outline.tree):
@@ -312,7 +312,7 @@ def texts_in(outline: Outline) -> list[tuple[int, str]]:
 
 
 def calls_in(outline: Outline, package: str, names: tuple[str, ...]) -> list[Any]:
-    """Return all calls in the code to functions from the package that have one of these names."""
+    """Return all calls to the package's functions with these names."""
     calls = [one for one in walk(outline.tree) if type(one).__name__ == "Call"]
     return [one for one in calls if _any_from(outline.dotted(one.func), package, names)]
 
@@ -327,7 +327,7 @@ def _any_from(names: list[str], package: str, wanted: tuple[str, ...]) -> bool:
 
 
 def statements_of(tree: Any) -> Iterator[Any]:
-    """Yield the statements at module level in order, including those in branches and blocks."""
+    """Yield the module-level statements in order, including those in branches and blocks."""
     left = list(reversed(tree.body))
     while left:
         node = left.pop()

@@ -1,4 +1,4 @@
-"""Gives legacy evaluators their `app_params`, and records keys that the evaluators read although they are absent."""
+"""Gives legacy evaluators their `app_params`, and records which absent keys the evaluators read."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Params(dict):  # type: ignore[type-arg]
 
 
 def added_to(body: bytes) -> bytes:
-    """Add the absent keys that were read to an answer's body, a JSON object; return the body, forget the keys."""
+    """Add the recorded keys to an answer's body (a JSON object), and forget them; return the body."""
     if not unset:
         return body
     keys = list(unset)

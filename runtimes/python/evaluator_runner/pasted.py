@@ -1,4 +1,4 @@
-"""Finds an evaluator that is inside other code: in a loader's functions, in a string, or below a notebook's magics.
+"""Finds an evaluator inside other code: in a function that returns it, in a string, or below a notebook's magics.
 
 This is done only for code without an entry at module level, so that other evaluators pay nothing.
 """
@@ -24,7 +24,7 @@ class Held:
     """An evaluator inside other code.
 
     Attributes:
-      code: The code to run, with every line in its original place.
+      code: The code to run, with every line at its original line number.
       recognised: Its dialect, if the dialect is known before the code runs.
       factories: Functions of the code that return the evaluator, in the order in which they are called.
       note: Remark for the author on where the evaluator was found.
@@ -39,7 +39,7 @@ class Held:
         self.note = note
 
     def open(self, namespace: dict[str, Any]) -> None:
-        """Call the factories, and bind the returned functions and classes to their names."""
+        """Call the factories, and bind the functions and classes that they return to their names at module level."""
         for factory in self.factories:
             returned = _returned(namespace[factory]())
             names = [name for name, _ in returned]

@@ -49,7 +49,7 @@ def unbound_names(code: str, filename: str, names: frozenset[str] = NAMES) -> li
 
 
 def bind_typing(namespace: dict[str, Any], code: str, filename: str) -> list[str]:
-    """Bind names for annotations that snippets often do not import; return the names that the code uses."""
+    """Bind the `typing` names that the code uses without importing them; return these names."""
     if not any(name in code for name in _ANNOTATIONS):
         return []
     names = unbound_names(code, filename, frozenset(_ANNOTATIONS))
@@ -75,7 +75,7 @@ def bind(namespace: dict[str, Any], names: list[str], import_module: Any = __imp
 
 
 def unbind(namespace: dict[str, Any], bound: dict[str, Any]) -> None:
-    """Remove from the namespace the names that `bind` bound, unless the code has bound them to something else."""
+    """Remove the names that `bind` bound from the namespace, unless the code has rebound them."""
     for name, module in bound.items():
         if namespace.get(name) is module:
             del namespace[name]

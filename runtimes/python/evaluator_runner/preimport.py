@@ -80,7 +80,7 @@ def _receive(control: _socket.socket, size: int) -> bytes:
 
 
 def _import_all(order: Order, control: int) -> str | None:
-    """Import every module; return the reason why loads should not use this process, or None."""
+    """Import every module; return a reason why loads should not use this process, or None."""
     pid, module = _getpid(), ""
     try:
         for module in order.modules:

@@ -46,7 +46,7 @@ class Preparing:
         return bool(self._order.modules)
 
     def patience_s(self) -> float | None:
-        """Return the seconds until the time limit, for which the main loop may sleep; None if the imports are done."""
+        """Return how long the main loop may sleep before `check_time` has to run; None if the imports are done."""
         return None if self._answered else self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:
@@ -69,7 +69,7 @@ class Preparing:
         return self._zygote
 
     def _suits(self, header: dict[str, Any], body: bytes) -> bool:
-        """Return whether this process behaves exactly like a new process for the evaluator."""
+        """Return whether the evaluator behaves in this process exactly as in a new process."""
         limits = header["limits"]
         if any(int(limits[name]) != self._order.limits[name] for name in preimport.LIMITS):
             return False
@@ -134,7 +134,7 @@ class Preparing:
         )
 
     def _drop(self) -> None:
-        """End the process, and remove its children, files and output."""
+        """End the process and its children, and remove their files and output."""
         supervisor = self._supervisor
         supervisor.forget(self._zygote.fd)
         self._zygote.end()

@@ -49,7 +49,7 @@ class LoadFailed(Exception):
 
 
 class _SourceLoader:
-    """Gives `linecache` (so `inspect` and the user's own tracebacks) the source of a module that has no file."""
+    """Gives `linecache` the source of a module without a file, for `inspect` and the user's own tracebacks."""
 
     def __init__(self, code: str) -> None:
         self._code = code
@@ -66,8 +66,8 @@ class Program:
       lines: The source, for tracebacks.
       notes: Remarks for the author.
       classes: Descriptions of its evaluator classes, if the load asked for them.
-      names: Names at module level that are called for a row.
-      not_loaded: Absent modules, and absent names in modules, without which the evaluator works.
+      names: Module-level names that are called for a row.
+      not_loaded: Modules, and names in modules, that are absent but not needed to run the evaluator.
       source: The code that was run: the pasted code, a part of it, or a repaired form of it.
       needs_loop: Whether awaiting the result may need an asyncio loop.
     """
@@ -99,7 +99,7 @@ class Program:
 
 
 def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Program:
-    """Compile the code of a `load` body and run it as module `evaluator`; `order` is the header of the `load` frame.
+    """Compile the code in a `load` frame's body and run it as module `evaluator`; `order` is the frame's header.
 
     Raises:
       LoadFailed: the code does not compile, raises an error, or defines no entry.
@@ -166,9 +166,9 @@ def _described(
 
 
 def _require(whole: Whole, found: Entry, names: list[str], namespace: dict[str, Any]) -> None:
-    """Raise the error that stops the entry.
+    """Raise the error of a failed import that the entry needs.
 
-    If there are several evaluators, only those that lack an import fail.
+    Of several evaluators, only those that need the import are stopped.
     """
     lacking = {name: why for name in found.parts if (why := whole.lacks(name)) is not None}
     if not lacking or len(lacking) == len(found.parts):
@@ -216,7 +216,7 @@ def _find(
 
 
 def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
-    """Return the names at module level that are called for a row; empty if they are not known."""
+    """Return the module-level names that are called for a row; empty if they are not known."""
     if found.parts:
         return list(found.parts)
     made = [found.call, getattr(found.call, "__self__", None)]
@@ -225,7 +225,7 @@ def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
 
 
 def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None, pasted.Held | None, str]:
-    """Return the dialect of the code if it is already known, any evaluator inside the code, and the code to run."""
+    """Return the code's dialect if already known, the evaluator held inside the code (or None), and what to run."""
     recognised, held = dialects.recognise(code, contract=order["contract"], name=order["entry"]), None
     may_hold = (recognised is None) == (order["contract"] == "auto")
     if may_hold and order["policy"] != "restricted":
@@ -240,7 +240,7 @@ def _prepare_imports(
 ) -> Whole | None:
     """Let the code import its own files and absent well-known packages.
 
-    Return the statements of the code if they have to run one by one.
+    Return the code's statements if they have to run one by one, else None.
     """
     known = body.get("known") or {}
     later.give_keys("\n".join((body["code"], *(body.get("files") or {}).values())), os.environ)
@@ -270,7 +270,7 @@ def _load_plain(body: dict[str, Any], order: dict[str, Any], code: str, *, optio
 
 
 def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
-    """Return how code that does not compile was probably meant (runtimes/PROTOCOL.md); None if nothing is known."""
+    """Return a `fix`: how code that does not compile was probably meant (see runtimes/PROTOCOL.md); None if unknown."""
     if not isinstance(raised, SyntaxError):
         return None
     from evaluator_runner.repair import find_fix  # takes 10 ms, so it is imported only after an error
@@ -299,7 +299,7 @@ def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[s
 
 
 def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: dict[str, Any]) -> dict[str, Any]:
-    """Bind the documented modules before the code runs, because its module level may use them; return these modules."""
+    """Bind the documented modules before the code runs, since module-level code may use them; return these modules."""
     if not any(name in code for name in prebound.NAMES):
         return {}
     if not dialects.may_use_prebound(order["contract"], order["entry"], compiled):
@@ -308,7 +308,7 @@ def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: di
 
 
 def _given(namespace: dict[str, Any], code: str, recognised: dialects.Recognised) -> dict[str, Any]:
-    """Bind the names that code of the recognised dialect may use without importing them; return what was bound."""
+    """Bind the names that the recognised dialect allows without imports; return what was bound."""
     given, modules, imports = recognised.names(), recognised.modules, recognised.imports
     bound: dict[str, Any] = {}
     for name in prebound.unbound_names(code, FILENAME, frozenset((*given, *modules, *imports))):

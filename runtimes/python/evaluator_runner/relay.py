@@ -1,6 +1,6 @@
 """Carries connections of user code to the host.
 
-User code connects to a loopback port of this sandbox, and the bytes travel in frames.
+User code connects to a loopback port of this sandbox; the runner and the host exchange the bytes in frames.
 
 The sandbox's network has only a loopback address, and this process passes bytes on without reading them. It accepts
 connections only while a row runs or the code is loaded, and ends them with the row.
@@ -50,7 +50,7 @@ class Relay:
 
     Args:
       supervisor: Polls the descriptors, and sends the frames.
-      is_open: Tells whether user code may connect now.
+      is_open: Function that returns whether user code may connect now.
 
     Attributes:
       address: `127.0.0.1:port`.

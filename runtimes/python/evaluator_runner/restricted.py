@@ -27,7 +27,7 @@ _BUILTIN_PATTERNS = frozenset(
 
 
 def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, Any]]:
-    """Return the code compiled under the policy, and the globals that it needs.
+    """Compile code under the policy; return the compiled code and the globals that it needs.
 
     Raises:
       Failure: the code does something that the policy forbids.
@@ -50,7 +50,7 @@ def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, An
 
 
 class _Policy(RestrictingNodeTransformer):
-    """RestrictedPython's transformer, changed to allow more syntax; checks of names are enough for that syntax."""
+    """RestrictedPython's transformer, changed to allow more syntax, for which checks of names are enough."""
 
     def __init__(self, tree: ast.Module) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ def _is_super(node: ast.expr) -> bool:
 
 
 def _bound_names(tree: ast.Module) -> dict[str, int]:
-    """Return every name that code binds, and how often."""
+    """Return how often code binds each name."""
     bound: dict[str, int] = {}
     for node in ast.walk(tree):
         name: str | None = None
@@ -172,9 +172,9 @@ def _bound_names(tree: ast.Module) -> dict[str, int]:
 
 
 def _own_classes(tree: ast.Module, bound: dict[str, int]) -> set[str]:
-    """Return the names of the code's own classes that no module and no class can be an instance of.
+    """Return the names of the code's plain classes: neither a module nor a class can be an instance of these.
 
-    Such a class is bound once, has no base class, and has no decorator except `dataclass`.
+    A plain class is bound once, and has no base class and no decorator except `dataclass`.
     """
     own = {"object"} - bound.keys()
     for node in ast.walk(tree):

@@ -1,6 +1,6 @@
 """Runs a row process: reads rows from its socket, calls the evaluator, and answers each row with one frame.
 
-It looks up everything that it needs before user code runs, so that user code that replaces `os.write`, `json` or `len`
+It looks up everything that it needs before user code runs. So user code that replaces `os.write`, `json` or `len`
 changes nothing here.
 """
 
@@ -49,13 +49,13 @@ _MORE = MORE[0]
 
 
 def order(body_bytes: int, *, more: bool) -> bytes:
-    """Return the bytes that precede the body of a row; `more` means that another row may follow."""
+    """Return the bytes to send before a row's body; `more` means that another row may follow."""
     length = bytes((body_bytes >> 21, body_bytes >> 14 & 127, body_bytes >> 7 & 127, body_bytes & 127))
     return (MORE if more else LAST) + length
 
 
 def _with_facts(kind: bytes, body: bytes) -> bytes:
-    """Return the body of an answer, with the facts that were recorded about its row."""
+    """Add the facts recorded about a row to its answer's body."""
     if _unreached:
         body = unreached.added_to(body) if kind is RESULT else body
         _unreached.clear()
@@ -93,7 +93,7 @@ class RowProcess:
             _exit(0)
 
     def rehearse(self) -> None:
-        """Answer rows without user code before a row is forked.
+        """Practise: answer rows without user code before a row is forked.
 
         Python then has specialised (optimised) the byte code already, and rows need not do that.
         """
@@ -140,7 +140,7 @@ class RowProcess:
         return more
 
     def _one_row(self, data: bytes | memoryview) -> bytes | memoryview:
-        """Return the next row; `data` are bytes already read from this row, and perhaps from later ones."""
+        """Return the next row. `data` has bytes that were already read: of this row, and perhaps of later ones."""
         buffer = self._left
         buffer += data
         self._fill(buffer, ORDER_BYTES)
@@ -166,7 +166,7 @@ class RowProcess:
     def _mapped(self, buffer: bytearray, size: int) -> memoryview:
         """Read a large row into memory of its own.
 
-        The memory has pages of 2 MB if the kernel has such pages: few page faults, no copies.
+        The memory has pages of 2 MB where the kernel offers them, which means few page faults and no copies.
         """
         mapped = _mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, _OWN_MEMORY)
         try:
@@ -232,7 +232,7 @@ class RowProcess:
         return self._written[0] - before[0], self._written[1] - before[1]
 
     def _settled(self, value: Any) -> Any:
-        """Return the value; if it is awaitable, await it first."""
+        """Return the value, awaited if it is awaitable."""
         if hasattr(type(value), "__await__") or type(value).__name__ == "coroutine":
             return _call(self._awaited, (value,))
         return value

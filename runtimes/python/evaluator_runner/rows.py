@@ -1,4 +1,4 @@
-"""Runs rows in order: forks one row process at a time (ahead of its call), sends calls, answers them, and cleans up."""
+"""Runs rows in order: forks one row process at a time (before its call comes), sends calls, answers, and cleans up."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Rows:
         self._listener = None if reload else _listener()
 
     def dispatch(self) -> None:
-        """Send the row process all the calls that it may take now; fork a process if there is none."""
+        """Send the row process every call that it may take now; fork a row process if there is none."""
         if self._row is None:
             self._prepare()
         queue = self._supervisor.queue
@@ -63,7 +63,7 @@ class Rows:
             self._supervisor.watch_writing(self._row.sock, wanted=self._row.outgoing.full)
 
     def _pass_on(self, handle: RowHandle) -> bool:
-        """Move a large call from the channel to its row process; return False if the host or the process is late.
+        """Move a large call from the channel to its row process; return False if the host or the row process is late.
 
         No copy of the call is kept in this process. The row runs no user code yet, and no other frame can arrive before
         the end of the call.
@@ -115,7 +115,7 @@ class Rows:
 
     @property
     def runs_one(self) -> bool:
-        """Return whether there is a row process that has not answered all its calls."""
+        """Return whether there is a row process with unanswered calls."""
         return self._row is not None and bool(self._row.calls)
 
     def cancel(self, call_id: str) -> bool:
@@ -135,7 +135,7 @@ class Rows:
         return False
 
     def _cancel_reload(self, handle: RowHandle) -> None:
-        """Cancel the call that waits for a new load of the evaluator. Its run time is the time since the load began."""
+        """Cancel the call that waits for a new load of the evaluator. Its run time counts from the load's start."""
         run_ms = (time.monotonic() - handle.started_at) * 1000
         self._supervisor.send_error(
             frames_out.failed_header(self._supervisor.queue.popleft(), run_ms=run_ms), _CANCELLED
@@ -230,7 +230,7 @@ class Rows:
     def _printed(self, handle: RowHandle, answer: Answer | None) -> Taken:
         """Return the output of a row.
 
-        This is all output so far. If the next row may print already, it is only the bytes that this row has counted.
+        This is all output so far; if the next row may print already, only as many bytes as this row has counted.
         """
         self._logs.drain()
         if answer is None or not handle.calls:
@@ -257,7 +257,7 @@ class Rows:
         self._fail(handle, error, peak)
 
     def _died(self, handle: RowHandle) -> None:
-        """Fail the first call of a process that ended or closed its socket although nobody stopped it."""
+        """Fail the first call of a process that ended, or closed its socket, by itself."""
         for _ in range(_DYING_TRIES):
             if kernel.is_dead(handle.pid):
                 break
@@ -290,7 +290,7 @@ class Rows:
         self._retire()
 
     def _retire(self) -> None:
-        """Remove everything of the row (processes, descriptors, files) after its answer is sent."""
+        """After a row's answer is sent, remove the row's processes, descriptors and files."""
         handle = self._row
         if handle is None:
             return
@@ -312,7 +312,7 @@ class Rows:
         self._logs.discard()
 
     def _prepare(self) -> None:
-        """Fork the next row process, so that it waits for a call."""
+        """Fork the next row process, which then waits for a call."""
         sock, pid = self._fork_own() if self._reload else self._fork_from_zygote()
         handle = RowHandle(sock, pid, answer_bytes=self._answer_bytes, own_child=self._reload)
         handle.started_at = time.monotonic()
@@ -359,7 +359,7 @@ def _listener() -> Listener | None:
 
 
 def _may_fork() -> bool:
-    """Return whether this process may still fork; no row can limit this process."""
+    """Return whether this process can still fork. Limits that a row sets for itself do not apply to this process."""
     try:
         pid = os.fork()
     except OSError:

@@ -15,7 +15,7 @@ _FORMAT = 0o170000
 class Scratch:
     """The directories that a row can write to; `home` is its working directory and its folder for temporary files.
 
-    With `private`, /tmp and /dev/shm belong to the sandbox alone and are emptied. Otherwise only the directory that
+    With `private`, /tmp and /dev/shm belong to this sandbox alone and are emptied. Otherwise only the directory that
     this class makes is emptied, because the runner may be a plain process on a user's machine. `home` has links to
     everything in the directory `data`.
     """
@@ -40,7 +40,7 @@ class Scratch:
             self.seed({})
 
     def seed(self, files: dict[str, bytes]) -> None:
-        """Write files, by path below `home`, now and after every `wipe`, so that each row finds them as they were sent.
+        """Write files (by path below `home`) now and after every `wipe`, so that each row finds them unchanged.
 
         Raises:
           OSError: there is no room for the files.
@@ -123,7 +123,7 @@ def _links(data: str, files: Collection[str], below: str = "") -> Iterator[tuple
 
 
 def _size_if_empty(directory: str) -> int | None:
-    """Return the size of an empty directory, if the size shows whether a directory is empty, as on tmpfs; else None."""
+    """Return an empty directory's size if the size shows whether a directory is empty, as on tmpfs; else None."""
     name = f"{directory}/.{os.urandom(8).hex()}"
     try:
         before = os.stat(directory).st_size
@@ -146,7 +146,7 @@ def _names(directory: str) -> list[str]:
 
 
 def _remove_all(directory: str, pending: list[str]) -> None:
-    """Remove entries at any depth; move inner folders to the top first, so that no path grows too long."""
+    """Remove files and folders at any depth; move inner folders to the top first, so that no path is too long."""
     lifted = 0
     token = os.urandom(8).hex()
     while pending:

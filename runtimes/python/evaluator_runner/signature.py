@@ -19,7 +19,7 @@ class Signature:
 
     Attributes:
       positional: Names of the parameters that may be given by position, in order.
-      positional_only: How many of these, from the first, may only be given by position.
+      positional_only: How many of these, from the first, can only be given by position.
       required: How many of these, from the first, have no default.
       var_positional: Name of `*args`, or None.
       keyword_only: Names of keyword-only parameters, and whether each has a default.
@@ -62,7 +62,7 @@ class Signature:
         return tuple(one for one in places if one in self.keyword_only)
 
     def fits(self, places: tuple[str, ...]) -> bool:
-        """Return whether a call with these arguments works.
+        """Return whether the parameters accept a call with these arguments.
 
         Keyword-only parameters get their arguments by name, others by position.
         """

@@ -1,7 +1,7 @@
-"""Finds the statements that an entry of a module needs, so that an absent package stops only the code that uses it.
+"""Finds the statements that an entry needs (its slice), so that an absent package stops only code that uses it.
 
-A slice consists of the entry, the statements at the top level that it names, directly or through other statements, and
-the statements that may change the values of these names. Annotations of functions do not count, because they are never
+A slice consists of the entry, the top-level statements that it refers to, directly or through other statements, and the
+statements that may change the objects which these define. Annotations of functions do not count, because they are never
 used.
 """
 
@@ -27,7 +27,7 @@ _CHANGES = ("add", "append", "disable", "enable", "install", "patch", "register"
 
 
 class Statement:
-    """A statement at the top level, or one name of an import there.
+    """A top-level statement, or one name in a top-level import.
 
     Attributes:
       node: Its syntax tree.
@@ -35,8 +35,9 @@ class Statement:
       uses: Names that it reads.
       module: The module that it imports; empty for other statements.
       defines: Whether it is a function or class.
-      mutable: Whether the objects that it binds can change: it is not an import, a constant or a plain function.
-      runs: Whether it may change objects when it runs, as all mutable statements except plain lists of functions may.
+      mutable: Whether the objects that it defines can change: it is not an import, a constant or a plain function.
+      runs: Whether it may change other objects when it runs, as every mutable statement but a plain list of functions
+        may.
       holds: Names in the plain list, tuple, set or dict that it makes; None for other statements.
       stores: Names of objects into which it stores attributes or items.
       calls: Names of objects whose methods it calls, each with the method.
@@ -88,14 +89,14 @@ class Slices:
         return bool(bound) and all(one.defines for one in bound)
 
     def needed_by(self, names: Collection[str]) -> list[Statement]:
-        """Return the statements that these names need, in order.
+        """Return the statements needed to define these names, in order.
 
         If the module lacks one of the names, return all statements.
         """
         return [self.statements[at] for at in sorted(self._needed(names))]
 
     def needed_to_run(self, statement: Statement) -> list[Statement]:
-        """Return the statements that another statement needs."""
+        """Return the statements needed to run another statement."""
         found: set[int] = set()
         self._follow(statement.uses, found)
         return [self.statements[at] for at in found]
@@ -139,7 +140,7 @@ class Slices:
         return any(name in fixed and method.startswith(_CHANGES) for name, method in one.calls)
 
     def _mentioned(self, one: Statement) -> set[str]:
-        """Return the names that a statement reads, either itself or in functions and classes of the module."""
+        """Return the names that a statement reads, itself or in the module's functions and classes."""
         found = set(one.uses)
         left = list(one.uses)
         while left:
@@ -160,7 +161,7 @@ def slices_of(code: str) -> Slices | None:
 
 
 def needed_for_rows(source: str, names: list[str]) -> list[Statement] | None:
-    """Return the statements that rows need; None if that is not known.
+    """Return the statements that rows need; None if they are not known.
 
     Args:
       source: The program.
@@ -187,7 +188,7 @@ def _read(node: Any) -> Iterator[Statement]:
 
 
 def _free(node: Any, into: Statement, *, in_class: bool = False) -> set[str]:
-    """Return the names that a node reads but does not bind; record what the node stores, calls and declares global."""
+    """Return the names that a node reads but does not bind; also record what it stores, calls and declares global."""
     kind = type(node).__name__
     _note(node, kind, into)
     if kind == "Name":
@@ -230,7 +231,7 @@ def _note(node: Any, kind: str, into: Statement) -> None:
 
 
 def _parts_that_run(node: Any, kind: str, *, in_class: bool) -> list[Any]:
-    """Return the parts of a node, leaving out bodies that never run, and annotations except those in a class."""
+    """Return a node's parts, without bodies that never run, and without annotations outside of classes."""
     if kind == "AnnAssign" and not in_class:
         return [one for one in (node.target, node.value) if one is not None]
     if kind == "If" and (is_type_checking(node) or _is_main_guard(node)):

@@ -37,7 +37,7 @@ _UNREAD_BYTES = 8 * 1024 * 1024  # maximum bytes of unread answers; beyond that,
 
 
 class Supervisor:
-    """The process that the host talks to."""
+    """The process that exchanges frames with the host."""
 
     def __init__(self, fd_in: int, fd_out: int, *, options: Options) -> None:
         self.channel = Channel(fd_in, fd_out)
@@ -121,7 +121,7 @@ class Supervisor:
                 self.forget(self.channel.fd_out)
 
     def flush_now(self) -> None:
-        """Send the queued frames before slow work."""
+        """Send the queued frames now, before slow work."""
         self._flush()
 
     def _on_channel(self) -> None:
@@ -196,7 +196,7 @@ class Supervisor:
                 call.cancelled = True
 
     def loaded(self, job: Job, *, reload: bool) -> None:
-        """Start to serve rows.
+        """Start to serve rows, after the evaluator has loaded.
 
         With `reload`, each row process loads the evaluator again.
         """
@@ -215,7 +215,7 @@ class Supervisor:
             self.relay.end_row()
 
     def clean(self, *, keep: Collection[int]) -> None:
-        """End every process that is not in `keep`, and remove all files.
+        """End every process that is not in `keep`, and remove all leftover files.
 
         Raises:
           Lost: a process did not end.
@@ -230,7 +230,7 @@ class Supervisor:
             self.scratch.wipe()
 
     def left_at_load(self) -> str | None:
-        """Return what loading left outside the zygote and rows would share; None if there is nothing like this."""
+        """Return what loading left outside of the zygote, so that rows would share it; None if there is nothing."""
         if self.zygote is not None and any(pid != self.zygote.pid for pid in kernel.children_of(os.getpid())):
             return "processes"
         return "files" if self.scratch is not None and not self.scratch.is_empty() else None

@@ -1,6 +1,6 @@
-"""Ends processes that are left after their row.
+"""Ends processes that are still there after their row.
 
-By then, those that left the row's process group are the supervisor's children.
+By then, processes that left the row's process group are children of the supervisor.
 """
 
 from __future__ import annotations

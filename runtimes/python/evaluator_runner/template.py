@@ -53,7 +53,7 @@ class _Refused(Exception):
 
 
 def _function(name: str) -> Callable[..., int]:
-    """Return a function of the C library that raises `_Refused` when the original returns a negative number."""
+    """Return a C library function that raises `_Refused` where the original returns a negative number."""
     address = _ctypes.dlsym(_ctypes.dlopen(None, 0), name)  # type: ignore[arg-type]
 
     def call(*arguments: bytes | int | None) -> int:
@@ -89,7 +89,7 @@ class _Template:
 
     `S`: the process has started; the answer has a descriptor of the process, and the number of that descriptor in the
     template. `B`: the process has become a sandbox. `R`: a step was refused; the answer has the reason. `E`: the
-    process has ended; the answer has the descriptor's number in place of the request's number, and the exit code.
+    process has ended; the answer has the exit code, and the descriptor's number in place of the request's number.
     """
 
     def __init__(self, control: _socket.socket) -> None:
@@ -212,7 +212,7 @@ def _bring_loopback_up() -> None:
 def _mount_proc(facts: dict[str, Any]) -> int:
     """Mount the /proc of the new pid namespace, and mask parts of it.
 
-    Return a descriptor of the folder with the limits of namespaces.
+    Return a descriptor of the folder in which namespaces are limited.
     """
     _mount(None, b"/", None, _SLAVE | _REC, None)
     _mount(b"proc", b"/proc", b"proc", _NOSUID | _NOEXEC | _NODEV, None)
@@ -267,7 +267,7 @@ def _write(path: str, text: str, folder: int | None = None) -> None:
 
 
 def _give_up_rights(program: bytes, kept: bytes) -> None:
-    """Keep only the rights that `--drop-to` needs; give none to programs, and install the system call filter.
+    """Keep only the rights that `--drop-to` needs, pass none on to programs, and install the system call filter.
 
     `--drop-to` drops these rights too.
     """

@@ -64,7 +64,7 @@ def raising_frame(raised: BaseException, file: str) -> FrameType | None:
 
 
 def render(raised: BaseException, lines: list[str]) -> str:
-    """Return the traceback of an exception and of its causes and contexts."""
+    """Format the traceback of an exception, with its causes and contexts."""
     parts: list[str] = []
     seen: set[int] = set()
     current: BaseException | None = raised
@@ -85,7 +85,7 @@ def render(raised: BaseException, lines: list[str]) -> str:
 
 
 def render_syntax(raised: SyntaxError, lines: list[str]) -> str:
-    """Return a syntax error in the interpreter's format."""
+    """Format a syntax error as the interpreter does."""
     line = raised.lineno or 0
     shown = f'  File "{FILENAME}", line {line}\n'
     source = _source(lines, line)

@@ -1,4 +1,4 @@
-"""Records the hosts that code cannot reach, so that the result tells which answers are missing."""
+"""Records the network hosts that code cannot reach, so that the result can name them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ hosts: dict[str, None] = {}
 
 
 def install() -> None:
-    """From now on, record the hosts that code cannot reach."""
+    """From now on, record the network hosts that code cannot reach."""
     look_up = _socket.getaddrinfo
 
     def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
@@ -84,7 +84,7 @@ def take() -> str:
 
 
 def added_to(body: bytes) -> bytes:
-    """Return the body of a result, with a note on the hosts that code could not reach."""
+    """Add a note on the hosts that code could not reach to a result's body."""
     note = jsontext.to_bytes(jsontext.encode({"code": "unreachable", "message": take()}))
     if body.endswith(_NO_NOTES):
         return body[:-2] + note + b"]}"

@@ -1,4 +1,4 @@
-"""Runs a file statement by statement, if it imports well-known packages that are not installed (`later`)."""
+"""Runs a file statement by statement if it imports well-known packages that are not installed (see `later`)."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def whole_of(code: str, flags: int, known: dict[str, str]) -> Whole | None:
 class Whole:
     """A file whose statements run one by one, because it imports well-known packages that are not installed.
 
-    A statement that fails because such a package is missing stops only itself. The names that it defines are then
+    If a statement fails because such a package is missing, the others still run. The names that it defines are then
     missing.
 
     Args:
-      tree: Its syntax tree.
+      tree: The file's syntax tree.
       flags: Flags of the compiler, from the `__future__` imports in the file.
     """
 
@@ -73,7 +73,7 @@ class Whole:
     def require(self, names: list[str], namespace: dict[str, Any]) -> None:
         """Raise the error of a failed import or statement that one of these names needs.
 
-        Missing files of the author come first, because no pin can provide them.
+        Errors about missing files of the author come first, because no pin can provide such files.
         """
         needed = list(self._slices.needed_by(names))
         for one in sorted(needed, key=lambda one: not (_is_absent(one) and later.is_own(one.module))):
@@ -111,7 +111,7 @@ class Whole:
 
 
 def _is_placeless(node: Any, raised: BaseException) -> bool:
-    """Return whether a statement failed because it has a relative import, but the code is in no package."""
+    """Return whether a statement failed because of a relative import in code that is in no package."""
     is_relative = type(node).__name__ == "ImportFrom" and node.level and node.names[0].name != "*"
     return is_relative and type(raised) is ImportError and raised.args[:1] == (_PLACELESS,)
 

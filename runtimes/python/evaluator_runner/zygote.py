@@ -46,7 +46,7 @@ _read, _write, _set_blocking = os.read, os.write, os.set_blocking
 
 
 class Job:
-    """The data that a process needs to load an evaluator.
+    """What a process needs to load an evaluator.
 
     Attributes:
       header: The `load` header.
@@ -82,7 +82,7 @@ def run(job: Job, control: _socket.socket) -> None:
 def go_on(job: Job, control: _socket.socket, *, furnished: bool) -> None:
     """Load, report and fork rows as `run` does.
 
-    `furnished` means that streams, limits and environment are set already.
+    With `furnished`, streams, limits and environment are already set.
     """
     loaded = _load_and_report(job, control.fileno(), furnished=furnished)
     _settle()
@@ -189,7 +189,7 @@ def _left_running(loaded: program.Program | None, control: int) -> str | None:
 
 
 def _settle() -> None:
-    """Undo effects of loading that rows should not get, or could use against this process."""
+    """Undo effects of loading that rows should not inherit, or could use against this process."""
     guest_setup.restore_outputs()
     guest_setup.reset_child_signal()
     generators.settle()
@@ -197,7 +197,7 @@ def _settle() -> None:
 
 
 class _Nursery:
-    """Forks and reaps rows only when the supervisor requests it, so that no process id becomes free too early.
+    """Forks and reaps rows only when the supervisor requests it, so that no process id is reused too early.
 
     After each fork, the first write to a page of memory copies the page, in this process too. So the code that runs for
     each row uses few objects.
@@ -252,7 +252,7 @@ class _Nursery:
                 return
 
     def _execute(self, command: bytes) -> bool:
-        """Execute a command other than a fork of a row; return False when the supervisor is gone."""
+        """Execute any command but a row's fork; return False when the supervisor is gone."""
         if command == REAP:
             self._reap()
             self._reply(DONE)

@@ -1,7 +1,8 @@
 """Answers an editor's questions about Python code, with jedi and pyflakes.
 
 The host loads this file into a sandbox as an evaluator, and calls it for each question (`engine/service/editor.py`).
-Files that jedi parses at load can be used for all questions; files parsed for one question are lost with its process.
+Files that jedi parses at load can be used for all questions; files parsed for one question are lost with the question's
+process.
 """
 
 import ast
@@ -31,7 +32,7 @@ ENVIRONMENT = jedi.InterpreterEnvironment()
 
 
 def no_file(*_given, **_named):
-    """Do nothing. This replaces jedi's cache on disk: a file that the load leaves makes each question load again."""
+    """Do nothing. This replaces jedi's disk cache, because any file left by the load makes each question load again."""
 
 
 parso.cache._save_to_file_system = parso.cache._load_from_file_system = no_file  # noqa: SLF001 - no setting does that
@@ -44,7 +45,7 @@ def script(code):
 
 
 def warm(modules):
-    """Make jedi parse the files that most questions need: built-in types, and the packages' own modules."""
+    """Make jedi parse the files that most questions need: built-in types, and the modules of the packages."""
     until = time.process_time() + WARM_S
     packages = [f"import {name}\n{text}." for name in modules for text in (name, TYPICAL.get(name)) if text]
     for code in (*BASIC, *packages):
@@ -72,14 +73,14 @@ def main(code, what, line, column, given, files):
 
 
 def calls(code, given):
-    """Return a call of each function that the host may call; jedi infers the types of parameters from it."""
+    """Write a call of each function that the host may call; jedi infers parameter types from these calls."""
     named = ", ".join(f"{name}={shortened(value)!r}" for name, value in given.items() if name.isidentifier())
     functions = re.findall(r"^(?:async )?def (evaluate|main)\b", code, re.MULTILINE)
     return "".join(f"\n\n{name}({named})" for name in functions)
 
 
 def shortened(value, depth=4):
-    """Return a value of the same type with a short repr; only `depth` levels of lists and dicts are kept."""
+    """Shorten a value, keeping its type: only `depth` levels of lists and dicts are kept."""
     if isinstance(value, str):
         return value[:20]
     if isinstance(value, list):

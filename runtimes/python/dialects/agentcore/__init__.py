@@ -1,4 +1,4 @@
-"""Implements dialect `agentcore`: a Lambda handler, with or without the decorator of AgentCore's package."""
+"""Runs AgentCore evaluators (dialect `agentcore`): Lambda handlers, with or without the package's decorator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LambdaContext:
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function with the decorator, or with a Lambda handler's name and parameters.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     decorated = outline.decorated_by("bedrock_agentcore", _DECORATOR, of=name)
     if decorated is not None:
@@ -50,7 +50,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the handler, which gets the event and a context."""
+    """Return an `Entry` that calls the handler with the event and a context."""
     found = entry.find_function(namespace, name or _name(namespace), _ARGUMENTS)
     found.bind = _bind
     return found

@@ -1,4 +1,4 @@
-"""Implements dialect `braintrust`: a function `handler` that gets input, output, expected and so on by name."""
+"""Runs Braintrust scorers (dialect `braintrust`): a function `handler` that gets input, output, expected… by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST = 1000
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function `handler` with a scorer's parameters, or code that passes scorers to `Eval`.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     scores = _scores_of_eval(outline)
     own = [one for one in scores if one in outline.functions]
@@ -43,7 +43,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the scorer; `_plain` converts the scorer's result."""
+    """Return an `Entry` that calls the scorer; `_plain` converts the scorer's result."""
     notes: tuple[dict[str, str], ...] = ()
     if name is None:
         outline = candidates.outline_of(namespace)
@@ -65,7 +65,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _scores_of_eval(outline: Outline) -> list[str]:
-    """Return the names of the scorers that are passed to `Eval`; an expression without a name is named by its line."""
+    """Return the names of the scorers that the code passes to `Eval`; one without a name is named after its line."""
     if not (outline.parsed and outline.imports("braintrust")):
         return []
     names: list[str] = []
@@ -126,7 +126,7 @@ def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str,
 
 
 def _plain(value: Any) -> Any:
-    """Return `{"value": …}`, or `{"refused": type}` if the type of the value is not one that a scorer may return."""
+    """Return `{"value": …}`, or `{"refused": type}` if a scorer may not return a value of this type."""
     value = _score(value)
     if value is None or isinstance(value, bool | int | float | str | dict):
         return {"value": value}

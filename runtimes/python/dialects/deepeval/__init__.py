@@ -1,4 +1,4 @@
-"""Implements dialect `deepeval`: a subclass of `BaseMetric` with a `measure` that sets score, reason and success.
+"""Runs DeepEval metrics (dialect `deepeval`): subclasses of `BaseMetric` whose `measure` sets score and reason.
 
 This works with the package that the code has imported as `deepeval`: the runner's light modules, or the real package.
 """
@@ -40,7 +40,7 @@ _modules = sys.modules
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a metric class of the package `deepeval`.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     found = outline.subclass_of("deepeval", *_BASES)
     if found is None or (name is not None and name not in outline.classes):
@@ -49,7 +49,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the metric `name`, or else for the only metric that the code defines.
+    """Return an `Entry` that calls the metric `name`, or else the only metric that the code defines.
 
     Raises:
       Failure: the code defines no metric, or several.
@@ -87,7 +87,7 @@ class _Reader:
         self._of_turns = isinstance(conversational, type) and issubclass(kind, conversational)
 
     def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the argument of `measure`: the test case."""
+        """Convert a row to the argument of `measure`: a test case."""
         import deepeval.test_case as kinds  # type: ignore[import-not-found]
 
         fields = dict(args[0].get("test_case") or {})
@@ -138,7 +138,7 @@ def _turn(kinds: Any, fields: dict[str, Any]) -> Any:
 
 
 def _measures_alone(kind: Any) -> bool:
-    """Return whether a metric defines `measure` but not `a_measure`; the base class's `a_measure` raises an error."""
+    """Return whether a metric defines `measure` but not `a_measure`, so that the inherited `a_measure` would fail."""
     owners = [one for one in kind.__mro__ if "a_measure" in vars(one)]
     return bool(owners) and owners[0].__name__ in _BASES and owners[0].__module__.startswith("deepeval.")
 

@@ -1,4 +1,4 @@
-"""Implements dialect `galileo`: `scorer_fn(step_object)`, and `aggregator_fn(scores)` over the scores of all rows.
+"""Runs Galileo metrics (dialect `galileo`): `scorer_fn(step_object)`, and `aggregator_fn(scores)` for all rows' scores.
 
 The scorer's annotation tells the class of the step; without an annotation, the step is a trace. The classes are those
 of the package that the code has imported as `galileo`, or else those of the light modules in this folder.
@@ -39,7 +39,7 @@ _LIGHT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise the function `scorer_fn`, or an import of local metrics.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     if any(
         one.startswith("galileo") and one.endswith((".LocalMetric", ".LocalMetricConfig")) for one in outline.modules
@@ -52,7 +52,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the scorer: the scorer of the only local metric, or else `scorer_fn`.
+    """Return an `Entry` that calls the scorer of the only local metric, or else `scorer_fn`.
 
     Raises:
       Failure: there is no scorer, or there are several.
@@ -114,7 +114,7 @@ class _Scorer:
 
 
 def _older(step: Any) -> dict[str, Any]:
-    """Return the arguments for a scorer that was written for older releases of Galileo, which had no steps."""
+    """Return the arguments for a scorer written for Galileo's older releases, which had no steps."""
     if not isinstance(step, dict):
         return {}
     input_, output = (_content(step.get(name)) for name in ("input", "output"))
@@ -123,7 +123,7 @@ def _older(step: Any) -> dict[str, Any]:
 
 
 def _content(value: Any) -> str:
-    """Return a value as text; for a message or several messages, return the content of the last message."""
+    """Convert a value to text; for messages, return the content of the last message."""
     last = value[-1] if isinstance(value, list) and value else value
     return _text(last["content"] if isinstance(last, dict) and "content" in last else value)
 
@@ -134,7 +134,7 @@ def _names_of(function: Any) -> set[str]:
 
 
 def _annotated(function: Any) -> str:
-    """Return the class of steps in the annotation of the parameter; `Trace` if there is no such class, or several."""
+    """Return the step class that annotates the parameter; `Trace` if the annotation has none or several."""
     annotations = dict(getattr(function, "__annotations__", None) or {})
     annotations.pop("return", None)
     chosen = annotations.get(_STEP, next(iter(annotations.values()), ""))
@@ -144,7 +144,7 @@ def _annotated(function: Any) -> str:
 
 
 def _step(fields: Any, kind: str) -> Any:
-    """Return a row's fields as a step. If the fields have no `type`, the step becomes one of this `kind`."""
+    """Make a step from a row's fields. Without a `type` among the fields, the step is of this `kind`."""
     if not isinstance(fields, dict):
         return fields
     fields = dict(fields)
@@ -180,7 +180,7 @@ def _text(value: Any) -> str:
 
 
 def _class(kind: str) -> Any:
-    """Return a class of steps, from the package that the code has imported, or else from the light modules."""
+    """Return the step class with this name from the package that the code has imported, or from the light modules."""
     name = f"{_LOGGING}.{_KINDS[kind]}"
     if name not in sys.modules:
         sys.path.insert(0, _LIGHT)

@@ -1,4 +1,4 @@
-"""Implements dialect `honeyhive`: functions for experiments, or functions of one event for HoneyHive's editor."""
+"""Runs HoneyHive evaluators (dialect `honeyhive`): functions for experiments, or of one event as in its editor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVENT = "event"
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function by its decorator, or by the parameters of HoneyHive's experiments or editor.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     decorated = outline.decorated_by("honeyhive", "evaluator", "aevaluator", of=name)
     if decorated is not None:
@@ -40,7 +40,7 @@ def _fits(function: Function) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function. It gets the event, or the outputs, the inputs and any ground truth.
+    """Return an `Entry` that calls the function with the event, or with the outputs, the inputs and any ground truth.
 
     Raises:
       Failure: there is no such function, or there are several.

@@ -1,4 +1,4 @@
-"""Implements dialect `inspect`: a function with decorator `scorer` that returns an async function of state and target.
+"""Runs Inspect scorers (dialect `inspect`): a function decorated with `scorer` that returns an async function.
 
 This works with the package that the code has imported as `inspect_ai`: the light modules, or the real package.
 """
@@ -44,7 +44,7 @@ _modules = sys.modules
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function that is decorated as a scorer of `inspect_ai`.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     function = outline.decorated_by("inspect_ai", "scorer")
     if function is None or (name is not None and name not in outline.functions):
@@ -53,7 +53,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the scorer that the decorated function `name` returns; by default, the last such function.
+    """Return an `Entry` that calls the scorer made by the decorated function `name`, by default by the last one.
 
     Raises:
       Failure: there is no such function, or it does not return an async function.
@@ -108,7 +108,7 @@ class _Reader:
         return [_real_state(row, target), target], {}
 
     def plain(self, score: Any) -> Any:
-        """Return the score as plain values; NaN, which means that the sample is unscored, becomes None."""
+        """Convert the score to plain values; NaN, which means that the sample is unscored, becomes None."""
         if score is None:
             return {"name": self._name, "value": None}
         if not hasattr(score, "value") or not hasattr(score, "explanation"):
@@ -125,7 +125,7 @@ class _Reader:
 
 
 def _real_state(row: dict[str, Any], target: Any) -> Any:
-    """Return the state that the real package would make from the row's sample and the model's answer."""
+    """Make the real package's task state from the row's sample and the model's answer."""
     from inspect_ai.model import (  # type: ignore[import-not-found]
         ChatMessageAssistant,
         ChatMessageSystem,

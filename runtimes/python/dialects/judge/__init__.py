@@ -1,6 +1,6 @@
-"""Implements dialect `judge`: the code is a form (`FORM`) that tells a model how to judge each row.
+"""Runs model judges (dialect `judge`): the code is a form (`FORM`) that tells a model how to judge each row.
 
-The sandbox has no network. So requests to the model are returned as the row's value, and the host calls the row again
+The sandbox has no network. So a row returns its requests to the model as its value, and the host runs the row again
 with the model's answers.
 """
 
@@ -27,7 +27,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry, which calls the model.
+    """Return an `Entry` that judges a row by the form.
 
     Raises:
       Failure: the code is not a form.

@@ -1,4 +1,4 @@
-"""Implements dialect `langfuse`: a function `evaluate(ctx)` that returns named scores."""
+"""Runs Langfuse evaluators (dialect `langfuse`): a function `evaluate(ctx)` that returns named scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CAMEL = {"data_type": "dataType", "config_id": "configId"}
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise `evaluate` if its only parameter has the name or type of a context, or is used like a context.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     found = outline.functions.get(name or "evaluate")
     if found is None or len(found.parameters) != 1 or found.variadic:
@@ -45,7 +45,7 @@ def names() -> dict[str, Any]:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for `evaluate`, which gets an `EvaluationContext`; its result is converted to plain values."""
+    """Return an `Entry` that calls `evaluate` with an `EvaluationContext`, and converts the result to plain values."""
     found = entry.find_function(namespace, name or "evaluate", ("ctx",))
     found.bind = _bind
     found.convert = _plain
@@ -59,7 +59,7 @@ def _bind(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a result as plain values: fields of scores get their JSON names, other objects become strings."""
+    """Convert a result to plain values: fields of scores get their JSON names, other objects become strings."""
     value = _values(value)
     if isinstance(value, dict) and isinstance(value.get("scores"), list):
         value["scores"] = [_renamed(one) if isinstance(one, dict) else one for one in value["scores"]]

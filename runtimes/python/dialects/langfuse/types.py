@@ -1,4 +1,4 @@
-"""Defines the classes of Langfuse's code evaluators, which evaluators use without importing them.
+"""Defines the classes that Langfuse's code evaluators use without importing them.
 
 Source: langfuse/langfuse@62751446, scripts/code-eval-runners/python.
 """
@@ -32,7 +32,7 @@ class Observation:
 
 @dataclass
 class Experiment:
-    """The item of the data set, for a step that is part of an experiment."""
+    """The data set's item, if the observed step is part of an experiment."""
 
     item_expected_output: Any = None
     item_metadata: Any = None
@@ -66,7 +66,7 @@ class EvaluationResult:
 
 
 def context(row: dict[str, Any]) -> EvaluationContext:
-    """Return the context for a row in Langfuse's own form: `{"observation": {…}, "experiment": {…} | null}`."""
+    """Make the context from a row in Langfuse's own form: `{"observation": {…}, "experiment": {…} | null}`."""
     observed, item = row.get("observation") or {}, row.get("experiment")
     names = ToolCall.__match_args__
     calls = [ToolCall(**{name: one.get(name) for name in names}) for one in observed.get("toolCalls") or ()]

@@ -1,4 +1,4 @@
-"""Implements dialect `langsmith`: `perform_eval(run, example)`, or functions that LangSmith's SDK calls by name."""
+"""Runs LangSmith evaluators (dialect `langsmith`): `perform_eval(run, example)`, or functions for LangSmith's SDK."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _decode = jsontext.decoder(AttributeDict)
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise the function `perform_eval`, or a function with the parameters of LangSmith's SDK.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     if name in {None, _UI} and _UI in outline.functions:
         return dialects.NAMED, f"function `{_UI}`"
@@ -81,7 +81,7 @@ def _fits(function: Function) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function; `_plain` converts the function's result.
+    """Return an `Entry` that calls the function; `_plain` converts the function's result.
 
     Raises:
       Failure: there is no such function, there are several, or its parameters are not those of an evaluator.
@@ -156,7 +156,7 @@ def _arguments(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _record(fields: dict[str, Any], known: tuple[str, ...]) -> AttributeDict:
-    """Return a row's fields as an object with attributes and keys; a `known` field that the row lacks is None."""
+    """Make an object whose attributes and keys are a row's fields; a `known` field that the row lacks is None."""
     record = AttributeDict({**dict.fromkeys(known), **fields})
     for name in _TIMES:
         if isinstance(record.get(name), str):
@@ -167,7 +167,7 @@ def _record(fields: dict[str, Any], known: tuple[str, ...]) -> AttributeDict:
 
 
 def _plain(value: Any) -> Any:
-    """Return `{"value": …}` with results as objects, or `{"refused": type}` for a type that LangSmith refuses."""
+    """Return `{"value": …}` with results as dicts, or `{"refused": type}` for a type that LangSmith refuses."""
     if isinstance(value, list):
         return {"value": [_fields(one) for one in value]}
     value = _fields(value)

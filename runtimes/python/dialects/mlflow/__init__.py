@@ -1,4 +1,4 @@
-"""Implements dialect `mlflow`: a function with the decorator `scorer`, or an object of class `Scorer`.
+"""Runs MLflow scorers (dialect `mlflow`): a function decorated with `scorer`, or an object of class `Scorer`.
 
 This works with the package that the code has imported as `mlflow`: the runner's light modules, or the real package.
 """
@@ -38,7 +38,7 @@ _modules = sys.modules
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function or class that is a scorer of the package `mlflow`.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     function = outline.decorated_by("mlflow", "scorer")
     if function is not None:
@@ -48,7 +48,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the scorer `name`, or else for the first. A class gets `config` as its arguments.
+    """Return an `Entry` that calls the scorer `name`, or else the first. A scorer class gets `config` as its arguments.
 
     Raises:
       Failure: the code defines no scorer.
@@ -89,7 +89,7 @@ def _fields(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _session(messages: list[Any]) -> Any:
-    """Return a trace for each turn of a conversation. A turn is a question, with everything up to the next question.
+    """Return a trace for each turn of a conversation: a question, with everything up to the next question.
 
     With the real package, return no traces, because its traces come from a tracking server.
     """
@@ -111,7 +111,7 @@ class _Reader:
         self._name = name
 
     def plain(self, value: Any) -> Any:
-        """Return feedback as plain values; for a value that is not feedback, return its type."""
+        """Convert feedback to plain values; for a value that is not feedback, return its type."""
         kind = getattr(_modules.get("mlflow.entities"), "Feedback", ())
         if value is None:
             return {"feedbacks": []}

@@ -1,4 +1,4 @@
-"""Implements dialect `nemo`: finds the metric, makes its input from a row, and converts its result to plain values.
+"""Runs NeMo Evaluator metrics (dialect `nemo`): finds the metric, and converts rows to its input and its results back.
 
 This works with the package that the evaluator has imported as `nemo_evaluator_sdk`: the runner's light modules, or the
 real package.
@@ -27,7 +27,7 @@ _modules = sys.modules
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the code defines a metric of the SDK (a class or an instance); with `name`, only of that name."""
+    """Return whether the code defines a metric of the SDK, as a class or an instance; with `name`, one of that name."""
     if SDK not in _modules:
         return False
     metrics = {**_classes(namespace), **_instances(namespace)}
@@ -35,7 +35,7 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the metric called `name`; without `name`, for the last class or else the last instance.
+    """Return an `Entry` that calls the metric `name`; without `name`, the last metric class or else the last instance.
 
     Raises:
       Failure: there is no metric, or its class needs arguments that were not given.
@@ -65,7 +65,7 @@ def _classes(namespace: dict[str, Any]) -> dict[str, type]:
 
 
 def _is_own_metric(kind: type) -> bool:
-    """Return whether the code itself defines this class, and the class has a metric's members and is not a protocol."""
+    """Return whether this class is a metric (not a protocol) that the code itself defines."""
     methods = all(callable(getattr(kind, name, None)) for name in _MEMBERS[1:])
     own = getattr(kind, "__module__", None) == "evaluator" and not kind.__dict__.get("_is_protocol")
     return own and methods
@@ -91,7 +91,7 @@ def _last(found: dict[str, type], namespace: dict[str, Any]) -> tuple[str, type]
 
 
 def _made(kind: type, name: str, instances: dict[str, Any], config: dict[str, Any]) -> Any:
-    """Return a new instance of the metric; if arguments are missing, return an instance that the code has made."""
+    """Make an instance of the metric class; if arguments are missing, return an instance that the code has made."""
     if not config:
         made = [value for value in instances.values() if type(value) is kind]
         parameters = signature.read(kind)
@@ -124,7 +124,7 @@ def _not_found(what: str, metrics: dict[str, Any]) -> Failure:
 
 
 class Metric:
-    """A metric that rows call. It is a copy of the author's metric, so that all rows start from the same state.
+    """A copy of the author's metric, so that all rows start from the same state.
 
     Attributes:
       key: Name of the metric in results.
@@ -152,7 +152,7 @@ class Metric:
     async def score(
         self, *row: Any, together: list[list[Any]] | None = None, answers: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Score one row (data, outputs, trace, index), or many (`together`). `answers` has the models' answers so far.
+        """Score one row, or with `together` many rows. `answers` has the models' answers so far.
 
         Raises:
           Failure: the result does not match the metric's declared outputs.
@@ -189,10 +189,10 @@ class Metric:
         return Failure("invalid_result", f"Evaluation failed during metric scoring for {where}: {problem}", hint=hint)
 
     def _input(self, data: dict[str, Any], outputs: Any, trace: Any, index: int, response: Any = None) -> Any:
-        """Return the metric's input. If the row has no column `output`, the outputs to score are added as that column.
+        """Make the metric's input. If the row has no column `output`, the outputs to score are added as that column.
 
-        If there is a model's whole `response`, row and candidate are as in NeMo's online runs: no column is added, and
-        the candidate has only the model's trajectory.
+        With a model's whole `response`, row and candidate are as in NeMo's online runs: no column is added, and the
+        candidate has only the model's trajectory.
         """
         if response is not None:
             whole = response["agent"] if set(response) == {"agent"} else completed(response)
@@ -211,7 +211,7 @@ class Metric:
         )
 
     def _plain(self, result: Any, specs: dict[str, Any]) -> dict[str, Any]:
-        """Return a result for the host: the values as returned, and also converted to their declared types."""
+        """Convert a result for the host: each value as returned, and as its declared type."""
         sdk = self._sdk
         numeric = (sdk.ContinuousScore, sdk.DiscreteScore, sdk.BooleanValue)
         outputs, scores, labels = [], {}, {}
@@ -228,14 +228,14 @@ class Metric:
 
 
 def _rubrics(metric: Any) -> dict[str, list[str]]:
-    """Return the labels of a judge's rubric scores, by the names of the scores."""
+    """Return the labels that each of a judge's rubric scores can have, by the score's name."""
     scores = getattr(metric, "scores", None)
     levels = {score.name: score.rubric for score in scores if hasattr(score, "rubric")} if type(scores) is list else {}
     return {name: [level.label for level in rubric] for name, rubric in levels.items()}
 
 
 def _finite(value: Any) -> Any:
-    """Return a value as NeMo writes it to JSON: NaN becomes the string "NaN", and an infinity becomes null."""
+    """Convert a value for JSON as NeMo does: NaN becomes the string "NaN", and infinity becomes null."""
     if type(value) is not float and not isinstance(value, float):
         return value
     if value != value:

@@ -1,6 +1,6 @@
-"""Passes a metric's requests to models to the host, since a sandbox has no network. The host then calls the row again.
+"""Lets the host send a metric's model requests, since a sandbox has no network.
 
-A request stops the row and is returned as the row's value. On the next call, the row makes the same request again and
+A request stops the row and is returned as the row's value. The host runs the row again, which repeats the request and
 gets the answer.
 """
 
@@ -22,7 +22,7 @@ _modules = sys.modules
 
 
 def completed(response: Any, *, chat: bool | None = None) -> Any:
-    """Return a model's response with all fields that OpenAI's client library has; missing fields are None."""
+    """Add the fields that OpenAI's client library has to a model's response; missing fields become None."""
     from evaluator_runner.dialects.nemo.modules.nemo_evaluator_sdk import openai_types
 
     return openai_types.completed(response, chat=chat)
@@ -45,13 +45,13 @@ class Conversation:
         self._times: dict[str, int] = {}
 
     def begin(self, answers: dict[str, Any]) -> None:
-        """Start a row, perhaps not for the first time, with the answers so far."""
+        """Start a row, or start it again, with the answers so far."""
         self.open = []
         self._answers = answers
         self._times = {}
 
     def lead(self, metric: Any) -> bool:
-        """Make a metric call models through `ask`; return whether the metric has a method to replace that function."""
+        """Make a metric call models through `ask`. Return whether the metric accepts a function that calls models."""
         inference = _modules.get(_INFERENCE)
         if hasattr(inference, "in_place"):
             inference.in_place = self.ask  # type: ignore[union-attr]
@@ -88,7 +88,7 @@ class Conversation:
         return completed(answer["response"], chat="messages" in request)
 
     def _name(self, asked: dict[str, Any]) -> str:
-        """Return a name for a request, made from its content and from how often the row has made the request."""
+        """Name a request after its content and how many times the row has made it."""
         import hashlib
         import json
 
@@ -99,7 +99,7 @@ class Conversation:
 
 
 class Resolver:
-    """Returns placeholders for models and keys. The real ones are only on the host, and the sandbox never sees them.
+    """Resolves models and keys to placeholders. The real models and keys stay on the host, outside of the sandbox.
 
     Args:
       sdk: The SDK's package. It has the class `Model`, and reads secrets from environment variables, which code may
@@ -111,7 +111,7 @@ class Resolver:
         self._own = sdk.LocalSecretResolver()
 
     async def resolve_secret(self, secret_ref: Any) -> str:
-        """Return a key that the code has set itself, or a placeholder for the host's key."""
+        """Return the key that the code has set, or a placeholder for the host's key."""
         return await self._own.resolve_secret(secret_ref) or _KEY_OF_THE_HOST
 
     async def resolve_model(self, model_ref: Any) -> Any:
@@ -120,7 +120,7 @@ class Resolver:
 
 
 def _refused(message: str, status: int | None) -> Exception:
-    """Return the SDK's own exception if the model refused the request, and a `RuntimeError` for any other failure."""
+    """Return the exception to raise: the SDK's own if the model refused the request, otherwise a `RuntimeError`."""
     kind = getattr(_modules.get(_INFERENCE), "ClientInferenceError", None)
     if kind is None or status is None or status == _TOO_MANY_REQUESTS or not 400 <= status < 500:
         return RuntimeError(message)

@@ -1,4 +1,4 @@
-"""Implements dialect `opik`: a subclass of `BaseMetric`. Its method `score` gets the mapped fields of a trace by name.
+"""Runs Opik metrics (dialect `opik`): subclasses of `BaseMetric` whose `score` gets a trace's mapped fields by name.
 
 This works with the package that the code has imported as `opik`: the runner's light modules, or the real package.
 """
@@ -40,7 +40,7 @@ _modules = sys.modules
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a metric class of the package `opik`.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     found = outline.subclass_of("opik", *_BASES)
     if found is None or (name is not None and name not in outline.classes):
@@ -49,7 +49,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the metric `name`, or else for the first metric in alphabetical order, as Opik does.
+    """Return an `Entry` that calls the metric `name`, or else the first metric in alphabetical order, as Opik does.
 
     Raises:
       Failure: the code defines no such class, or no metric.
@@ -91,7 +91,7 @@ class _Reader:
         self._of_threads = isinstance(kind, type) and isinstance(metric, kind)
 
     def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments for Opik's row `{"data": …, "type"?}`; a row that the host made also has `more`."""
+        """Return the arguments from Opik's row `{"data": …, "type"?}`; a row made by the host also has `more`."""
         row = args[0]
         data, more = row.get("data"), row.get("more")
         if row.get("type") == _THREAD or isinstance(data, list) or (self._of_threads and more is not None):
@@ -109,7 +109,7 @@ class _Reader:
         return [], {**dict.fromkeys([name for name in required if name != _NEVER_FILLED]), **data}
 
     def score(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the scores as plain values; for a value without scores, return its type."""
+        """Convert the scores to plain values; for a value without scores, return its type."""
         value = self._metric.score(*args, **kwargs)
         kind = _modules[f"{_PACKAGE}.score_result"].ScoreResult
         results = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, kind)]

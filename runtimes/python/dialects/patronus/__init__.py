@@ -1,4 +1,4 @@
-"""Implements dialect `patronus`: functions with decorator `evaluator`, and subclasses of the package's evaluators."""
+"""Runs Patronus evaluators (dialect `patronus`): functions decorated with `evaluator`, and evaluator subclasses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _decode = jsontext.decoder(AttributeDict)
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function that is decorated as an evaluator, or an evaluator class.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     decorated = outline.decorated_by("patronus", "evaluator", of=name)
     if decorated is not None:
@@ -38,7 +38,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the function, or for a class's `evaluate`. Each parameter gets the field with its name.
+    """Return an `Entry` that calls the function, or a class's `evaluate`. Each parameter gets the field with its name.
 
     Raises:
       Failure: there is no evaluator, or there are several.
@@ -74,7 +74,7 @@ def _binder(parameters: Signature | None) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return the fields of the result that Patronus makes from a value; for a refused value, return its type."""
+    """Return the result that Patronus makes from a value, as a dict; for a refused value, return its type."""
     kind = type(value)
     if value is None:
         return {"result": None}

@@ -1,4 +1,4 @@
-"""Implements dialect `phoenix`: a function `evaluate` with Phoenix's parameters, or an evaluator of phoenix.evals."""
+"""Runs Phoenix evaluators (dialect `phoenix`): `evaluate` with Phoenix's parameters, or evaluators of phoenix.evals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIELDS = ("name", "score", "label", "explanation", "kind", "direction")
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function with the decorator, or a function `evaluate` with Phoenix's parameters.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     decorated = outline.decorated_by("phoenix", "create_evaluator", of=name)
     if decorated is not None:
@@ -40,7 +40,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the evaluator object or function, which gets the values that the row has for its parameters.
+    """Return an `Entry` that calls the evaluator object or function with the row's values for its parameters.
 
     Raises:
       Failure: there is no evaluator, there are several, or a parameter has another name.

@@ -1,4 +1,4 @@
-"""Implements dialect `ragas`: a function that is decorated as a discrete, numeric or ranking metric.
+"""Runs Ragas metrics (dialect `ragas`): functions that are decorated as discrete, numeric or ranking metrics.
 
 This works with the package that the code has imported as `ragas`: the runner's light modules, or the real package.
 """
@@ -32,7 +32,7 @@ _DECORATORS = ("discrete_metric", "numeric_metric", "ranking_metric")
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function that is decorated as a metric of the package `ragas`.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     function = outline.decorated_by("ragas", *_DECORATORS) or _not_imported(outline)
     if function is None or (name is not None and name not in outline.functions):
@@ -41,13 +41,13 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def _not_imported(outline: Outline) -> Function | None:
-    """Return the first function with the name of a metric's decorator, although the code does not import that name."""
+    """Return the first function that has a metric decorator without an import of the decorator."""
     names = set(_DECORATORS) - outline.binds
     return next((one for one in outline.functions.values() if any(names & set(way) for way in one.decorators)), None)
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the metric `name`, or else for the first metric.
+    """Return an `Entry` that calls the metric `name`, or else the first metric.
 
     Raises:
       Failure: the code defines no such metric.
@@ -84,7 +84,7 @@ class _Reader:
         self._signature = entry.signature
 
     def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments by name, without arguments that the function does not accept."""
+        """Return the arguments by name, only those that the function accepts."""
         row, parameters = args[0], self._signature
         if parameters is None or parameters.var_keyword is not None:
             return [], row

@@ -1,4 +1,4 @@
-"""Implements dialect `rewards`: functions that return rewards. The names of their parameters show the platform.
+"""Runs reward functions (dialect `rewards`). The names of their parameters show their platform.
 
 `solution_str` belongs to verl (`solution_strs` to verl's batches), `completions` to TRL and to groups of verifiers,
 `completion` to verifiers. If a program has several reward functions, all are called: their weighted sum is the reward.
@@ -33,7 +33,7 @@ _decode = jsontext.decoder(AttributeDict)
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function with the parameters of a reward function of verl, TRL or verifiers.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     if name is None and outline.has_own_entry:
         return None
@@ -58,7 +58,7 @@ def _takes_rollout(function: Function, *, imported: bool) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry that calls the reward function `name`; without a name, those of the only rubric, or else all.
+    """Return an `Entry` that calls the reward function `name`; without `name`, those of the only rubric, or else all.
 
     Raises:
       Failure: there is no reward function, or there are several for verl.
@@ -93,7 +93,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _rewards(namespace: dict[str, Any], name: str | None) -> tuple[list[Reward], str | None]:
-    """Return the reward functions. If a function of the code makes their rubric, also return that function's name."""
+    """Return the reward functions, and the name of the function that makes their rubric, if there is one."""
     rubrics = [one for one in namespace.values() if type(one).__name__ == "Rubric" and getattr(one, "funcs", None)]
     if name is None and len(rubrics) == 1:
         return _of_rubric(rubrics[0]), None
@@ -127,7 +127,7 @@ def _functions(namespace: dict[str, Any], name: str | None) -> list[Reward]:
 
 
 def _only(namespace: dict[str, Any], names: list[str]) -> str:
-    """Return the only possible name of a function.
+    """Return the only name in the list of reward functions.
 
     Raises:
       Failure: there are several names; for verl, a setting tells which function to call.
@@ -149,7 +149,7 @@ def _of_one_platform(found: list[Reward]) -> list[Reward]:
 
 
 def _without_summaries(found: list[Reward], outline: Outline) -> list[Reward]:
-    """Leave out functions that summarize many completions in a dict or tuple, if others return rewards."""
+    """If some functions return rewards, leave out those that summarize many completions in a dict or tuple."""
     summaries = {
         one.name for one in outline.functions.values() if one.gives_summary and "completions" in one.parameters
     }
@@ -192,7 +192,7 @@ class _Caller:
         return {**made, "rows": [given["row"] for _, given in together], "grouped": await self._grouped(rows, found)}
 
     async def _grouped(self, rows: list[list[Any]], found: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """Score the first rows alone, too. Return the first row that then gets another reward, or None."""
+        """Also score the first rows one at a time. Return the first row whose reward then differs, or None."""
         for one, known in zip(self._rewards, found, strict=True):
             if one.style not in BATCHED or not 1 < len(rows) == len(known["values"]):
                 continue

@@ -61,7 +61,7 @@ def is_verl(name: str, names: list[str]) -> bool:
 
 
 def style_of(name: str, names: list[str]) -> str | None:
-    """Return how to call a function with these parameters; None if the function is not a reward function."""
+    """Return how to call a reward function with these parameters; None if they are not a reward function's."""
     found = set(names)
     if name == "compute_score" and found >= {"predicts", "ground_truths"}:
         return _EASY_PAIRS
@@ -85,7 +85,7 @@ class Reward:
       names: Names of the function's parameters.
       style: How the platform calls the function, see `style_of`.
       weight: Factor of the function's reward in the sum.
-      nan: Number of rewards in the last call that were NaN.
+      nan: How many rewards of the last call were NaN.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Reward:
         return await value if hasattr(type(value), "__await__") else value
 
     def reads_messages(self, namespace: dict[str, Any]) -> bool:
-        """Return whether the function, or another function of the code that it calls, reads a `content` or a `role`."""
+        """Return whether the function reads a `content` or a `role`, itself or in another function of the code."""
         codes = [getattr(self.call, "__code__", None)]
         seen = set()
         while codes:
@@ -178,7 +178,7 @@ class Reward:
 
 
 class _Parts:
-    """One row in a platform's form. The row came in this form, or is made from the host's fields."""
+    """One row in a platform's form, either as it came or made from the host's fields."""
 
     def __init__(self, native: Any, fields: Any, reward: Reward, namespace: dict[str, Any]) -> None:
         self._native = native
@@ -228,7 +228,7 @@ class _Parts:
         return _examples(lists, names, next(key for key in ("solution_strs", "predicts", *lists) if key in lists))
 
     def beside(self, names: dict[str, str]) -> dict[str, Any]:
-        """Return the fields of a platform's own row, except the lists with these names."""
+        """Return the fields of a platform's own row, without the lists that have these names."""
         return {key: one for key, one in (self._native or {}).items() if key not in {*names, *names.values()}}
 
     def reward_inputs(self) -> list[dict[str, Any]]:
@@ -424,14 +424,14 @@ def _listed(name: str, value: Any, count: int, read: Callable[[str, Any], Any]) 
 
 
 def _trl(name: str, value: Any) -> Any:
-    """Return a reward of TRL. None and NaN mean that the reward does not apply."""
+    """Convert a value to a TRL reward. None and NaN mean that the reward does not apply."""
     if isinstance(value, str):
         raise Refused(f"`{name}` returned a string as a reward")
     return None if value is None else _float(name, value)
 
 
 def _verl(name: str, value: Any) -> Any:
-    """Return a reward of verl, which is a number or a dict with `score`."""
+    """Convert a number, or a dict with `score`, to a verl reward."""
     if isinstance(value, dict):
         return {**value, "score": _verl(name, value["score"])} if "score" in value else value
     if value is None or isinstance(value, str | list | tuple):
@@ -440,7 +440,7 @@ def _verl(name: str, value: Any) -> Any:
 
 
 def _easy(name: str, value: Any) -> Any:
-    """Return a reward of EasyR1, which is a dict with `overall`."""
+    """Convert a dict with `overall` to an EasyR1 reward."""
     if not isinstance(value, dict) or "overall" not in value:
         raise Refused(f"`{name}` returned {type_name(type(value))}; EasyR1 takes a dict with `overall`")
     return {**value, "score": _float(name, value["overall"])}

@@ -1,4 +1,4 @@
-"""Makes the rubric that an environment's loader would make, but neither the data set nor the environment."""
+"""Makes the rubric of an environment's loader function, without the data set and the environment."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _RESTRICTED = "_getattr_"  # a name that only code under the restricted policy h
 
 
 def rubric_of_loader(namespace: dict[str, Any], outline: Outline) -> tuple[str, Any] | None:
-    """Return the name of the only function that makes a rubric of verifiers, and the rubric.
+    """Run the only function that makes a rubric of verifiers; return the function's name and the rubric.
 
-    This runs only the statements that the rubric needs, such as those that make the parser. Return None if there is no
-    such function, if the function needs arguments, or if one of the statements fails.
+    Only the statements that the rubric needs run, such as those that make the parser. Return None if there is no such
+    function, if the function needs arguments, or if one of the statements fails.
     """
     loaders = [one for one in outline.functions.values() if isinstance(getattr(one.node, "body", None), list)]
     made = [(one, name) for one in loaders for name in _rubrics(one.node.body, outline)]
@@ -37,7 +37,7 @@ def rubric_of_loader(namespace: dict[str, Any], outline: Outline) -> tuple[str, 
 
 
 def _rubrics(body: list[Any], outline: Outline) -> list[str]:
-    """Return the names to which a function's statements assign a rubric."""
+    """Return the names of the variables to which a function assigns a rubric."""
     calls = [one for one in body if type(getattr(one, "value", None)).__name__ == "Call"]
     made = [one for one in calls if any(_is_rubric(way) for way in outline.dotted(one.value.func))]
     return [name for one in made for name in bound_by(one)]
@@ -61,7 +61,7 @@ def _needed(body: list[Any], name: str) -> list[Any]:
 
 
 def _root(node: Any) -> str | None:
-    """Return the name of the object that a statement such as `rubric.add(…)` or `function.attribute = …` changes."""
+    """Return the name of the object that a statement changes, such as `rubric.add(…)` or `function.attribute = …`."""
     targets = [node.value] if type(node).__name__ == "Expr" else getattr(node, "targets", None)
     target = targets[0] if targets else None
     if type(target).__name__ == "Call":

@@ -1,4 +1,4 @@
-"""Implements dialect `uipath`: finds the evaluator class, creates the evaluator, and describes the classes for a check.
+"""Runs UiPath evaluators (dialect `uipath`): finds and creates the evaluator, and describes its class for a check.
 
 This works with the package that the code has imported as `uipath`: the runner's light modules, or the real package.
 """
@@ -32,13 +32,13 @@ _modules = sys.modules
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the code defines an evaluator of the SDK; with `name`, only with that name."""
+    """Return whether the code defines an evaluator of the SDK; with `name`, one of that name."""
     found = _classes(namespace)
     return bool(found) if name is None else _named(found, name) is not None
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the entry for the evaluator with the name or id `name`, or for the only evaluator.
+    """Return an `Entry` that calls the evaluator with the name or id `name`, or else the only evaluator.
 
     Raises:
       Failure: there is no such evaluator, there are several, or its class is invalid.
@@ -90,7 +90,7 @@ def _lacks(kind: Any) -> list[str]:
 
 
 def _only(found: dict[Any, Any]) -> Any:
-    """Return the only complete class that is not a base of another complete class."""
+    """Return the only complete evaluator class that is not a base of another."""
     complete = [kind for kind in found if not _lacks(kind)]
     last = [kind for kind in complete if not any(kind in other.__mro__[1:] for other in complete)]
     if not last:

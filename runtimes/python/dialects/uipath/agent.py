@@ -36,7 +36,7 @@ def unpack():
 
 
 def span_recorder():
-    """Return a function that returns the spans so far; they come from the light modules, or from the real package."""
+    """Return a function that returns the spans recorded so far, by the light modules or the real package."""
     try:
         from uipath.eval._host import recorded_spans
     except ImportError:
@@ -56,7 +56,7 @@ def span_recorder():
 
 
 def simulate(mocks):
-    """Set the answers of functions that the test case simulates.
+    """Set what functions return that the test case simulates.
 
     Raises:
       RuntimeError: the real package is pinned, and this program cannot set its simulation.
@@ -85,7 +85,7 @@ def load():
 
 
 def given(function, inputs):
-    """Return the arguments for the agent: none, or the inputs converted to the type of the first parameter."""
+    """Return the agent's arguments: the inputs, converted to its first parameter's type; none without a parameter."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
         return []
@@ -97,7 +97,7 @@ def given(function, inputs):
 
 
 def made(wanted, value):
-    """Return a dict as an object of class `wanted` if that is a model, dataclass or annotated class; else unchanged."""
+    """Convert a dict to class `wanted` if that is a model, dataclass or annotated class; else return the dict."""
     if not inspect.isclass(wanted) or not isinstance(value, dict) or issubclass(wanted, dict):
         return value
     if hasattr(wanted, "model_validate"):
@@ -114,7 +114,7 @@ def made(wanted, value):
 
 
 def plain(value):
-    """Return an agent's answer as a JSON object, by UiPath's rules."""
+    """Convert an agent's answer to a JSON object, by UiPath's rules."""
     if value is None:
         return {}
     if isinstance(value, dict):
@@ -129,7 +129,7 @@ def plain(value):
 
 
 def told(error):
-    """Return an exception as text: the lines of its traceback in the agent's own files, and its message."""
+    """Format an exception: the lines of its traceback in the agent's own files, and its message."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith(ROOT)]
     where = [f"{os.path.relpath(one.filename, ROOT)}:{one.lineno} in {one.name}" for one in frames[-3:]]
     said = f"{type(error).__name__}: {error}"

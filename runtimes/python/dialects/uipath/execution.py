@@ -1,4 +1,4 @@
-"""Runs a row of dialect `uipath`: makes the evaluator's execution object, and converts the result to plain values."""
+"""Runs a UiPath evaluator on a row: makes its execution object, and converts its result to plain values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _modules, _clock = sys.modules, time.perf_counter
 
 
 class Evaluator:
-    """An evaluator that rows call.
+    """An evaluator that is called with each row.
 
     Attributes:
       notes: Remarks for the author.
@@ -76,7 +76,7 @@ class Evaluator:
         return kind(agent_input=agent_input, workload_output=output, workload_trace=trace, **more)
 
     def _criteria(self, given: Any) -> Any:
-        """Return the criteria as the evaluator's own type; as in UiPath, an empty object counts as no criteria."""
+        """Convert the criteria to the evaluator's own type; as in UiPath, an empty object counts as no criteria."""
         evaluator = self._evaluator
         chosen = given or evaluator.evaluator_config.default_evaluation_criteria
         kind = evaluator.evaluation_criteria_type
@@ -120,7 +120,7 @@ class Evaluator:
 
 
 def explained(error: BaseException, what: str) -> str:
-    """Return pydantic's errors as text; each field's path begins with `what`."""
+    """Format pydantic's errors; each field's path begins with `what`."""
     if not hasattr(error, "errors"):
         return str(error)
     found = error.errors(include_url=False)
@@ -153,7 +153,7 @@ def _fields(kind: Any) -> str:
 
 
 def _span(held: dict[str, Any], resource: Any) -> Any:
-    """Return a span from the host (ids in hex, times in nanoseconds, numbers for kind and status) as the SDK's span."""
+    """Convert a span from the host (ids in hex, times in nanoseconds, numbers for kind and status) to the SDK's."""
     sdk, api = _modules["opentelemetry.sdk.trace"], _modules["opentelemetry.trace"]
     parent, status = held["parent_id"], api.StatusCode(held["status"])
     return sdk.ReadableSpan(

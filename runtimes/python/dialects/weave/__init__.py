@@ -1,4 +1,4 @@
-"""Implements dialect `weave`: a function with the decorator `weave.op`, or a subclass of `weave.Scorer`.
+"""Runs Weave scorers (dialect `weave`): a function decorated with `weave.op`, or a subclass of `weave.Scorer`.
 
 This works with the package that the code has imported as `weave`: the runner's light modules, or the real package.
 """
@@ -33,7 +33,7 @@ OpCallError.__module__ = "weave.trace.op"
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a scorer class of the package `weave`, or a function with the decorator `weave.op`.
 
-    Return the rank of this sign (1 is the most certain) and a reason, or None.
+    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
     kind = outline.subclass_of("weave", "Scorer")
     if kind is not None and (name is None or name in outline.classes):
@@ -43,7 +43,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry for the scorer. It gets the output, and the columns that have the names of its parameters.
+    """Return an `Entry` that calls the scorer with the output, and with the columns that its parameters name.
 
     Raises:
       Failure: there is no scorer, or there are several.
@@ -88,7 +88,7 @@ class _Binder:
             self._required += [one for one, has_default in parameters.keyword_only.items() if not has_default]
 
     def bind(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments for `{"example": columns, "output": …}`."""
+        """Return the scorer's arguments for `{"example": columns, "output": …}`."""
         example, output = args[0].get("example") or {}, args[0].get("output")
         if not any(name in self._names for name in _OUTPUTS) and not self._every:
             raise OpCallError(f"Scorer {self._name} must have an `output` or `model_output` argument")
@@ -106,6 +106,6 @@ class _Binder:
 
 
 def _plain(value: Any) -> Any:
-    """Return a result as plain values; an object of fields becomes a dict."""
+    """Convert a result to plain values; an object with fields becomes a dict."""
     dump = getattr(value, "model_dump", None)
     return dump() if callable(dump) and not isinstance(value, type) else value

@@ -1,6 +1,6 @@
 """Restores the indentation of Python code that has lost all indentation.
 
-This works if only one block structure follows the rules.
+This works if only one block structure follows the rules (`structure.py`).
 
 A search is bounded by the size of the text, the number of statements that it places, and the size of its result.
 """
@@ -25,7 +25,7 @@ def find_fix(code: str) -> dict[str, Any] | None:
 
     Returns:
       `{"code", "diff", "unique": true, "candidates": []}`, or `{"code": null, "diff": null, "unique": false,
-      "candidates": [{"code", "diff"}, …]}` with one or two of the structures that parse.
+      "candidates": [{"code", "diff"}, …]}` with one or two of the possible codes.
     """
     try:
         units = read_statements(code)

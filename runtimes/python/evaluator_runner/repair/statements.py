@@ -36,15 +36,15 @@ class Statement:
     Decorators belong to the function or class that they decorate.
 
     Attributes:
-      first: Row of its first line, from 0.
-      last: Row of its last line.
+      first: Index of its first line, from 0.
+      last: Index of its last line.
       kind: `simple`, or for a compound statement `if`, `loop`, `try`, `with`, `def`, `class`, `match`, `elif`, `else`,
         `except`, `finally`, `case`.
       opens: Whether a block has to follow.
       node: Its syntax tree; for a clause such as `else`, the tree of a whole statement around it.
       loads: Names that it uses when it is executed.
       stores: Names that it binds.
-      parameters: Names of its parameters, for a function.
+      parameters: For a function, the names of its parameters.
       end: `return`, `raise`, `continue` or `break` if nothing can follow the statement in its block; for a compound
         statement in one line, this tells how its body ends.
       returns_value: Whether it returns a value.
@@ -223,7 +223,7 @@ def read_statements(code: str) -> list[Statement]:
 
 
 def _spans(code: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield first row, last row and first line of each logical line, and whether the line ends in a colon."""
+    """For each logical line, yield its first and last line number, its first line, and whether it ends in a colon."""
     first: int | None = None
     last, head, before = 0, "", ""
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
@@ -282,7 +282,7 @@ def _parsed(text: str, kind: str, *, opens: bool) -> list[ast.stmt]:
 
 
 def _own_body(nodes: list[ast.stmt], kind: str) -> list[ast.stmt]:
-    """Return the statements that a line executes: the statement itself, or the body after the colon."""
+    """Return the statements that a statement's own line executes: the statement itself, or the body after the colon."""
     match nodes[0], kind:
         case _, "simple":
             return nodes

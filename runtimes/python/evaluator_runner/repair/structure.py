@@ -59,7 +59,7 @@ class _Frame(NamedTuple):
       live: Names that are bound at its end so far.
       entry: Names that are bound where it begins.
       outs: Names that are bound at the ends of the branches before this block; for a `match`, at the ends of its cases.
-      tail: For `except`, names that are bound at the end of the `try` block.
+      tail: For an `except`, the names that are bound at the end of the `try` block.
       breaks: Names that are bound at its `break`s.
       empty: Whether the block has no statement yet.
       full: Whether its body is on its first line, so that nothing can follow.
@@ -68,8 +68,8 @@ class _Frame(NamedTuple):
       broken, continued: Whether it has a `break` or `continue`.
       stores: Names that it binds.
       loads: Names that it uses.
-      pending: Names that it uses before they are bound, and whether a function uses them later.
-      wanted: Functions that the block defines, and so has to use.
+      pending: Names that it uses before they are bound, each with whether a function uses it later.
+      wanted: Functions that the block defines and does not use so far.
       returns: Whether it returns a value.
       yields: Whether it yields.
     """
@@ -102,11 +102,12 @@ class Structures:
 
     Args:
       units: The statements.
-      strict: Whether all rules apply. Otherwise only the rules of the language apply, and that all code can be reached.
+      strict: Whether all rules apply. Otherwise only Python's own rules apply, and the rule that all code can be
+        reached.
 
     Attributes:
       found: The structures, each as the depths of its statements.
-      complete: Whether there is no other structure.
+      complete: Whether `found` has all possible structures.
     """
 
     def __init__(self, units: list[Statement], *, strict: bool = True) -> None:
@@ -117,7 +118,7 @@ class Structures:
         self.complete = self._search()
 
     def _search(self) -> bool:
-        """Find up to two structures; return whether there are no others."""
+        """Find up to two structures; return whether these are all."""
         open_: list[tuple[int, _Frames, Path]] = [(0, (_Frame("module", None, _NOTHING, _NOTHING),), None)]
         failed = set()
         count = max(1, len(self._units))
@@ -146,7 +147,7 @@ class Structures:
         return not self._strict or all(name in module.stores for name, _ in module.pending)
 
     def _ways(self, unit: Statement, frames: _Frames) -> Iterator[tuple[int, _Frames]]:
-        """Yield each depth that a statement can have, with the blocks that are open after it."""
+        """Yield each depth that a statement can have, with the blocks that are then open."""
         last = len(frames) - 1
         forced = frames[-1].empty and last > 0
         ways: list[tuple[int, Callable[..., _Frames], int]]
@@ -185,7 +186,7 @@ class Structures:
         return (*around, frame, inside) if unit.opens else (*around, frame)
 
     def _using(self, unit: Statement, frame: _Frame) -> _Frame:
-        """Return a block after adding the names that a statement in the block uses."""
+        """Add the names that a statement uses to its block."""
         loads = unit.loads & self._bound
         pending = frozenset((name, False) for name in loads - _bound(frame))
         return frame._replace(loads=frame.loads | loads, pending=frame.pending | pending)
@@ -221,7 +222,7 @@ class Structures:
         return (*around, frame if unit.opens else _filled(unit, frame, around))
 
     def _branch(self, unit: Statement, before: _Frame) -> _Frame:
-        """Return the block of a clause, which comes after a branch of the same statement."""
+        """Return the block for a clause, given the statement's previous branch."""
         outs = _join(before.outs, before.live)
         if before.kind in ("if", "elif"):
             return before._replace(kind=unit.kind, live=before.entry, outs=outs)
@@ -323,7 +324,7 @@ def _out(top: _Frame) -> Live:
 
 
 def _with_facts(top: _Frame, around: _Frame, live: Live) -> _Frame:
-    """Return the block around a block that ends, with the facts about that block and the names bound after it."""
+    """Update the block around a block that ends: add the ended block's facts, and the names bound after it."""
     is_loop = top.kind == "loop"
     return around._replace(
         live=live,
@@ -340,7 +341,7 @@ def _with_facts(top: _Frame, around: _Frame, live: Live) -> _Frame:
 
 
 def _ended(unit: Statement, frame: _Frame) -> _Frame:
-    """Return a block after a statement, or after the body that is on the statement's line."""
+    """Update a block for a statement in it, or for the body on the statement's line."""
     live = _bound(frame) | unit.stores
     return frame._replace(
         live=None if unit.end else live,

@@ -99,7 +99,7 @@ class Judge:
         return {"id": _name(request), **asked, "request": request}
 
     def _read(self, text: str) -> dict[str, Any]:
-        """Return the score in the model's answer, which is a JSON object, perhaps with other text around it.
+        """Read the score in the model's answer: a JSON object, perhaps with other text around it.
 
         Raises:
           ValueError: the answer has no score, or a score that the form does not allow.
@@ -120,7 +120,7 @@ class Judge:
 
 
 def _names(inputs: dict[str, Any], outputs: Any, trace: Any) -> dict[str, Any]:
-    """Return the values that a prompt may use: columns, `inputs`, `outputs`, `output`, and all of these in `item`."""
+    """Return what a prompt may use: the row's columns, `inputs`, `outputs`, `output`, and all of these in `item`."""
     data = {**inputs, "output": inputs.get("output", outputs)}
     asked = {name: value for name, value in inputs.items() if name != "output"}
     return {

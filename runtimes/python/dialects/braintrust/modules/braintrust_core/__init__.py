@@ -1,4 +1,4 @@
-"""Makes the class of scorers' results importable under the package's older name."""
+"""Makes the result class, `Score`, importable from the package's older name."""
 
 from braintrust.score import Score as Score
 

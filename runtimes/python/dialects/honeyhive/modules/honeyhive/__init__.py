@@ -1,4 +1,4 @@
-"""Light modules that replace `honeyhive` (as in release 1.7.0): the decorators of evaluators."""
+"""Light modules that replace `honeyhive` (as in release 1.7.0): the decorators for evaluators."""
 
 __pin__ = "honeyhive==1.7.0"
 __version__ = "1.7.0"

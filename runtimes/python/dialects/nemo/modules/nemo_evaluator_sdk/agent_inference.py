@@ -20,7 +20,7 @@ class AgentAnswerError(RuntimeError):
 
 
 def parse_path(path: str) -> list[tuple[bool, str | int]]:
-    """Return the steps of a JSONPath such as `$.a[0]['b c'][*]..d`, each with whether the step matches at any depth.
+    """Split a JSONPath such as `$.a[0]['b c'][*]..d` into steps, each with whether it matches at any depth.
 
     Raises:
       ValueError: the path has a syntax that is not supported.
@@ -120,13 +120,13 @@ def input_message(request: dict[str, Any]) -> str:
 
 
 def response_of(value: Any, trajectory: Any) -> dict[str, Any]:
-    """Return the response for metrics: the output as a chat message, and the trajectory if there is one."""
+    """Make the response that metrics read: the output as a chat message, and the trajectory if there is one."""
     made = {"choices": [{"message": {"role": "assistant", "content": value}}]}
     return made if trajectory is None else {**made, "trajectory": trajectory}
 
 
 def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | None) -> dict[str, Any]:
-    """Return the response that is in an agent's JSON answer.
+    """Make the response that metrics read from an agent's JSON answer.
 
     Raises:
       ValueError: the answer has no output.
@@ -141,7 +141,7 @@ def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | Non
 def read_stream(
     lines: Iterable[str], *, path: str, field: str, trajectory_path: str | None, joined: bool
 ) -> tuple[dict[str, Any], Any]:
-    """Return the response that is in an agent's stream of events, and the last event.
+    """Make the response that metrics read from an agent's event stream; also return the last event.
 
     Raises:
       AgentAnswerError: no event has an output, or an event is an error.
@@ -193,7 +193,7 @@ def _error_in(payload: Any) -> str | None:
 
 
 def call_of(agent: Any) -> dict[str, Any]:
-    """Return how to call an agent: its address, the body to send, and where the output is in the answer."""
+    """Return how to call an agent: the address, the request body, and the path of the output in the answer."""
     if hasattr(agent, "body"):
         return {
             "url": agent.url,
@@ -231,7 +231,7 @@ async def make_agent_inference_request(
     default_headers: dict[str, str] | None = None,
     timeout: float | None = None,  # noqa: ASYNC109 - the documented name
 ) -> dict[str, Any]:
-    """Return an agent's answer as a chat response; requests are repeated after temporary faults.
+    """Call an agent and convert its answer to a chat response. Requests are repeated after temporary faults.
 
     Raises:
       RuntimeError: the agent refuses, does not answer, or its answer has no output.

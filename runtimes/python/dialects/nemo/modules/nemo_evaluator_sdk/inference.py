@@ -61,7 +61,7 @@ async def make_inference_request(
     default_headers: dict[str, str] | None = None,
     timeout: float | None = None,  # noqa: ASYNC109 - the documented name
 ) -> dict[str, Any]:
-    """Return a model's answer to a chat request, or to a completion request when there are no `messages`.
+    """Send a chat request (or without `messages`, a completion request) to a model, and return the answer.
 
     Requests are repeated after temporary faults; each pause is twice as long as the one before.
 
@@ -184,7 +184,7 @@ def _base_url(url: str) -> str:
 
 
 def is_chat(url: str) -> bool:
-    """Return whether a model's URL is for chat rather than for completions."""
+    """Return whether a model's URL is for chat requests rather than completion requests."""
     path = url.partition("?")[0].rstrip("/")
     return not path.endswith(_SUFFIXES[1]) or path.endswith(_SUFFIXES[0])
 
@@ -210,7 +210,7 @@ def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = No
 
 
 def without_reasoning(response: dict[str, Any], reasoning: ReasoningParams | None) -> dict[str, Any]:
-    """Return a response with the reasoning of each choice (the text up to the end token) in `reasoning_content`."""
+    """Move the reasoning of each choice (the text up to the end token) to `reasoning_content`."""
     token = reasoning.end_token if reasoning is not None else None
     if not token:
         return response
@@ -228,7 +228,7 @@ def _parted(choice: dict[str, Any], token: str) -> dict[str, Any]:
 
 
 def deep_merge(request: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
-    """Return a request into which parameters are merged, also inside objects; parameters replace existing values."""
+    """Merge parameters into a request, including nested objects; parameters replace existing values."""
     merged = dict(request)
     for key, value in params.items():
         both = isinstance(merged.get(key), dict) and isinstance(value, dict)

@@ -7,12 +7,12 @@ from typing import Any
 
 
 def names(where: dict[str, str]) -> list[str]:
-    """Return all names, sorted; `where` maps each module to its names, separated by spaces."""
+    """Return the names of all modules, sorted; `where` maps each module to its names, separated by spaces."""
     return sorted(name for text in where.values() for name in text.split())
 
 
 def attribute(package: str, namespace: dict[str, Any], where: dict[str, str], name: str) -> Any:
-    """Import the module that has a name, store the name in the package's namespace, and return its value.
+    """Import the module that defines a name, store the name's value in the package's namespace, and return the value.
 
     Raises:
       AttributeError: no module has this name.

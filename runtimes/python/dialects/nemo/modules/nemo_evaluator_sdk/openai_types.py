@@ -1,4 +1,4 @@
-"""Completes models' responses as OpenAI's client library does: every optional field that is missing becomes null."""
+"""Completes models' responses as OpenAI's client library does: missing optional fields become null."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _TEXT = {
 
 
 def completed(response: Any, *, chat: bool | None = None) -> Any:
-    """Return a response with all fields of its type.
+    """Add the missing fields to a response.
 
     Args:
       response: A response from `/chat/completions` or `/completions`.
-      chat: Whether the response is from `/chat/completions`; if None, the fields of the choices show it.
+      chat: Whether the response is from `/chat/completions`; if None, the fields of the choices tell.
     """
     if chat is None:
         choices = response.get("choices") if isinstance(response, dict) else None
@@ -78,5 +78,5 @@ def _others(value: dict[str, Any], kind: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_custom(value: dict[str, Any]) -> bool:
-    """Return whether a value is a custom tool call, which has other fields than a function call."""
+    """Return whether a value is a custom tool call, whose fields differ from those of a function call."""
     return "custom" in value and value.get("type") == "custom"

@@ -53,7 +53,7 @@ class LocalModelResolver:
         return self._models.pop(model_ref.root)
 
     async def resolve_model(self, model_ref: ModelRef) -> Model:
-        """Return the model of a reference, as `get_model` does."""
+        """Return the model that is registered under a reference, as `get_model` does."""
         return self.get_model(model_ref)
 
     def _require(self, model_ref: ModelRef, *advice: str) -> None:

@@ -1,4 +1,4 @@
-"""Makes the request parameters with which a model answers in JSON, for each kind of API."""
+"""Makes the request parameters that let a model answer in JSON, for each kind of API."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def default_structured_output_mode(format: str) -> StructuredOutputMode:  # noqa
 
 
 class StructuredOutput(BaseModel):
-    """The form that the answer of a model must have."""
+    """The JSON schema that a model's answer must match, and how to send it."""
 
     name: str | None = None
     json_schema: dict[str, Any] = Field(alias="schema")
@@ -53,7 +53,7 @@ class StructuredOutput(BaseModel):
 
 
 async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) -> StructuredOutputMode:
-    """Find out by trial requests in which mode an NVIDIA NIM accepts a schema; if all fail, return `unsupported`."""
+    """Find out with trial requests in which mode an NVIDIA NIM accepts a schema; `unsupported` if all fail."""
     request = {
         "messages": [{"role": "user", "content": "Answer with one JSON object of the given schema, and nothing else."}],
         "temperature": 0,
@@ -73,7 +73,7 @@ async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) ->
 def with_schema(
     request: dict[str, Any], structured_output: dict[str, Any], mode: StructuredOutputMode
 ) -> dict[str, Any]:
-    """Return a request that asks for an answer that matches a schema.
+    """Add to a request that the answer must match the schema.
 
     Raises:
       ValueError: there is no schema.
@@ -87,7 +87,7 @@ def with_schema(
 
 
 def with_system(request: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return a request with text added at the start of its system message, which is created if it is missing."""
+    """Add text at the start of a request's system message; create the message if it is missing."""
     if messages := request.get("messages"):
         first = messages[0]
         if first.get("role") == "system":
@@ -99,7 +99,7 @@ def with_system(request: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def schema_of_scores(scores: list[RubricScore | RangeScore]) -> dict[str, Any] | None:
-    """Return the JSON schema of an answer with these scores; None if no score is read from JSON.
+    """Make the JSON schema of an answer with these scores; None if no score is read from JSON.
 
     Raises:
       ValueError: two scores need different values under one key.

@@ -22,7 +22,7 @@ def _environment() -> SandboxedEnvironment:
 
 
 def render_template(template: str | dict[str, Any] | list[Any], context: dict[str, Any]) -> Any:
-    """Return a rendered template; in objects and lists, each string is rendered.
+    """Render a template; in objects and lists, render each string.
 
     A template that is only one expression keeps the type of its value. If a template contains `tojson`, the rendered
     text is parsed as JSON.
@@ -43,7 +43,7 @@ def render_template(template: str | dict[str, Any] | list[Any], context: dict[st
 
 
 def render_request(template: str | dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
-    """Return a template rendered as a request to a model; a rendered string becomes the request's `prompt`.
+    """Render a template as a request to a model; a rendered string becomes the request's `prompt`.
 
     Raises:
       TypeError: the rendered template is neither a string nor an object.

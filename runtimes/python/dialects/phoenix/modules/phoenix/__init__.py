@@ -1,6 +1,7 @@
-"""Light modules that replace `arize-phoenix-evals` (as in release 3.9.4). They have only evaluators that are code.
+"""Light modules that replace `arize-phoenix-evals` (as in release 3.9.4). They have only code evaluators.
 
-Several distributions share the package name `phoenix`. Those that the evaluator pins are found before these modules.
+Several distributions share the package name `phoenix`. The evaluator's pinned distributions are found before these
+modules.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The classes of test cases; a field that is not given is None."""
+"""Test cases, and what they contain. A field that is not given is None."""
 
 _SHORT = {
     "actualOutput": "actual_output",

@@ -1,4 +1,4 @@
-"""Local metrics, which users define with functions of their own."""
+"""Local metrics, which users define with their own functions."""
 
 
 class LocalMetricConfig:

@@ -20,7 +20,7 @@ class Score:
 
     @classmethod
     def unscored(cls, explanation=None, metadata=None, reason=None):
-        """Return a score that no metric counts."""
+        """Return a score of NaN, which metrics leave out."""
         return cls(float("nan"), explanation=explanation, metadata=metadata, reason=reason)
 
     @property
@@ -96,7 +96,7 @@ class TaskState:
 
 
 def state_of(row):
-    """Return the state for a row `{"input", "completion", "messages", "metadata", "choices"}`."""
+    """Make the task state from a row `{"input", "completion", "messages", "metadata", "choices"}`."""
     messages = [_Message(one.get("role"), one.get("content")) for one in row.get("messages") or ()]
     return TaskState(
         input=row.get("input"), output=_Output(row.get("completion")), messages=messages,

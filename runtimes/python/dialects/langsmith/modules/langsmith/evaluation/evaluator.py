@@ -7,7 +7,7 @@ FIELDS = (
 
 
 class EvaluationResult:
-    """One feedback. It has the fields in `FIELDS`; only `key` is required."""
+    """One piece of feedback. It has the fields in `FIELDS`; only `key` is required."""
 
     def __init__(self, **fields):
         unknown = [name for name in fields if name not in FIELDS]
@@ -34,7 +34,7 @@ class EvaluationResult:
 
 
 class EvaluationResults(dict):
-    """Several feedbacks: `{"results": [...]}`."""
+    """Several pieces of feedback: `{"results": [...]}`."""
 
 
 def run_evaluator(function):

@@ -46,5 +46,5 @@ class Feedback:
 
     @property
     def feedback(self):
-        """The value and the error, in a nested object as in the package."""
+        """The value and the error in one object, as in the real package."""
         return self

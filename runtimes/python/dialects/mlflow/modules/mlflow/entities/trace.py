@@ -24,7 +24,7 @@ class Trace(_Record):
 
     @classmethod
     def of_turn(cls, messages, number):
-        """Return the trace of a turn's messages."""
+        """Make a trace from a turn's messages."""
         asked = [one for one in messages if one.get("role") != "assistant"]
         said = [one for one in messages if one.get("role") == "assistant"]
         users = [one for one in asked if one.get("role") == "user"]

@@ -158,7 +158,7 @@ def _policy(
 
 
 def filtered(result: EvaluationResult, fields: tuple[str, ...] | None) -> EvaluationResult:
-    """Return a result whose aggregate scores are written with only these fields; None means all fields."""
+    """Return the result with only these fields in its aggregate scores; None means all fields."""
     if not fields:
         return result
     scores = [score.with_fields(frozenset(fields)) for score in result.aggregate_scores.scores]
@@ -166,7 +166,7 @@ def filtered(result: EvaluationResult, fields: tuple[str, ...] | None) -> Evalua
 
 
 def joined(results: dict[str, EvaluationResult], count: int) -> BenchmarkEvaluationResult:
-    """Return the results of several metrics over the same rows as one result."""
+    """Join the results of several metrics over the same rows into one result."""
     rows = []
     for index in range(count):
         own = {key: result.row_scores[index] for key, result in results.items()}
@@ -189,7 +189,7 @@ def joined(results: dict[str, EvaluationResult], count: int) -> BenchmarkEvaluat
 
 
 def _requests(sample: dict[str, Any], rows: Sequence[RowScore]) -> list[dict[str, Any]]:
-    """Return a row's requests: the request that made the output, then the requests of each metric."""
+    """Return the model requests of a row: the one that made the output, then those of each metric."""
     made = 1 if sample.get("response") else 0
     return [*rows[0].requests[:made], *(one for row in rows for one in row.requests[made:])]
 

@@ -10,19 +10,19 @@ _FIELDS = ("response", "trajectory", "evidence")
 
 
 def build_offline_sample(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the sample of a row that already has an output: the row's column `output`, if it is a string."""
+    """Make the sample of a row that already has an output: the row's column `output`, if it is a string."""
     output = row.get("output")
     return {"output_text": output} if isinstance(output, str) else {}
 
 
 def sampled(response: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return `given`, the fields of a sample, with the model's response and the agent's trajectory if there is one."""
+    """Add the model's response, and an agent's trajectory, to the fields of a sample."""
     found = {**given, "response": response} if response else given
     return {**found, "trajectory": response["trajectory"]} if "trajectory" in response else found
 
 
 def build_metric_input(row: dict[str, Any], sample: dict[str, Any], index: int | None = None) -> MetricInput:
-    """Return the input for a metric; unknown fields of the sample become metadata."""
+    """Make the input for a metric; unknown fields of the sample become metadata."""
     text = sample.get("output_text")
     is_text = isinstance(text, str)
     own = {*_FIELDS, *(["output_text"] if is_text else [])}

@@ -27,7 +27,7 @@ class Policy:
       parallelism: How many rows are scored at the same time, on one event loop.
       fail_fast: Whether the first row that fails ends the run.
       timeout_s: Time limit for a row in seconds; it does not stop code that blocks the event loop.
-      in_declared_order: Whether outputs have the order of their declarations, instead of the order in the metric's
+      in_declared_order: Whether outputs are in the order in which the metric declares them, instead of the order in its
         result.
     """
 
@@ -47,7 +47,7 @@ class Scored:
 
 
 def corpus_output_spec(metric: Any) -> list[MetricOutputSpec]:
-    """Return the outputs that a metric declares for all rows together, or else those that it declares for each row."""
+    """Return the declared outputs of a metric's score over all rows, or else those of its score for a row."""
     declared = getattr(metric, "corpus_output_spec", None)
     return list(declared() if callable(declared) else metric.output_spec())
 
@@ -109,7 +109,7 @@ async def _score_row(metric: Any, row: dict[str, Any], sample: Sample, index: in
 
 
 async def _outcome(metric: Any, row: dict[str, Any], sample: Sample, index: int, *, key: str, policy: Policy) -> Scored:
-    """Score a row and check the result.
+    """Score a row, and check the metric's result.
 
     Raises:
       EvaluationError: the metric raised an error, or its result is not as declared, and failures end the run.

@@ -27,7 +27,7 @@ def is_metric_sequence(value: object) -> bool:
 
 
 def unique_metric_keys(metrics: Sequence[Metric]) -> list[str]:
-    """Return a unique name for each metric; a second `name` becomes `name_2`."""
+    """Return a unique name for each metric: the second metric called `bleu` becomes `bleu_2`."""
     seen: Counter[str] = Counter()
     keys = []
     for name in map(metric_type_name, metrics):
@@ -56,7 +56,7 @@ def copy_metric(metric: Any) -> Any:
 async def prepare_metric_for_execution(
     metric: Metric, *, params: RunConfig, model_resolver: ModelResolver, secret_resolver: SecretResolver
 ) -> Any:
-    """Return a copy of a metric with its parameters, models and secrets set and its preflight done."""
+    """Copy a metric, set its parameters, models and secrets, and run its preflight."""
     own = copy_metric(metric)
     if callable(getattr(own, "apply_evaluation_job_params", None)):
         own.apply_evaluation_job_params(params)

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class EvaluationPhase(str, Enum):
-    """The step at which a row failed."""
+    """The step of an evaluation at which a row failed."""
 
     SAMPLE_GENERATION = "sample_generation"
     METRIC_SCORING = "metric_scoring"

@@ -35,7 +35,7 @@ def is_aggregateable_output_spec(output_spec: MetricOutputSpec) -> bool:
 
 
 def number_of(output: MetricOutput, spec: MetricOutputSpec) -> float | int | None:
-    """Return an output as a number; a bool becomes 1.0 or 0.0, labels and objects become None.
+    """Convert an output to a number; a bool becomes 1.0 or 0.0, labels and objects become None.
 
     Raises:
       ValueError: the output is not of its declared type.
@@ -53,12 +53,12 @@ def aggregate_metrics(
     output_specs: Sequence[MetricOutputSpec],
     rubrics: dict[str, list[Rubric]] | None = None,
 ) -> AggregatedMetricResult:
-    """Return aggregates of every score, in the order in which the scores first appear.
+    """Aggregate every score, in the order in which the scores first appear.
 
     Args:
       items: The results of all rows.
       output_specs: The outputs that the metric declares.
-      rubrics: The levels of each score with a rubric, by the name of the score.
+      rubrics: The rubric levels of each score that has a rubric, by the score's name.
     """
     specs = {spec.name: spec for spec in output_specs}
     values: dict[str, list[float]] = {}
@@ -80,7 +80,7 @@ def aggregate_metrics(
 
 
 def rubrics_of(metric: object) -> dict[str, list[Rubric]]:
-    """Return the levels of a metric's rubric scores, by the names of the scores."""
+    """Return the rubric levels of each of a metric's scores, by the score's name."""
     scores = getattr(metric, "scores", None)
     known = scores if isinstance(scores, list | tuple) else ()
     return {score.name: score.rubric for score in known if isinstance(score, RubricScore)}
@@ -102,7 +102,7 @@ def _of_rubric(
 
 
 def corpus_figures(result: MetricResult, output_specs: Sequence[MetricOutputSpec]) -> list[AggregateRangeScore]:
-    """Return the scores over all rows, each as an aggregate of a single value."""
+    """Convert each score over all rows to an aggregate of a single value."""
     specs = {spec.name: spec for spec in output_specs}
     found = ((output.name, number_of(output, specs[output.name])) for output in result.outputs if output.name in specs)
     return [_single(name, value) for name, value in found if value is not None]

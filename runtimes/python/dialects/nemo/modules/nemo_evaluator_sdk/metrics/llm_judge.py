@@ -35,7 +35,7 @@ _NO_MAX_TOKENS = "'max_tokens' is not supported with this model"
 
 
 class LLMJudgeMetric(LLMJudge):
-    """Scores rows with a model. Each score has a number; a score by a rubric also has the label of its level."""
+    """Scores rows with a model. Each score is a number; a rubric score also has the label of the rubric's level."""
 
     job_type: SupportedJobTypes = SupportedJobTypes.ONLINE
 
@@ -47,7 +47,7 @@ class LLMJudgeMetric(LLMJudge):
     _described: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Make the format of the judge's answer from the scores.
+        """Make the JSON schema of the judge's answer from the scores, unless a schema is given.
 
         Raises:
           ValueError: the given schema has no field for one of the scores.
@@ -85,23 +85,23 @@ class LLMJudgeMetric(LLMJudge):
         self.job_type = SupportedJobTypes.ONLINE if isinstance(params, RunConfigOnline) else SupportedJobTypes.OFFLINE
 
     def model_refs(self) -> dict[str, ModelRef]:
-        """Return the judge if the judge is only a reference to a model; otherwise nothing."""
+        """Return the judge model if it is only a reference; otherwise nothing."""
         return {"model": self.model} if isinstance(self.model, ModelRef) else {}
 
     async def resolve_models(self, model_resolver: ModelResolver) -> None:
-        """Replace the reference to the judge with the model to which it refers."""
+        """Replace the reference to the judge model with the model itself."""
         if isinstance(self.model, ModelRef):
             self.model = await model_resolver.resolve_model(self.model)
         if self.structured_output and isinstance(self.model, Model):
             self._mode = default_structured_output_mode(self.model.format)
 
     def secrets(self) -> dict[str, SecretRef]:
-        """Return the reference to the judge's key, by the name of the key's variable; empty if the judge has no key."""
+        """Return the reference to the judge's API key, by its environment variable; empty if the judge has no key."""
         secret = self.model.api_key_secret if isinstance(self.model, Model) else None
         return {} if secret is None else {secret.root.replace("-", "_").replace("/", "_"): secret}
 
     async def resolve_secrets(self, secret_resolver: SecretResolver) -> None:
-        """Look up the judge's key and store it.
+        """Look up the judge's API key and store it.
 
         Raises:
           ValueError: there is no secret with that name.

@@ -57,7 +57,7 @@ class Metric(Protocol):
         ...
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare the outputs of every row's result. This is called for each row, and must always return the same."""
+        """Declare the outputs of every row's result. This is called for each row, and must not change."""
         ...
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
@@ -79,7 +79,7 @@ class MetricWithSecrets(Protocol):
     """A metric that needs secrets, such as API keys."""
 
     def secrets(self) -> dict[str, SecretRef]:
-        """Return references to secrets, each by the name of its environment variable."""
+        """Return references to secrets, by environment variable."""
         ...
 
     async def resolve_secrets(self, secret_resolver: SecretResolver) -> None:
@@ -92,7 +92,7 @@ class MetricWithModels(Protocol):
     """A metric that calls models and has references to them."""
 
     def model_refs(self) -> dict[str, ModelRef]:
-        """Return references to models, each by the name of the metric's field that has the reference."""
+        """Return references to models, by the metric's field that has the reference."""
         ...
 
     async def resolve_models(self, model_resolver: ModelResolver) -> None:

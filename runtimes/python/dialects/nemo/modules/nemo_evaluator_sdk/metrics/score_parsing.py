@@ -12,7 +12,7 @@ _NAN = float("nan")
 
 
 def parse(score: RubricScore | RangeScore, text: str) -> tuple[float, str | None]:
-    """Return the value of a score in a judge's answer, and the label of its level; the label is None for a range.
+    """Read a score's value, and its label or None, from a judge's answer. Only rubric scores have labels.
 
     Raises:
       ValueError: the value has a type that no score can have.
@@ -32,10 +32,10 @@ def parse(score: RubricScore | RangeScore, text: str) -> tuple[float, str | None
 
 
 def check_schema(score: RubricScore | RangeScore, structured_output: dict[str, Any] | None) -> None:
-    """Check that the format of the judge's answer has a field for the score.
+    """Check that the JSON schema of the judge's answer has a field for the score.
 
     Raises:
-      ValueError: the format has no such field.
+      ValueError: the schema has no such field.
     """
     if not structured_output or not isinstance(score.parser, JSONScoreParser):
         return

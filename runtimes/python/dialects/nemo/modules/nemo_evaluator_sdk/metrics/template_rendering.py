@@ -1,4 +1,4 @@
-"""Renders a metric's templates with the values of a row; an error names a value that the row lacks."""
+"""Renders a metric's templates with the values of a row. Errors name the value that the row lacks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _NO_ARGUMENTS = {"type", "description", "labels", "supported_job_types"}
 
 
 def build_template_context(item: dict[str, Any], sample: CandidateOutput) -> dict[str, Any]:
-    """Return all values for templates: columns and parts of the sample by name, and the whole `item` and `sample`."""
+    """Return the values that templates may use: columns and parts of the sample by name, `item` and `sample`."""
     seen = sample.as_sample()
     return {**item, **seen, "item": item, "sample": seen}
 
 
 def render(metric: BaseModel, name: str, template: str, row: MetricInput) -> Any:
-    """Return a metric's template, rendered with the values of a row.
+    """Render a metric's template with the values of a row.
 
     Raises:
       ValueError: the row lacks a value that the template uses.
@@ -36,7 +36,7 @@ def render(metric: BaseModel, name: str, template: str, row: MetricInput) -> Any
 
 
 def render_texts(metric: Any, row: MetricInput) -> tuple[str, str]:
-    """Return the reference and the candidate of a metric as strings.
+    """Render a metric's reference and candidate as strings.
 
     Raises:
       ValueError: the row lacks the reference or the candidate.

@@ -14,10 +14,11 @@ __all__ = ["ToolCallingMetric"]
 
 
 class ToolCallingMetric(ToolCalling):
-    """Gives 1.0 or 0.0 for the called functions, and again for the functions with their arguments.
+    """Gives two scores, each 1.0 or 0.0: one for the called functions, one for the functions with their arguments.
 
     The order of the calls does not matter. The score for arguments is NaN if the arguments of a call are not JSON. The
-    reference and the response are in OpenAI's format. The response is the sample's, or else the row's `response`.
+    reference and the response are in OpenAI's format. The response comes from the sample, or else from the row's
+    `response`.
     """
 
     _score_names: ClassVar[tuple[str, str]] = ("function_name_accuracy", "function_name_and_args_accuracy")

@@ -1,4 +1,4 @@
-"""Defines agents that make the outputs of online runs: any HTTP service, and agents of NeMo Agent Toolkit."""
+"""Defines agents, which make the outputs in online runs: any HTTP service, and agents of NeMo Agent Toolkit."""
 
 from __future__ import annotations
 

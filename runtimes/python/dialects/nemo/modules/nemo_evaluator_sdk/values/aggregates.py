@@ -27,7 +27,7 @@ class Percentiles(_Strict):
 
 
 class HistogramBin(_Strict):
-    """The number of values between two bounds; the upper bound is excluded, except in the last bin."""
+    """The number of values between two bounds; only the last bin includes its upper bound."""
 
     lower_bound: float
     upper_bound: float
@@ -41,7 +41,7 @@ class Histogram(_Strict):
 
 
 class AggregateScoreBase(_Strict):
-    """Figures of one score. `count` does not include NaN, and the variance is that of the population."""
+    """Figures of one score over all rows. `count` does not include NaN; the variance is the population variance."""
 
     name: str
     count: int
@@ -56,7 +56,7 @@ class AggregateScoreBase(_Strict):
     _shown: frozenset[str] | None = None
 
     def with_fields(self, fields: frozenset[str]) -> Self:
-        """Return a copy that writes only these fields, and always name and count."""
+        """Return a copy that writes only these fields, besides name and count."""
         copy = self.model_copy()
         copy._shown = fields | {"name", "count"}  # noqa: SLF001 - a copy of this object
         return copy
@@ -87,7 +87,7 @@ class RubricScoreStat(BaseModel):
 
 
 class AggregateRubricScore(AggregateScoreBase):
-    """Figures of a rubric. `mode_category` is the most frequent level; of several such levels, the first by name."""
+    """Figures of a rubric score. `mode_category` is the most frequent level (of several, the first by name)."""
 
     score_type: Literal["rubric"] = "rubric"
     rubric_distribution: list[RubricScoreStat]

@@ -12,7 +12,7 @@ _ABSENT = object()
 
 
 class FieldMapping(BaseModel):
-    """The canonical fields, and the column of each; a dot in a column's name leads into a nested object."""
+    """The column for each canonical field; a dot in a column's name leads into a nested object."""
 
     model_config = ConfigDict(defer_build=True, extra="forbid")
 
@@ -38,7 +38,7 @@ class FieldMapping(BaseModel):
         return {name: path for name, path in known.items() if path is not None} | self.custom
 
     def applied_to(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a copy of a row with the canonical fields added; a field is left out if its path finds nothing."""
+        """Copy a row and add the canonical fields; a field is left out if its path finds nothing."""
         found = ((name, _at(row, path)) for name, path in self.mapping().items())
         return {**row, **{name: value for name, value in found if value is not _ABSENT}}
 

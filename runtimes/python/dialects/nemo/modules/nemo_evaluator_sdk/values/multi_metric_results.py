@@ -1,4 +1,4 @@
-"""Exports the result class for several metrics under the documented name of the module."""
+"""Exports the result class for several metrics from the module where NeMo's documentation has it."""
 
 from .results import BenchmarkEvaluationResult
 

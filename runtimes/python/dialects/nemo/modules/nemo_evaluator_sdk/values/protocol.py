@@ -32,7 +32,7 @@ class CandidateOutput(_Strict):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def as_sample(self) -> dict[str, Any]:
-        """Return the output as the dict that templates can use as `sample`."""
+        """Convert the output to the dict that templates can use as `sample`."""
         known = {name: getattr(self, name) for name in _SAMPLE}
         return {**self.metadata, **{name: value for name, value in known.items() if value is not None}}
 
@@ -113,7 +113,7 @@ class MetricOutputSpec(BaseModel):
         return MetricOutputSpec(name=name, description=description, value_schema=value_schema)
 
     def coerce_value(self, value: Any) -> BaseModel:
-        """Return a value converted to the declared type.
+        """Convert a value to the declared type.
 
         Raises:
           pydantic.ValidationError: the value does not fit the type, even in pydantic's lax mode.
@@ -121,7 +121,7 @@ class MetricOutputSpec(BaseModel):
         return self.value_schema.model_validate(value)
 
     def coerce_output(self, output: MetricOutput) -> BaseModel:
-        """Return the value of an output, converted to the declared type.
+        """Convert an output's value to the declared type.
 
         Raises:
           ValueError: the output has another name, or its value does not fit the type.

@@ -84,7 +84,7 @@ class _Result(BaseModel):
     aggregate_scores: AggregatedMetricResult
 
     def to_records(self, view: ResultView = "rows") -> list[dict[str, Any]]:
-        """Return the rows or the figures as flat records.
+        """Convert the rows or the figures to flat records.
 
         Raises:
           ValueError: there is no such view.
@@ -99,19 +99,19 @@ class _Result(BaseModel):
         ]
 
     def to_table(self, view: ResultView = "rows") -> Any:
-        """Return a `pyarrow.Table`. The evaluator must pin pyarrow."""
+        """Convert to a `pyarrow.Table`. The evaluator must pin pyarrow."""
         import pyarrow as pa
 
         return pa.Table.from_pylist(self.to_records(view=view))
 
     def to_pandas(self, view: ResultView = "rows") -> Any:
-        """Return a `pandas.DataFrame`. The evaluator must pin pandas."""
+        """Convert to a `pandas.DataFrame`. The evaluator must pin pandas."""
         import pandas as pd
 
         return pd.DataFrame.from_records(self.to_records(view=view))
 
     def format_summary(self, max_rows: int = _ROWS, *, max_error_rows: int | None = None) -> str:
-        """Return the figures, the first rows and the errors as text."""
+        """Format the figures, the first rows and the errors as text."""
         scores = self.aggregate_scores.scores
         parts = [
             summaries.header(type(self).__name__, self.row_scores, len(scores)),

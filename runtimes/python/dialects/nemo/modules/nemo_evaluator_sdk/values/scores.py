@@ -18,7 +18,7 @@ class JSONScoreParser(BaseModel):
 
 
 class RegexScoreParser(BaseModel):
-    """Reads a score from the first group of a pattern; the pattern may match anywhere, or only at the beginning."""
+    """Reads a score from the first group of a regular expression, which matches anywhere or only at the beginning."""
 
     model_config = ConfigDict(defer_build=True)
 

@@ -17,7 +17,7 @@ _CELL_CHARS = 40
 
 
 def plain(value: Any) -> Any:
-    """Return a value in which pydantic models are converted to plain objects."""
+    """Convert the pydantic models in a value to plain objects."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, list):
@@ -35,7 +35,7 @@ def flatten(prefix: str, value: Any) -> Iterable[tuple[str, Any]]:
 
 
 def table(records: list[Record]) -> str:
-    """Return records as a text table; columns have the order in which they first appear."""
+    """Format records as a text table; columns are in the order in which they first appear."""
     if not records:
         return "(no rows)"
     columns = list(dict.fromkeys(name for record in records for name in record))
@@ -65,7 +65,7 @@ def header(kind: str, rows: list[RowScore], scores: int) -> str:
 
 
 def score_record(score: AggregateScoreBase) -> Record:
-    """Return only the figures of a score that a summary shows."""
+    """Return the figures of a score that a summary shows."""
     names = ("name", "count", "nan_count", "mean", "min", "max", "score_type")
     record = {name: getattr(score, name) for name in names}
     percentiles, mode = getattr(score, "percentiles", None), getattr(score, "mode_category", None)
@@ -74,7 +74,7 @@ def score_record(score: AggregateScoreBase) -> Record:
 
 
 def preview_record(row: RowScore, index: int) -> Record:
-    """Return the columns that a summary shows before a row's outputs: only scalars, and no raw responses."""
+    """Return the row's columns that a summary shows before the outputs: only scalars, and no raw responses."""
     sample = {name: value for name, value in plain(row.sample).items() if name != "response"}
     leaves = [*flatten("item", plain(row.item)), *flatten("sample", sample)]
     record: Record = {"row_index": row.position(index), "status": row.status}
@@ -85,7 +85,7 @@ def preview_record(row: RowScore, index: int) -> Record:
 
 
 def row_record(row: RowScore, index: int) -> Record:
-    """Return a row as a flat record, without its outputs."""
+    """Convert a row to a flat record, without its outputs."""
     record: Record = {"row_index": row.position(index), "status": row.status}
     record.update(flatten("item", plain(row.item)))
     record.update(flatten("sample", plain(row.sample)))
@@ -95,7 +95,7 @@ def row_record(row: RowScore, index: int) -> Record:
 
 
 def aggregate_record(score: AggregateScoreBase) -> Record:
-    """Return all figures of a score as a flat record, in which the histogram is JSON."""
+    """Convert all figures of a score to a flat record, in which the histogram is JSON text."""
     record: Record = {}
     for name, value in score.model_dump(mode="json").items():
         if name == "histogram" and value is not None:
@@ -106,13 +106,13 @@ def aggregate_record(score: AggregateScoreBase) -> Record:
 
 
 def diagnostics_record(row: RowScore) -> Record:
-    """Return the diagnostics of a row as JSON, in an object by metric."""
+    """Convert a row's diagnostics to JSON text: an object by metric."""
     found = (row.metric_diagnostics or {}).items()
     return {f"diagnostics.{key}": json.dumps(plain(items), sort_keys=True) for key, items in found}
 
 
 def error_details(rows: list[RowScore], *, at_most: int, labelled: bool) -> list[str]:
-    """Return lines with the full errors of rows; empty if no row failed."""
+    """Format the full errors of rows as lines; empty if no row failed."""
     failed = [(index, row) for index, row in enumerate(rows) if row.error]
     if not failed:
         return []

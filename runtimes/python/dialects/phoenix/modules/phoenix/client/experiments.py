@@ -8,7 +8,7 @@ _NAMES = ("input", "output", "expected", "reference", "metadata", "example")
 
 
 class ExperimentEvaluator(FunctionEvaluator):
-    """Calls a function. Each parameter gets the field with its name; one with another name gets the output."""
+    """Calls a function. Each parameter gets the field with its name; parameters with other names get the output."""
 
     def _arguments(self, row, _mapping):
         code = self._fn.__code__

@@ -33,7 +33,7 @@ class Score:
 
 
 class FunctionEvaluator:
-    """Calls a function with the row's fields that match its parameters' names, and makes a score from the result."""
+    """Passes a function the fields of a row that are named like its parameters, and makes a score from the result."""
 
     def __init__(self, fn, name, kind, direction):
         self._fn = fn

@@ -6,13 +6,13 @@ def _field(message, name, default=None):
 
 
 class Parser:
-    """Returns the result of `extract_fn` for the text of the last answer."""
+    """Applies `extract_fn` to the text of the last answer."""
 
     def __init__(self, extract_fn=lambda text: text):
         self.extract_fn = extract_fn
 
     def parse(self, text):
-        """Return the result of `extract_fn` for the text."""
+        """Apply `extract_fn` to the text, and return the result."""
         return self.extract_fn(text)
 
     def parse_answer(self, completion):
@@ -49,7 +49,7 @@ class Parser:
         return self._of("tool", completion)
 
     def format_score(self, _text):
-        """Return how well a message keeps to the format."""
+        """Return 1, because this parser requires no format."""
         return 1.0
 
     def get_format_reward_func(self):
@@ -64,10 +64,10 @@ class Parser:
 
 
 class ThinkParser(Parser):
-    """Returns the text after `</think>`, or an empty text if `</think>` is missing."""
+    """Reads the text after `</think>`, or an empty string if `</think>` is missing."""
 
     def parse(self, text):
-        """Return the result of `extract_fn` for the text after `</think>`, or for an empty text without `</think>`."""
+        """Apply `extract_fn` to the text after `</think>`, or to an empty string if `</think>` is missing."""
         return self.extract_fn(text.split("</think>")[-1].strip() if "</think>" in text else "")
 
     def format_score(self, text):
@@ -77,10 +77,10 @@ class ThinkParser(Parser):
 
 
 class MaybeThinkParser(Parser):
-    """Returns the text after `</think>`, or the whole text if `</think>` is missing."""
+    """Reads the text after `</think>`, or the whole text if `</think>` is missing."""
 
     def parse(self, text):
-        """Return the result of `extract_fn` for the text after `</think>`, or for the whole text without `</think>`."""
+        """Apply `extract_fn` to the text after `</think>`, or to the whole text if `</think>` is missing."""
         return self.extract_fn(text.split("</think>")[-1].strip())
 
     def format_score(self, _text):

@@ -14,7 +14,7 @@ class _Fields:
 
 
 class XMLParser(Parser):
-    """Returns an object with an attribute for each tag; the attribute is None if the text does not have the tag."""
+    """Parses a text into an object with an attribute for each tag; a missing tag gives None."""
 
     def __init__(self, fields, answer_field="answer", extract_fn=lambda text: text):
         super().__init__(extract_fn=extract_fn)
@@ -27,7 +27,7 @@ class XMLParser(Parser):
         self.answer_field = answer_field
 
     def parse(self, text, strip=True, last=False):  # noqa: FBT002 - as in verifiers
-        """Return the contents of a text's tags; if a tag occurs several times, the first or the last counts."""
+        """Parse a text's tags; if a tag occurs several times, the first or the last counts, depending on `last`."""
         found = {}
         for tag in (tag for tags in self._fields for tag in tags):
             matches = re.findall(rf"<{tag}>\s*(.*?)\s*</{tag}>", text, re.DOTALL)
@@ -58,7 +58,7 @@ class XMLParser(Parser):
         return [tags[0] for tags in self._fields]
 
     def get_format_str(self):
-        """Return the format as a string."""
+        """Return a string that shows the expected tags."""
         shown = (f"[ {' | '.join(tags)} ]" if len(tags) > 1 else tags[0] for tags in self._fields)
         return "\n".join(f"<{one}>\n...\n</{one}>" for one in shown)
 

@@ -26,5 +26,5 @@ class Rubric:
         self.add_reward_func(func, weight)
 
     def add_class_object(self, name, obj):
-        """Add an object, which reward functions get if they have a parameter with this name."""
+        """Add an object, which is passed to reward functions that have a parameter with this name."""
         self.class_objects[name] = obj

@@ -1,1 +1,1 @@
-"""Provides the names that custom UiPath evaluators import, in light modules with the paths of package `uipath`."""
+"""Light modules with the names that custom UiPath evaluators import, under the import paths of package `uipath`."""

@@ -64,7 +64,7 @@ class _Call:
         self.output: Callable[..., Any] | None = None
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function in a form that traces its calls."""
+        """Wrap the function so that its calls are traced."""
         if inspect.iscoroutinefunction(function):
             return self._around_coroutine(function)
         if inspect.isasyncgenfunction(function):

@@ -2,14 +2,14 @@
 
 
 class ValidationError(ValueError):
-    """A field is missing or unknown, or the class is one that Weave refuses."""
+    """A field is missing or unknown, or Weave does not allow the class."""
 
 
 ValidationError.__module__ = "pydantic_core._pydantic_core"
 
 
 class Object:
-    """An object whose fields are declared by annotations, with their defaults."""
+    """An object whose class declares its fields by annotations, with defaults."""
 
     name: str | None = None
     description: str | None = None

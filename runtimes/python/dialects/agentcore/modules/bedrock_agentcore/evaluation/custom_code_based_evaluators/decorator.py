@@ -6,7 +6,7 @@ from bedrock_agentcore.evaluation.custom_code_based_evaluators.models import Eva
 
 
 def custom_code_based_evaluator():
-    """Return the decorator. The handler that it makes gets an event and a context, and returns a dict."""
+    """Return a decorator that makes a handler: the handler gets an event and a context, and returns a dict."""
 
     def decorator(fn):
         @functools.wraps(fn)

@@ -1,17 +1,17 @@
-"""The argument and the result of a code-based evaluator. They refuse the same values as in the real package."""
+"""The argument and the result of a code-based evaluator. These classes refuse the same values as the real package's."""
 
 _MISSING = object()
 
 
 class ValidationError(ValueError):
-    """A field is missing, or has a value of another type."""
+    """A field is missing, or its value has the wrong type."""
 
 
 ValidationError.__module__ = "pydantic_core._pydantic_core"
 
 
 class _Model:
-    """An object with fields: `_fields` lists each field and its default, `_aliases` lists other names of fields."""
+    """An object with fields. `_fields` has each field's default, and `_aliases` has other names of fields."""
 
     _fields = ()
     _aliases = ()

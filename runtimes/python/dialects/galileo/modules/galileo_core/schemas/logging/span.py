@@ -74,7 +74,7 @@ KINDS = {kind.type: kind for kind in (WorkflowSpan, AgentSpan, LlmSpan, Retrieve
 
 
 def span_of(fields):
-    """Return a dict as a span of the kind in its `type`; return a span unchanged."""
+    """Convert a dict to the kind of span that its `type` names; return a span unchanged."""
     if not isinstance(fields, dict):
         return fields
     return KINDS.get(fields.get("type"), WorkflowSpan)(**fields)

@@ -1,10 +1,10 @@
-"""The ratings that judges and scorers share. Judges themselves need the real package."""
+"""The ratings that both judges and scorers use. Judges themselves need the real package."""
 
 from enum import StrEnum
 
 
 class CategoricalRating(StrEnum):
-    """A rating in words."""
+    """A rating as a word, such as yes or no."""
 
     YES = "yes"
     NO = "no"

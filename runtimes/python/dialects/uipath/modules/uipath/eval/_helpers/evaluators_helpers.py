@@ -20,7 +20,7 @@ _CONTENT = "content"
 
 
 def extract_tool_calls(spans: Sequence[ReadableSpan], include_args: bool = True) -> list[ToolCall]:  # noqa: FBT001, FBT002
-    """Return every tool call in the order of the spans; if `include_args` is false, without arguments."""
+    """Return all tool calls in the order of the spans, with arguments if `include_args`."""
     return [
         ToolCall(name=str(held[_NAME]), args=_arguments(held.get(_ARGUMENTS)) if include_args else {}, id=_id(held))
         for held in _tools(spans)
@@ -28,19 +28,19 @@ def extract_tool_calls(spans: Sequence[ReadableSpan], include_args: bool = True)
 
 
 def extract_tool_calls_names(spans: Sequence[ReadableSpan]) -> list[str]:
-    """Return the tool's name of every tool call."""
+    """Return the name of the tool for each tool call."""
     return [str(held[_NAME]) for held in _tools(spans)]
 
 
 def extract_tool_calls_outputs(spans: Sequence[ReadableSpan]) -> list[ToolOutput]:
-    """Return the output of every tool call: the `content` if the output is an object, or else the text."""
+    """Return the output of each tool call: an object's `content`, or the text."""
     return [
         ToolOutput(name=str(held[_NAME]), output=_output(held.get(_OUTPUT, "")), id=_id(held)) for held in _tools(spans)
     ]
 
 
 def trace_to_str(workload_trace: Sequence[ReadableSpan]) -> str:
-    """Return the tool calls as a conversation in text, with each span once; times are in this machine's time zone."""
+    """Format the tool calls as a conversation, with each span once; times are in this machine's time zone."""
     lines: list[str] = []
     told = set()
     for span in workload_trace:
@@ -72,7 +72,7 @@ def _id(held: Mapping[str, Any]) -> str | None:
 
 
 def _arguments(value: Any) -> dict[str, Any]:
-    """Return arguments that are an object, JSON or a Python literal; for anything else, an empty dict."""
+    """Convert arguments (an object, JSON or a Python literal) to a dict; anything else gives an empty dict."""
     if isinstance(value, str):
         value = _literal(value)
     return value if isinstance(value, dict) else {}

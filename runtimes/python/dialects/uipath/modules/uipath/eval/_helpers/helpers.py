@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def track_evaluation_metrics(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `evaluate` in a wrapper that turns exceptions into results and adds the elapsed time to each result."""
+    """Wrap `evaluate`: turn exceptions into results, and add the elapsed time to each result."""
 
     @wraps(func)
     async def tracked(*args: Any, **kwargs: Any) -> Any:

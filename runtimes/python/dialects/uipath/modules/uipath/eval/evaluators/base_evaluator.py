@@ -1,4 +1,4 @@
-"""Defines the base class of evaluators: a model with an id, a configuration, and three types as parameters."""
+"""Defines the base class of evaluators: a model with an id, a configuration and three type parameters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BaseEvaluatorJustification(BaseModel):
 
     @classmethod
     def try_from(cls, details: object) -> BaseEvaluatorJustification | None:
-        """Return the details of a result as a justification; None if the details do not fit."""
+        """Convert a result's details to a justification; None if the details do not fit."""
         if isinstance(details, cls):
             return details
         try:
@@ -87,7 +87,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
     @model_validator(mode="before")
     @classmethod
     def _typed(cls, values: Any) -> Any:
-        """Add the types of the class to the fields, and convert the configuration to its type."""
+        """Fill in the fields for the class's types, and convert the configuration to its type."""
         if not isinstance(values, dict):
             return values
         types = {name: cls._type_of(name) for name in _TYPES}
@@ -136,7 +136,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
     @classmethod
     @abstractmethod
     def get_evaluator_id(cls) -> str:
-        """Return the evaluator's id, which no other evaluator has."""
+        """Return the evaluator's unique id."""
 
     @abstractmethod
     async def evaluate(self, workload_execution: WorkloadExecution, evaluation_criteria: T) -> EvaluationResult:
@@ -154,11 +154,11 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
         return await self.evaluate(workload_execution, self.validate_evaluation_criteria(evaluation_criteria))
 
     def validate_evaluation_criteria(self, criteria: Any) -> T:
-        """Return criteria as the evaluator's own type."""
+        """Convert criteria to the evaluator's own type."""
         return _taken_as(self.evaluation_criteria_type, criteria, "CANNOT_VALIDATE_EVALUATION_CRITERIA", "validate")
 
     def validate_justification(self, justification: Any) -> Any:
-        """Return a justification as the evaluator's own type."""
+        """Convert a justification to the evaluator's own type."""
         if self.justification_type is type(None):
             return None
         if self.justification_type is str:
@@ -166,7 +166,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
         return _taken_as(self.justification_type, justification, "CANNOT_CONVERT_JUSTIFICATION", "convert")
 
     def reduce_scores(self, results: list[EvaluationResultDto]) -> float:
-        """Return the mean of many results as their score."""
+        """Return the mean score of many results."""
         return sum(result.score for result in results) / len(results) if results else 0.0
 
     @classmethod
@@ -220,7 +220,7 @@ _EXPECTED: dict[str, tuple[str, Any]] = {
 
 
 def _require_same_criteria(evaluator: type, config: type[BaseEvaluatorConfig[Any]], criteria: type) -> None:
-    """Raise an error if the default criteria in a configuration have another type than the evaluator's criteria."""
+    """Raise an error if a configuration's default criteria are not of the evaluator's criteria type."""
     for kind in get_args(config.model_fields["default_evaluation_criteria"].annotation):
         if _is_a(BaseEvaluationCriteria)(kind) and kind is not criteria:
             raise _error(

@@ -1,4 +1,4 @@
-"""Provides `mockable`, for functions whose answers a test case sets with a `mockingStrategy` of type mockito."""
+"""Provides `mockable`: a test case sets what the decorated function returns (`mockingStrategy` of type mockito)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _answered: dict[int, int] = {}
 
 
 class UiPathMockResponseGenerationError(Exception):
-    """A test case simulates a function, but has no answer for these arguments, or its answer is an exception."""
+    """A simulated function has no answer for these arguments, or its answer is an exception."""
 
 
 class ExampleCall:
@@ -31,7 +31,7 @@ def set_behaviors(behaviors: list[dict[str, Any]]) -> None:
 
 
 def is_tool_simulated(tool_name: str) -> bool:
-    """Return whether the test case simulates a function; in names, underscores and spaces are equal."""
+    """Return whether the test case simulates a function; underscores and spaces in names count as equal."""
     return any(one["function"].replace("_", " ") == tool_name.replace("_", " ") for one in _behaviors)
 
 
@@ -59,7 +59,7 @@ def _is_set(name: str) -> bool:
 
 
 def _answer(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the next answer of the last behavior that matches the call; the behavior's last answer is repeated.
+    """Return the next answer of the last behavior that matches the call; repeat the last answer once all are used.
 
     Raises:
       UiPathMockResponseGenerationError: no behavior matches the call, or the answer is an exception.
@@ -95,7 +95,7 @@ def _is_any(wanted: Any) -> bool:
 
 
 def _resolved(value: Any) -> Any:
-    """Replace each `{"_target_": "module.name", …}` in a value with an object that is made with the other keys."""
+    """Replace each `{"_target_": "module.name", …}` in a value: call that name with the other keys as arguments."""
     if isinstance(value, list):
         return [_resolved(one) for one in value]
     if not isinstance(value, dict):

@@ -66,7 +66,7 @@ class WorkloadExecution(BaseModel):
 
 
 def _renamed(values: dict[str, Any]) -> dict[str, Any]:
-    """Return fields by their new names; if a field is given by both names, the value under the new name counts."""
+    """Rename fields to their new names; if a field has both names, the value under the new name counts."""
     old = {new: values[name] for name, new in _RENAMED.items() if name in values}
     return old | {name: value for name, value in values.items() if name not in _RENAMED}
 
@@ -123,7 +123,7 @@ EvaluationResult = Annotated[
 
 
 class EvaluationResultDto(BaseModel):
-    """A result in the form in which it is stored: true is 100, false and errors are 0."""
+    """A result as it is stored: true is 100, false and errors are 0."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
@@ -140,7 +140,7 @@ class EvaluationResultDto(BaseModel):
 
     @classmethod
     def from_evaluation_result(cls, evaluation_result: Any) -> EvaluationResultDto:
-        """Return a result in the form in which it is stored."""
+        """Convert a result to the form in which it is stored."""
         kind, score = evaluation_result.score_type, evaluation_result.score
         if kind == ScoreType.BOOLEAN:
             score = 100 if score else 0
@@ -201,7 +201,7 @@ class EvaluatorType(str, Enum):
 
 
 class UiPathEvaluationErrorCategory(str, Enum):
-    """The party that caused an error."""
+    """Who caused an error: the system or the user."""
 
     SYSTEM = "System"
     USER = "User"
