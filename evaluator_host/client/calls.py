@@ -81,7 +81,7 @@ def query(**given: Any) -> str:
 
 
 def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
-    """Return an evaluator as request JSON: an object, or the name of a stored evaluator."""
+    """Convert an evaluator to request JSON: an object, or the name of a stored evaluator."""
     return evaluator if isinstance(evaluator, str) else pasted_body(evaluator)
 
 
@@ -100,7 +100,7 @@ def given_cases(cases: Sequence[Mapping[str, Json]] | None) -> dict[str, Any]:
 
 
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
-    """Return an evaluator with its code as request JSON."""
+    """Convert an evaluator with its code to request JSON."""
     given = {name: getattr(evaluator, name) for name in _DEFAULTS}
     more = {name: value for name, value in given.items() if value != _DEFAULTS[name]}
     whole = {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
@@ -111,7 +111,7 @@ def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
 
 
 def row_body(row: Row | Mapping[str, Json]) -> dict[str, Any]:
-    """Return a row as request JSON; the host checks the fields of a dictionary.
+    """Convert a row to request JSON; the host checks the fields of a dictionary.
 
     Raises:
       InvalidRequest: the row is neither a `Row` nor a dictionary.
@@ -131,7 +131,7 @@ def proof_body(
     *,
     job: str | None,
 ) -> dict[str, Any]:
-    """Return the rows on which to prove a migration, as request JSON."""
+    """Return the request fields with the rows for a migration's proof."""
     return {
         "rows": [row_body(row) for row in rows or ()],
         "dataset": dataset,

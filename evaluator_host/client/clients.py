@@ -35,7 +35,7 @@ def _replay_body(replay: Replay) -> dict[str, Json]:
 
 
 class HostVerbs(Verbs[TransportT]):
-    """Methods of a client to evaluate, check and migrate, and groups of methods for objects that the host stores.
+    """Client methods that evaluate, check and migrate, and groups of methods for the objects that the host stores.
 
     Args:
       transport: Sends the calls.
@@ -310,7 +310,7 @@ class AsyncClient(HostVerbs[AsyncTransport]):
       retries: How often a call is sent again after `Busy`, each time after the pause that the host requests.
 
     Raises:
-      HostError: as the methods of `Client` do.
+      HostError: in the same cases as the methods of `Client`.
     """
 
     def __init__(

@@ -170,7 +170,7 @@ class JobVerbs(Verbs[TransportT]):
         before: datetime | None = None,
         search: str | None = None,
     ) -> list[JobReport]:
-        """Return jobs, the newest first, with what each evaluator scored so far.
+        """Return jobs, the newest first, with each evaluator's scores so far.
 
         Args:
           status: Only jobs in this status.
@@ -547,7 +547,7 @@ def job_body(
     name: str | None = None,
     **config: Any,
 ) -> dict[str, Any]:
-    """Return the body of a new job, without the fields of `config` that have their defaults."""
+    """Return the request body that creates a job; leave out the fields of `config` that have their defaults."""
     defaults = {None, Executor.LOCAL, Replay.OFF, Failures.EXCLUDE}
     body = {
         "evaluators": [evaluator_body(one) for one in evaluators],

@@ -158,9 +158,9 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
     @verb
     async def ready_judges(self) -> list[ReadyJudge]:
-        """Return ready-made judges: forms with a rubric.
+        """Return ready-made judges, each a form with a rubric.
 
-        You only add a model: `{**one.judge, "model": "judge-small"}`.
+        You only add a model: `{**ready.judge, "model": "judge-small"}`.
         """
         return await self._get("/v1/ready-judges", list[ReadyJudge])
 
@@ -349,7 +349,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
         Args:
           name: Name of the data set.
-          set: New rows; the key of each is the number, from 0, of the row that it replaces.
+          set: New rows, each by the number (from 0) of the row that it replaces.
           remove: Numbers of rows to remove.
           add: Rows to append.
           add_from: `{"job": id, "rows": [0, 7]}` or `{"evaluator": name, "traces": [12]}`: rows to append.

@@ -1,6 +1,6 @@
 """Sends the client's requests, blocking or asynchronously, from one definition of each method.
 
-Every verb of the client is written once, as a coroutine or an async generator over a `Transport`, and decorated with
+Every method of the client is written once, as a coroutine or an async generator over a `Transport`, and decorated with
 `verb` or `stream`. `AsyncTransport` hands the coroutine to the caller, who awaits it. `SyncTransport` does blocking
 I/O, so the coroutine never suspends: a single step runs it to its end, without an event loop or a thread.
 """

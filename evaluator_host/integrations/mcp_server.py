@@ -244,7 +244,7 @@ async def run_job(
 ) -> dict[str, Any]:
     """Score a data set with stored evaluators, and return the figures. `explain_failures` says why rows failed.
 
-    `doubt` says why no score can be relied on, and is null otherwise; `warnings` of the figures say what to do.
+    `doubt` says why no score can be relied on, and is null otherwise; `warnings` in the figures say what to do.
     """
     jobs = _client(context).jobs
     job = await jobs.create(evaluators, dataset, mapping=mapping, limit_samples=limit)

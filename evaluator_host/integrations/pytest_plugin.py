@@ -255,7 +255,7 @@ def _fault(
 
 
 def _shown(row: "dict[str, Any]", result: "EvaluationResult") -> str:
-    """Return lines that show these parts of a row, and the hint and the warnings in its result."""
+    """Return lines of text that show a row, and the hint and the warnings in its result."""
     parts = {**row, "hint": None if result.error is None else result.error.hint}
     told = "".join(f"\n  warning {note.code}: {_cut(note.text)}" for note in result.warnings)
     shown = (f"\n  {name}: {_cut(value)}" for name, value in parts.items() if value is not None and value != {})

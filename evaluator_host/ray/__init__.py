@@ -1,8 +1,8 @@
 """Runs evaluators on a Ray cluster (`pip install 'evaluator-host[ray]'`): over Ray Data, or as reward functions.
 
 Each node has one worker with one pool of sandboxes, because warm sandboxes, installed packages and the memory limit are
-shared on a node. Workers reserve no processors in Ray, because Ray Data's own tasks need the processors. Each takes one
-`sandbox_pool` of its node's resources, so Ray places workers only on nodes that were started with
+shared on a node. Workers reserve no processors in Ray, because Ray Data's own tasks need the processors. Each
+worker takes one `sandbox_pool` of its node's resources, so Ray places workers only on nodes that were started with
 `--resources='{"sandbox_pool": 1}'`.
 """
 

@@ -2,7 +2,7 @@
 
 The driver reads chunks of rows from standard input, and writes their results to standard output (`jobs.nodes` describes
 both). Each node that was started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is
-tested first, as by `doctor`. A node that cannot evaluate is left out, with the reason. If a node is lost, its chunk
+tested first, as `doctor` does. A node that cannot evaluate is left out, with the reason. If a node is lost, its chunk
 goes to another node. The driver ends when its standard input ends; Ray then ends the workers, and the workers end their
 sandboxes.
 """
@@ -217,7 +217,7 @@ class Driver:
                 await self._more.wait()
 
     async def _give_back(self, chunk: _Chunk) -> None:
-        """Put a chunk back, before the others. If every node has refused it, tell the host."""
+        """Put a chunk back at the front of the queue. If every node has refused it, tell the host."""
         ready = [node for node in self._nodes.values() if node.state in ("starting", "ready")]
         if chunk.refused and all(node.name in chunk.refused for node in ready):
             code = next(iter(chunk.refused.values()))[0]

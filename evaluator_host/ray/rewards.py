@@ -15,7 +15,7 @@ _START_S: Final = 60.0
 
 
 class _RewardWorker:
-    """An actor with the pool of its node. Rows of several calls share the sandboxes of the pool."""
+    """A Ray actor with its node's sandbox pool. Rows of several calls share the sandboxes."""
 
     def __init__(self, evaluator: Evaluator, pool: Mapping[str, Any]) -> None:
         self._evaluator = evaluator
@@ -111,7 +111,7 @@ class RewardPool:
         extra_infos: Sequence[Json],
         **_: Any,
     ) -> list[dict[str, Json]]:
-        """Return the rewards of a batch. Blocks. Use it as `custom_reward_function` of verl's batch reward manager."""
+        """Wait for and return the rewards of a batch; for `custom_reward_function` of verl's batch reward manager."""
         names = ("data_source", "solution_str", "ground_truth", "extra_info")
         samples = zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True)
         parts = self._ray.get(self._send([dict(zip(names, sample, strict=True)) for sample in samples]))
@@ -169,7 +169,7 @@ class RewardPool:
 
 
 def _row(sample: Mapping[str, Json]) -> Row:
-    """Return a sample as a row: as `variables` for reward functions, and in the usual fields for other evaluators."""
+    """Convert a sample to a row: `variables` for reward functions, and the usual fields for other evaluators."""
     named = {name: sample.get(name) for name in ("data_source", "solution_str", "ground_truth", "extra_info")}
     inputs = {**named, "correct_answer": named["ground_truth"]}
     return Row(inputs=inputs, outputs=named["solution_str"], variables=named)

@@ -1,4 +1,4 @@
-"""The contract between an engine that moves rows between machines and the pool that evaluates them.
+"""What an engine (Dask, Ray Data, …) that moves rows between machines exchanges with the pool that evaluates them.
 
 A chunk is a list of `(key, record)`. The result of a chunk is a list of `(key, columns)`, one for each record, in the
 same order. If a worker is lost, an engine may deliver a chunk twice: store only the first result of each key. Workers
@@ -53,7 +53,7 @@ class ScoredChunk(list[tuple[Key, dict[str, Json]]]):
 
 @dataclass(frozen=True)
 class ChunkScorer:
-    """A function of a chunk. It can be pickled, for engines that map functions over chunks on other machines.
+    """A function that scores a chunk. It can be pickled, so that an engine can call it on other machines.
 
     Example:
       futures = client.map(ChunkScorer(evaluator), [Chunk(rows) for rows in parts], pure=False)  # Dask

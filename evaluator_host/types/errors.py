@@ -100,7 +100,7 @@ class HostError(Exception):
     exit_code = 3
 
     def __init_subclass__(cls, *, code: str = "", status: int = 0, exit_code: int = 0) -> None:
-        """Set the attributes of a class; attributes that are not given are inherited."""
+        """Set the error class's attributes; attributes that are not given are inherited."""
         super().__init_subclass__()
         cls.code, cls.status, cls.exit_code = code or cls.code, status or cls.status, exit_code or cls.exit_code
 
@@ -243,7 +243,7 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
 
     @classmethod
     def cause_of(cls, error: BaseException) -> "MachineExhausted | None":
-        """Return the error if an OSError means that the machine ran out of something; None for any other OSError."""
+        """Return a MachineExhausted if `error` is an OSError because this machine ran out of something, else None."""
         if isinstance(error, OSError) and error.errno in _EXHAUSTED:
             return cls.by(error, doing="do what was asked")
         return None

@@ -19,7 +19,7 @@ from .warnings import WarningCount
 
 @dataclass(frozen=True, slots=True)
 class CaseProblem:
-    """A test case with a result other than the expected result: `score 0.5, not 1 ± 0.05`."""
+    """A test case whose result is not the expected one: `score 0.5, not 1 ± 0.05`."""
 
     case: str
     problem: str

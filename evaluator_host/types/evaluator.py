@@ -59,7 +59,7 @@ class Contract(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """Light modules that replace a package inside sandboxes.
+    """Light modules: the host's own small modules, which replace a third-party package inside sandboxes.
 
     Attributes:
       folder: The folder of the modules, below the folder of the Python runner.
@@ -103,7 +103,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorSettings:
-    """Settings of an evaluator that its contract reads."""
+    """The evaluator settings that the contract reads."""
 
     correct_answer_key: Annotated[
         str, Doc("evaluate-v1: the input that is passed as correct_answer, the fourth argument.")
@@ -155,7 +155,7 @@ class ModelBudget:
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """The user's code and how to run it. `packages` are canonical exact pins, sorted, and perhaps `auto`.
+    """The user's code and how to run it. `packages` are sorted exact pins (`numpy==2.1.0`), and perhaps `auto`.
 
     Attributes:
       models: Names of the registered models that the code may call, or `name-in-the-code=registered-name`.
@@ -197,7 +197,10 @@ class Evaluator:
 
     @property
     def grants(self) -> tuple[str, ...]:
-        """Return the grants as results show them: `model:judge-small`, `network:HOST:443`, `secret:VARIABLE=NAME`."""
+        """Return what the code may use, as listed in results.
+
+        Examples: `model:judge-small`, `network:HOST:443`, `secret:VARIABLE=NAME`.
+        """
         models = (f"model:{one}" for one in self.models)
         hosts = (f"network:{one}" for one in self.network)
         return (*models, *hosts, *(f"secret:{variable}={name}" for variable, name in self.secrets.items()))
@@ -306,7 +309,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """A package set installed for one runtime. `path` is None for the empty set.
+    """A package set installed for one runtime. `path` is None if the set has no packages.
 
     Attributes:
       import_ms: Milliseconds that the import of each module took when the set was checked, by module name.
@@ -342,7 +345,7 @@ class SandboxSpec:
     Sandboxes with equal specs are interchangeable until they load code.
 
     Attributes:
-      data: Data files of the evaluator; every row finds them in its folder.
+      data: Data files of the evaluator; its code finds them in the folder that it runs in.
       stand_in: Light modules that evaluators may import; modules of the environment come first.
       network: Whether the sandbox has this machine's network. Only a command that runs the user's own agent requests
         this.

@@ -1,4 +1,4 @@
-"""Names the formats of a file of rows, by suffix and by Content-Type."""
+"""The file formats for rows, with the suffix and Content-Type of each."""
 
 from enum import StrEnum
 from pathlib import PurePath

@@ -63,7 +63,7 @@ class Counts:
         return self.scores + (self.failed if failures_are_zero else 0)
 
     def pass_rate(self, *, failures_are_zero: bool) -> float | None:
-        """Return the share of judged rows that passed; None if no row is judged.
+        """Return the share of rows that passed among the rows with a verdict; None if no row has a verdict.
 
         Failed rows count as not passed if `failures_are_zero`, and are left out otherwise.
         """
@@ -136,7 +136,7 @@ class Groups:
         self.open(value).add(status, score, passed=passed)
 
     def figures(self, evaluator: str, *, zero: bool = False) -> ColumnFigures:
-        """Return the results, sorted by value.
+        """Return counts and scores for each value, sorted by value.
 
         If `zero`, a failed row counts as a score of 0 that did not pass.
         """
@@ -147,7 +147,7 @@ class Groups:
 
 
 def value_in(record: Any, column: str) -> Json:
-    """Return the value that a record has in a column, or in one of its inputs; None if there is no such value."""
+    """Return a record's value in a column, an input or a variable of this name; None if there is no such value."""
     if not isinstance(record, dict):
         return None
     places: Iterable[Any] = (record, record.get("inputs"), record.get("variables"))

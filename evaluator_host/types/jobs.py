@@ -113,7 +113,7 @@ class JobEstimate:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorReads:
-    """The parts of a row that an evaluator of a job reads."""
+    """The parts of a row that one of a job's evaluators reads."""
 
     evaluator: Annotated[str, Doc("Its label in the job.")]
     outputs: Annotated[bool, Doc("Whether the code reads the outputs.")]
@@ -122,7 +122,7 @@ class EvaluatorReads:
 
 @dataclass(frozen=True, slots=True)
 class MappingAdvice:
-    """Columns of a data set that probably contain the fields of a row that evaluators read."""
+    """A suggested mapping from a data set's columns to the fields that evaluators read."""
 
     columns: Annotated[tuple[str, ...], Doc("Columns of the data set.")]
     mapping: Annotated[dict[str, str], Doc("The mapping that is suggested.")]
@@ -183,7 +183,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class JobScore:
-    """Scores of an evaluator of a job so far."""
+    """The scores that one of a job's evaluators has given so far."""
 
     evaluator: Annotated[str, Doc("Its label in the job.")]
     rows: Annotated[int, Doc("Rows that it has to score.")]
@@ -227,7 +227,7 @@ class JobScore:
     def not_compared(self) -> bool:
         """Return whether the mean cannot be compared with the previous job's mean.
 
-        The reason is that the previous mean is doubtful, or was computed over other rows.
+        This is so if the previous mean is doubtful, or was computed over other rows.
         """
         return self.previous is not None and self.mean is not None and self.change is None
 

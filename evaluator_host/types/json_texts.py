@@ -1,7 +1,4 @@
-"""Cuts JSON into its fields and items without decoding.
-
-This takes a fifth of the time of decoding.
-"""
+"""Splits JSON into its fields and items without decoding it, in a fifth of the time that decoding takes."""
 
 import codecs
 from collections.abc import Callable, Iterator
@@ -68,7 +65,7 @@ def field_texts(text: Octets) -> dict[str, Octets]:
 
 
 def item_texts(text: Octets) -> list[dict[str, Octets]]:
-    """Return `field_texts` of each item of a list of objects.
+    """Split each object in a list into the JSON texts of its fields, as `field_texts` does.
 
     Raises:
       NotPlain: the text is not a list of objects, or has over 2,000 objects.

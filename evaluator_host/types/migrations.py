@@ -79,7 +79,7 @@ class StoredMigration:
 
     Attributes:
       name: Name of the evaluator.
-      version: The legacy version.
+      version: Number of the legacy version.
       made: Number of the new version; None if no version was stored.
       migration: Code, changes and proof.
     """
@@ -137,7 +137,7 @@ class ImportRemark:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Evaluators and data sets that an import made of a file.
+    """The evaluators and data sets that an import made from a file.
 
     Attributes:
       platform: Name of the platform that the file comes from; `module` for a program.

@@ -158,7 +158,7 @@ class ParameterFacts:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFacts:
-    """Facts about a function's code, as its parser found them in the sandbox."""
+    """Facts about a function's code, which a parser found in the sandbox."""
 
     name: Annotated[str, Doc("Name of the function; a method has its class before it: `Judge.score`.")]
     line: Annotated[int | None, Doc("Line on which it begins, from 1; None if that is not known.")] = None
@@ -208,7 +208,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class MissingImport:
-    """An import that neither a pin nor the standard library provides."""
+    """An imported module that is neither in the standard library nor in a pinned package."""
 
     module: Annotated[
         str, Doc("Name of the module as it is imported; for a module of one's own its whole name, or relative path.")
@@ -232,7 +232,7 @@ class MissingImport:
 class Returned:
     """The value that a call returned.
 
-    If the value has no JSON form, `unsupported` contains type and path (`$.a[0]`) of the part that has none.
+    If the value has no JSON form, `unsupported` has the type and path (`$.a[0]`) of the part without one.
 
     `imports` are the failed imports that the code caught; `unset_params` are the keys of `app_params` that the code
     read although they were not given. `size_bytes` is about how much memory the value takes.

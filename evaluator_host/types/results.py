@@ -268,7 +268,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class AgreementCell:
-    """The number of rows that have one pair of classes: one given by people, one by the evaluator."""
+    """The number of rows with one pair of classes: people's class (`human`) and the evaluator's (`judged`)."""
 
     human: str
     judged: str
@@ -277,7 +277,7 @@ class AgreementCell:
 
 @dataclass(frozen=True, slots=True)
 class ClassAgreement:
-    """Agreement on one class."""
+    """How well people and the evaluator agree on one class."""
 
     name: Annotated[str, Doc("A label; or a number, `true` or `false` as text.")]
     human: Annotated[int, Doc("Rows to which people gave this class.")]

@@ -75,7 +75,7 @@ def _data_home() -> Path:
 
 
 def system_ca_file() -> Path | None:
-    """Return the file of certificate authorities that the environment names, or None."""
+    """Return the file of certificate authorities that an environment variable names, or None."""
     named = os.environ.get("SSL_CERT_FILE")
     return Path(named) if named else None
 
@@ -92,7 +92,7 @@ def python_homes() -> tuple[Path, ...]:
 
 
 def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return how many MB of memory this process may use: the machine's memory, or less if it has a limit."""
+    """Return how many MB of memory this process may use: the machine's memory, or its own lower limit."""
     known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     known += [limit for limit in soft if limit != resource.RLIM_INFINITY]

@@ -20,7 +20,7 @@ Bind: TypeAlias = Callable[[Row, EvaluatorSettings], Binding | EvaluationError]
 
 
 class Interpret(Protocol):
-    """A pure function that reads a returned value as a score, or as an error.
+    """A pure function that converts a returned value to a score or an error.
 
     The evaluator's threshold and range are applied afterwards.
     """
@@ -34,7 +34,7 @@ class Interpret(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """A third-party package that evaluators of a dialect import. The host provides light modules in its place.
+    """A third-party package that a dialect's evaluators import. The host replaces it with its own light modules.
 
     Attributes:
       module: The module that evaluators import, with all modules below it.
@@ -67,7 +67,7 @@ class Dialect:
     Attributes:
       contract: Name of the dialect in requests and results.
       bind: Converts a row to the arguments of a call.
-      interpret: Reads a returned value as a score.
+      interpret: Converts a returned value to a score.
       bind_javascript: `bind` for JavaScript and TypeScript, where it differs.
       failed: Returns what the platform stores for a row that failed.
       failed_javascript: `failed` for JavaScript and TypeScript, where it differs.

@@ -29,9 +29,9 @@ class Binding:
 
 
 def encode(binding: Binding) -> bytes | EvaluationError:
-    """Return the call's body as JSON.
+    """Encode the call's body as JSON, or return an error if values nest too deeply.
 
-    Integers of any length stay exact. Values that nest too deeply are an error.
+    Integers of any length stay exact.
     """
     try:
         return orjson.dumps(binding.body)

@@ -58,7 +58,7 @@ class FoundEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows in a file of another platform, in the API's form; `where` is their place in the file."""
+    """Rows in a file of another platform, in the form that the API accepts; `where` is their place in the file."""
 
     name: str
     records: list[dict[str, Json]]
@@ -263,7 +263,7 @@ class Export:
         return any(self._is_known(item) for item in list(objects(document))[:20])
 
     def read(self, document: Json, files: SentFiles, name: str) -> Found:  # noqa: ARG002 - an export refers to none
-        """Return the evaluators and rows of a list of objects."""
+        """Extract the evaluators and rows from a list of objects."""
         found, names = Found(self.platform), Names()
         records: list[dict[str, Json]] = []
         kind = ""
@@ -297,7 +297,7 @@ _PAGES: Final = ("data", "content", "objects", "items", "results", "rows")
 
 
 def objects(document: Json) -> Iterator[dict[str, Json]]:
-    """Yield the objects in a list, in pages of an API (`{"data": […]}`), or in a document that is one object."""
+    """Yield the objects in a list or in pages of an API (`{"data": […]}`); any other object is yielded itself."""
     if isinstance(document, dict):
         page = next((document[name] for name in _PAGES if _is_page(document.get(name))), None)
         yield from [document] if page is None else objects(page)

@@ -29,7 +29,7 @@ class TooDeep(Exception):
 
 
 def finite(value: float) -> float | int | None:
-    """Return a number as JSON and databases can store it; None for NaN, infinity and numbers too large for a float."""
+    """Make a number storable in JSON and databases; None for NaN, infinity and numbers too large for a float."""
     if type(value) is float:
         return value + 0.0 if math.isfinite(value) else None  # `+ 0.0` makes 0 of -0, which JavaScript often returns
     if -_INT64 <= value < _INT64:

@@ -52,7 +52,7 @@ class SpanRecord:
 
 
 def with_spans(trace: Any) -> Any:
-    """Return a flat list of spans as the object of a trace, `{"spans": […]}`; return any other value unchanged."""
+    """Wrap a flat list of spans in a trace object, `{"spans": […]}`; return any other value unchanged."""
     return {"spans": trace} if isinstance(trace, list) else trace
 
 

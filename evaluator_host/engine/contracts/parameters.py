@@ -46,9 +46,9 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 
 
 def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
-    """Return the code with each parameter renamed after its argument; its body begins by assigning the old names.
+    """Rename each parameter after its argument, and assign the old names at the start of the function's body.
 
-    Return None if all names are right, or if no argument has the value that an old name promises.
+    Return the new code, or None if all names are right, or if no argument has the value that an old name promises.
     """
     code, python, places = evaluator.code, evaluator.language is Language.PYTHON, dialect_of(loaded.contract).positions
     wrong = _wrong(loaded.parameters, places)

@@ -31,7 +31,7 @@ Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 
 
 def shaped_at_once(row: Row | EncodedRow) -> Row | None:
-    """Return the decoded row if it can be converted within about a millisecond, else None (for a child process)."""
+    """Return the decoded row if it can be converted within about a millisecond, else None (use a child process)."""
     if isinstance(row, EncodedRow):
         small = sum(map(len, row.fields.values())) <= _ENCODED_BYTES and is_small(row.answers, values=_VALUES)
         return decoded_row(row) if small else None
@@ -47,7 +47,7 @@ def decoded_row(row: EncodedRow) -> Row:
 
 
 def encoded_row(row: Row) -> EncodedRow | EvaluationError:
-    """Return a row as JSON, or the error for a row that cannot be written as JSON."""
+    """Encode a row as JSON, or return the error for a row that cannot be written as JSON."""
     made = encoded_fields(row.fields)
     if isinstance(made, EvaluationError):
         return made
@@ -55,7 +55,7 @@ def encoded_row(row: Row) -> EncodedRow | EvaluationError:
 
 
 def encoded_fields(row: dict[str, Any]) -> dict[str, bytes] | EvaluationError:
-    """Return the fields of a row as JSON, by name, or the error for a field that cannot be written as JSON."""
+    """Encode each field of a row as JSON, or return the error for a field that cannot be written as JSON."""
     texts = dict[str, bytes]()
     for name, value in row.items():
         text = encode(Binding(value))

@@ -1,4 +1,4 @@
-"""Reads rows from a dialect's own JSON documents, and lists extra columns that these rows may have."""
+"""The interface for reading rows from a dialect's own JSON documents, and the extra columns of such rows."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol

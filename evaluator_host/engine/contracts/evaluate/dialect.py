@@ -12,7 +12,7 @@ from evaluator_host.types.outcome import EvaluationError, Kind, Returned
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the arguments inputs, outputs and trace, with the trace in the documented shape."""
+    """Return the arguments `inputs`, `outputs` and `trace`, with the trace in the shape that `trace_tree` describes."""
     trace, notes = convert(row.trace)
     return Binding({"args": [row.inputs, row.outputs, trace]}, notes)
 
@@ -23,7 +23,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned value.
+    """Convert the returned value to a score, a label or an error.
 
     A string is a label, but a string that contains a number is an error: the author forgot to convert it.
     """

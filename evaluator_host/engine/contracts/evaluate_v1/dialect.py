@@ -29,7 +29,7 @@ _USUAL_KEYS: Final = (
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the four arguments. A row without a correct answer is an error, and the code does not run."""
+    """Return the four arguments, or an error for a row without a correct answer; the code then does not run."""
     key = settings.correct_answer_key
     if key not in row.inputs:
         return _missing(key[:_SHOWN_CHARS], list(row.inputs))
@@ -37,7 +37,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _params(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
-    """Return `app_params`: the evaluator's configuration, overridden by the row's column, then by its variables."""
+    """Merge `app_params` of configuration, column and variables; the last one that has a key wins."""
     given = (settings.config, row.inputs.get(_PARAMS), (row.variables or {}).get(_PARAMS))
     return {key: value for one in given for key, value in (_object(one) or {}).items()}
 
@@ -58,7 +58,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned value; a string that contains a number counts as that number."""
+    """Convert the returned value to a score; a string that contains a number counts as that number."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         return reading.text_as_number(returned.value, "$", language) or reading.invalid_text(returned.value, language)
     return reading.read(returned, language)

@@ -65,7 +65,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the value as `evaluate` does; None and null mean that the function does not apply to the row."""
+    """Read the score as `evaluate` does; None and null mean that the function does not apply to the row."""
     if returned.kind is Kind.NULL:
         return Scored(None, None, {}, notes=(_SKIPPED,), skipped=True)
     return evaluate.interpret(returned, language, settings=settings)

@@ -18,7 +18,7 @@ def judge_code(form: dict[str, Json]) -> str:
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return inputs, outputs and trace of a row, and the answers of the model so far."""
+    """Return the row's inputs, outputs and trace, and the model's answers so far, as arguments."""
     trace, notes = trace_tree.convert(row.trace)
     body: dict[str, Json] = {"args": [row.inputs, row.outputs, trace]}
     return Binding({**body, "answers": row.answers} if row.answers else body, notes)
@@ -30,7 +30,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the score, its label and its reason."""
+    """Read score, label and reason from the returned value."""
     value = returned.value
     if returned.kind is not Kind.OBJECT or not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return contradiction()

@@ -30,7 +30,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned value: a bare number or bool is a score, and an object needs a score key."""
+    """Convert the returned value to a score: a bare number or bool is a score; an object needs the key `score`."""
     if returned.kind is Kind.STRING and isinstance(returned.value, str):
         return _from_json(returned.value, language)
     read = reading.read(returned, language, needs_score=True)

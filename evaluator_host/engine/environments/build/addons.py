@@ -25,7 +25,7 @@ def manifest_of(package: Path) -> dict[str, object]:
 
 
 def lacks_addon(root: Path, name: str) -> bool:
-    """Return whether an npm package of a set needs a native addon that is not installed."""
+    """Return whether an npm package of a package set needs a native addon that is not installed."""
     package = root / "node_modules" / name
     if name in known_names()["npm_without_addon"] or not (package / "binding.gyp").is_file():
         return False
@@ -39,7 +39,7 @@ def lacks_addon(root: Path, name: str) -> bool:
 
 
 def has_install_script(root: Path, name: str) -> bool:
-    """Return whether an npm package of a set has a script that npm would run during installation."""
+    """Return whether an npm package of a package set has a script that `npm install` runs."""
     scripts = manifest_of(root / "node_modules" / name).get("scripts")
     return isinstance(scripts, dict) and not _SCRIPTS.isdisjoint(scripts)
 

@@ -56,7 +56,7 @@ async def compile_sources(
     Args:
       files: Folder of the installed set. Nobody else writes to it.
       sources: Paths of the Python files that imports read, relative to `files`.
-      python: Minor version of the set, such as `3.13`.
+      python: Minor version of the set's Python, such as `3.13`.
       backend: Backend of the sandboxes that compile.
       room_bytes: Maximum size of all byte code together.
 
