@@ -35,6 +35,8 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 
     For example, `def evaluate(input, output, expected)` gets a trace as `expected`, and would always score 0.
     """
+    if loaded.contract is Contract.JUDGE:  # the host's own function, not the user's
+        return ()
     key, found = evaluator.settings.correct_answer_key, [(loaded.entry, loaded.parameters)]
     if loaded.entry == "*":
         heads = [one[:-1].split("(", 1) for one in loaded.parameters if one.endswith(")")]
@@ -75,7 +77,10 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
         return (Note("unused_variables", message, "put them into `inputs`"),)
     unasked = None if row.outputs is not None else _unasked(loaded)
     if unasked and not has_outputs(row, loaded.contract, evaluator.language, output_names(loaded)):
-        message = f"the code reads `{unasked}`, which is {_NOTHING[evaluator.language]} because the row has no outputs"
+        reader = "prompt" if loaded.contract is Contract.JUDGE else "code"
+        message = (
+            f"the {reader} reads `{unasked}`, which is {_NOTHING[evaluator.language]} because the row has no outputs"
+        )
         return (Note("missing_outputs", message, "give `outputs`, or map the column that has them"),)
     if empty := empty_truth(evaluator, loaded, row):
         return empty

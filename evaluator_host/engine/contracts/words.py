@@ -1,6 +1,7 @@
 """The names that people give parameters and columns, and what they mean: inputs, outputs, expected answer."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 EXPECTED: Final = "the expected answer"
@@ -30,6 +31,20 @@ _NAMES_OF_TRUTH: Final = frozenset(
         *("reference", "groundtruth", "groundtruths"),
     ]
 )
+_TRUTHS: Final = (
+    "expected expectedoutput expectedanswer reference referenceanswer referenceoutput groundtruth truth gold golden "
+    "label target correctanswer correct ideal gt"
+)
+ALIKE: Final = tuple(
+    frozenset(words.split())
+    for words in (
+        _TRUTHS,
+        "question query prompt input userinput instruction",
+        "context contexts documents passages retrieved",
+        "id rowid key",
+    )
+)
+"""Names of columns that usually hold the same."""
 _MEANING: Final = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
 _PARTS: Final = frozenset(
     ["expected", "gold", "golden", "truth", "gt", "wanted"]
@@ -53,3 +68,10 @@ def meaning(name: str) -> str | None:
     if found is None and not _PARTS.isdisjoint(part.lower() for part in _PART.findall(name)):
         return EXPECTED
     return found
+
+
+def alike(name: str, columns: Iterable[str]) -> str | None:
+    """Return the first column that usually holds what `name` means, such as `expected` for `reference`; else None."""
+    wanted = plain(name)
+    words = next((one for one in ALIKE if wanted in one), frozenset())
+    return next((one for one in columns if plain(one) in words), None)

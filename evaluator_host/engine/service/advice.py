@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from evaluator_host.engine.contracts.judge.prompt_columns import lacking_column
 from evaluator_host.engine.sandbox.commands import advice_on_command, commands_of, missing_command
 from evaluator_host.engine.service.missing_imports import NO_MODEL, NO_NETWORK, asks_models, fetches, hint_on_import
 from evaluator_host.engine.service.misspelt import misspelt_key
@@ -506,6 +507,8 @@ def with_row_keys(
     error = result.error
     if error is None or not isinstance(row, Row):
         return result
+    if loaded is not None and (lacking := lacking_column(error, row, loaded)) is not None:
+        return replace(result, error=replace(error, hint=lacking))
     if loaded is not None and (meant := misspelt_key(error, row, loaded, evaluator.language)) is not None:
         return replace(result, error=replace(error, hint=meant))
     if error.hint is not None or error.type != "KeyError":

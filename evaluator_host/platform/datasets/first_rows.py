@@ -1,7 +1,7 @@
 """Checks the first rows of data before any row is scored.
 
-Two mistakes are refused because the scores would mean nothing: a mapping of columns that do not exist, and code that
-reads outputs when no row has outputs.
+Three mistakes are refused because the scores would mean nothing: a mapping of columns that do not exist, code that
+reads outputs when no row has outputs, and the prompt of a judge that reads columns which no row has.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -10,8 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from evaluator_host.engine.contracts.judge.prompt_columns import how_to_map, lacking, meant_by, quoted
 from evaluator_host.engine.contracts.reads import OutputsRead
-from evaluator_host.platform.datasets.mapping import NO_OUTPUTS, BadRow, Mapping, is_template, to_row
+from evaluator_host.platform.datasets.mapping import NO_OUTPUTS, BadRow, Mapping, is_row, is_template, to_row
 from evaluator_host.platform.datasets.rows import RowFile
 from evaluator_host.platform.datasets.suggestion import FIRST_ROWS, MOST_COLUMNS, listed, nearest, output_column
 from evaluator_host.types.errors import InvalidRequest, Problem
@@ -125,6 +126,46 @@ class FirstRows:
             report = await check(evaluator)
             if report is not None and lack_outputs(self.rows, report, evaluator.language):
                 raise self.no_outputs(name, report)
+
+    async def require_inputs(
+        self, evaluators: Iterable[tuple[str, Evaluator]], check: Check, *, generated: bool = False
+    ) -> None:
+        """Check that the rows have the columns that prompts of judges read.
+
+        `evaluators` are evaluators with their names, which appear in the error message. `generated` says whether a
+        model writes the outputs.
+
+        Raises:
+          InvalidRequest: the prompt of a judge reads a column that none of the rows has.
+        """
+        if not self.rows or len(self.columns) >= MOST_COLUMNS:
+            return
+        for name, evaluator in evaluators:
+            report = await check(evaluator) if evaluator.contract is Contract.JUDGE else None
+            if report is not None and (names := self._lacking(report)):
+                raise self._no_inputs(name, names, report, generated=generated)
+
+    def _lacking(self, report: CheckReport) -> list[str]:
+        rendered = {field for field, _ in self.mapping.templates}
+        needed = () if "inputs" in rendered else report.reads.inputs
+        return [name for name in lacking(needed, self.rows) if f"inputs.{name}" not in rendered]
+
+    def _no_inputs(self, judge: str, names: Sequence[str], report: CheckReport, *, generated: bool) -> InvalidRequest:
+        """Return the error for a judge that reads columns which no row has, with the whole mapping to give."""
+        within = "inputs." if any(map(is_row, self.records)) else ""
+        columns = dict.fromkeys(name for row in self.rows for name in row.inputs) if within else self.columns
+        sources = dict(self.mapping.sources)
+        output = None if generated or within else output_column(self.columns, self.records)
+        if report.reads.outputs and output not in (None, "outputs", "output"):
+            sources = {"outputs": str(output), **sources}
+        free = [one for one in columns if one != sources.get("outputs")]
+        meant = {f"inputs.{name}": meant_by(name, free, report.reads.inputs) for name in names}
+        sources |= {field: source if source == "COLUMN" else within + source for field, source in meant.items()}
+        message = f"the prompt of {judge} reads {quoted(names)}, which no row of {self.name} has"
+        found = [f"{field}={sources[field]}" for field, source in meant.items() if source != "COLUMN"]
+        message += f"; did you mean {' and '.join(found)}?" if found else f"; {self.has}"
+        problem = Problem(self._field(f"mapping.{next(iter(meant))}"), message, f"give {how_to_map(sources)}")
+        return InvalidRequest(message, problems=(problem,))
 
     def no_outputs(self, name: str, report: CheckReport | None = None) -> InvalidRequest:
         """Return the error for an evaluator that reads outputs (see its `report`) when no row has outputs."""

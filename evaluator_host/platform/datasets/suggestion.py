@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
-from evaluator_host.engine.contracts.words import EXPECTED, meaning, plain
+from evaluator_host.engine.contracts.words import ALIKE, EXPECTED, alike, meaning, plain
 
 FIRST_ROWS: Final = 100  # number of rows that are checked before a job
 _OUTPUTS: Final = (
@@ -19,19 +19,6 @@ _LIKE_OUTPUTS: Final = re.compile(
 )
 _EXPECTED: Final = re.compile(
     r"correct|expect|gold|true|truth|target|referenc|ideal|label|erwartet|richtig|soll|attendu|esperad|atteso|attesa|wanted"
-)
-_TRUTHS: Final = (
-    "expected expectedoutput expectedanswer reference referenceanswer referenceoutput groundtruth truth gold golden "
-    "label target correctanswer correct ideal gt"
-)
-_ALIKE: Final = tuple(
-    frozenset(words.split())
-    for words in (
-        _TRUTHS,
-        "question query prompt input userinput instruction",
-        "context contexts documents passages retrieved",
-        "id rowid key",
-    )
 )
 _OF_THE_ROW: Final = frozenset(
     {"metadata", "meta", "tags", "category", "topic", "language", "trace", "criteria", "messages"}
@@ -143,7 +130,7 @@ def _is_other(column: str) -> bool:
     name = plain(column)
     if _is_expected(column) or name in _OF_THE_ROW or meaning(column) in ("inputs", "trace"):
         return True
-    return any(name in words for words in _ALIKE) or name.endswith(("id", "question", "prompt", "query"))
+    return any(name in words for words in ALIKE) or name.endswith(("id", "question", "prompt", "query"))
 
 
 def _likeliest(name: str, columns: Sequence[str], output: str | None) -> str | None:
@@ -151,5 +138,4 @@ def _likeliest(name: str, columns: Sequence[str], output: str | None) -> str | N
     same = next((one for one in columns if plain(one) == wanted), None)
     if same is not None or wanted in _OUTPUTS[:2]:
         return same or output
-    group = next((words for words in _ALIKE if wanted in words), frozenset())
-    return next((one for one in columns if one != output and plain(one) in group), None)
+    return alike(name, (one for one in columns if one != output))

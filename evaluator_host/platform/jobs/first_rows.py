@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -19,7 +20,7 @@ from evaluator_host.platform.jobs.spec import JobSpec, StoredSpec, evaluator_of
 from evaluator_host.platform.jobs.table import JobEvaluator
 from evaluator_host.types.errors import HostError, StoreUnavailable
 from evaluator_host.types.evaluation import CheckReport
-from evaluator_host.types.evaluator import Evaluator
+from evaluator_host.types.evaluator import Contract, Evaluator
 from evaluator_host.types.jobs import EvaluatorReads, MappingAdvice
 from evaluator_host.types.json_values import decode_json, encode_json
 
@@ -48,23 +49,24 @@ class FirstRowsOfJobs:
         """Check the first rows of a job.
 
         Raises:
-          InvalidRequest: the mapping names an unknown column, or an evaluator reads outputs and no row has outputs.
+          InvalidRequest: the mapping names an unknown column, an evaluator reads outputs and no row has outputs, or
+            the prompt of a judge reads a column that no row has.
           HostError: for the reasons given at `LimitedProcesses.call`.
         """
-        if spec.mapping == dict([NO_OUTPUTS]):  # a mapping with only outputs=none needs no check
+        judges = any(evaluator_of(one).contract is Contract.JUDGE for one in evaluators)
+        if spec.mapping == dict([NO_OUTPUTS]) and not judges:  # a mapping with only outputs=none needs no check
             return
         found = await self.read(spec, dataset, workspace_id)
         if found is None:
             return
         found.require_columns()
-        if spec.target is not None or any(map(is_keyed, found.records)):
-            return
+        named = [(one.label, evaluator_of(one)) for one in evaluators]
         with suppress(TimeoutError):
             async with asyncio.timeout(_CHECK_S):
-                await found.require_outputs(
-                    ((one.label, evaluator_of(one)) for one in evaluators),
-                    lambda evaluator: self._report(evaluator, workspace_id),
-                )
+                check = partial(self._report, workspace_id=workspace_id)
+                await found.require_inputs(named, check, generated=spec.target is not None)
+                if spec.target is None and not any(map(is_keyed, found.records)):
+                    await found.require_outputs(named, check)
 
     async def advise(
         self, spec: JobSpec, evaluators: Sequence[JobEvaluator], dataset: Dataset | None, workspace_id: str

@@ -49,12 +49,13 @@ class Entry:
       places: Names of the arguments of a positional call, in order; empty for any other call.
       together: Whether `call` can also score many rows in one call (argument `together`).
       parts: The evaluators that `call` calls, by name, if there are several.
+      facts: Facts about the evaluator that its code does not show, as `facts_of` returns them; None to read the code.
       uses: Module-level names that `call` calls, if the platform adds up several evaluators.
     """
 
     __slots__ = (
-        "bind", "call", "contract", "convert", "decode", "name", "notes", "parts", "places", "reason", "signature",
-        "source", "together", "uses",
+        "bind", "call", "contract", "convert", "decode", "facts", "name", "notes", "parts", "places", "reason",
+        "signature", "source", "together", "uses",
     )  # fmt: skip
 
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
@@ -64,6 +65,7 @@ class Entry:
         self.together = False
         self.parts: dict[str, Entry] = {}
         self.uses: list[str] = []
+        self.facts: dict[str, Any] | None = None
         self.places: tuple[str, ...] = ()
         self.decode = jsontext.decode
         self.bind: Callable[[list[Any]], tuple[list[Any], dict[str, Any]]] | None = None

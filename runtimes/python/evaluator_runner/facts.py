@@ -131,6 +131,8 @@ class _Scope:
 
 def facts_of(code: str, entry: Entry) -> dict[str, Any]:
     """Return `facts` on the functions that a row calls, and `reads` (see runtimes/PROTOCOL.md); empty if unknown."""
+    if entry.facts is not None:
+        return entry.facts
     nothing: dict[str, Any] = {"facts": [], "reads": []}
     if len(code) > _MOST_CHARS:
         return nothing

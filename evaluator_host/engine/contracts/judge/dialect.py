@@ -44,6 +44,7 @@ DIALECT: Final = Dialect(
     contract=Contract.JUDGE,
     bind=bind,
     interpret=interpret,
+    positions=("inputs", "outputs", "trace"),
     languages=PYTHON_ONLY,
     asks_models=True,
     sdk=Sdk(

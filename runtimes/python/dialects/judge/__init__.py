@@ -30,14 +30,20 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     """Return an `Entry` that judges a row by the form.
 
     Raises:
-      Failure: the code is not a form.
+      Failure: the code is not a form, or an example lacks a column that the prompt reads.
     """
-    from evaluator_judge import Judge
+    from evaluator_judge import Judge, facts
 
     form = namespace.get("FORM")
     if not isinstance(form, dict):
         raise Failure("entry_not_found", "the code has no FORM", hint="give the form as `judge`, without code")
     judge = Judge(form)
+    try:
+        judge.require_examples()
+    except ValueError as error:
+        hint = "give each example in `examples` all `inputs` that the prompt reads"
+        raise Failure("load_error", str(error), hint=hint) from None
     found = Entry("judge", judge.score)
     found.reason = "declared"
+    found.facts = facts(form["prompt"])
     return found

@@ -7,18 +7,27 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import StrictUndefined
+from jinja2 import StrictUndefined, UndefinedError, nodes
+from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import SandboxedEnvironment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jinja2 import Template
 
-__all__ = ["Judge"]
+__all__ = ["Judge", "facts"]
 
 _SHOWN = 300
 _MAX_TOKENS = 1024
 _RETRIES = 3
 _NO_MAX_TOKENS = "'max_tokens' is not supported with this model"
+_PLACES = ("inputs", "outputs", "trace")
+_NO_COLUMNS = ("inputs", "outputs", "output", "trace", "item")
+"""Names in a prompt that are no columns."""
+_COLUMNS_OF = ("inputs", "item")
+_ASKING = ("d", "default", "defined", "undefined")
+"""Filters and tests with which a prompt can handle a missing column."""
 _TASK = """\
 {%- if system %}{{ system }}
 
@@ -40,6 +49,18 @@ class Judge:
         self._form = form
         self._task = _compiled(_TASK).render(form)
         _compiled(form["prompt"])  # compiled once for all rows, whose processes are copies of this one
+
+    def require_examples(self) -> None:
+        """Check that the prompt can be rendered with each example.
+
+        Raises:
+          ValueError: an example lacks a column that the prompt reads.
+        """
+        for number, one in enumerate(self._form["examples"], 1):
+            try:
+                self._asked(_names(one["inputs"], one["outputs"], None))
+            except UndefinedError as error:
+                raise ValueError(f"example {number} of the judge does not fit its prompt: {error}") from None
 
     def score(
         self, inputs: dict[str, Any], outputs: Any, trace: Any, *, answers: dict[str, Any] | None = None
@@ -119,6 +140,77 @@ class Judge:
         return {"name": form["name"], "score": score, "label": label, "reason": reason}
 
 
+def facts(prompt: str) -> dict[str, Any]:
+    """Return what a prompt reads of a row, as `facts` and `reads` of runtimes/PROTOCOL.md.
+
+    The keys are only those without which no row can be rendered: a key is left out if the prompt reads it in a branch,
+    or gives it a default. `reads` has the keys that the prompt tests.
+    """
+    tree = _environment().parse(prompt)
+    names = find_undeclared_variables(tree) - set(_environment().globals)
+    columns = names - set(_NO_COLUMNS)
+    read = {"inputs": columns | names & {*_COLUMNS_OF}, "outputs": names & {"outputs", "output"}}
+    keys = [one for one in dict.fromkeys(_needed(tree, columns)) if one not in ("output", "outputs")]
+    parameters = [
+        {
+            "name": place,
+            "read": bool(read.get(place, place in names)),
+            "tested": False,
+            "keys": keys if place == "inputs" else [],
+            "compared": [],
+        }
+        for place in _PLACES
+    ]
+    asked: list[nodes.Node] = [one.test for one in tree.find_all((nodes.If, nodes.CondExpr))]
+    asked += [one for one in tree.find_all((nodes.Filter, nodes.Test)) if one.name in _ASKING]
+    tested = dict.fromkeys(key for one in asked for key in _keys(one, columns))
+    reads = [{"of": "inputs", "key": key, "tested": True} for key in tested]
+    return {"facts": [{"name": "judge", "line": None, "rest": False, "parameters": parameters}], "reads": reads}
+
+
+def _needed(node: nodes.Node, columns: set[str]) -> Iterator[str]:
+    """Yield the columns that are read whenever a prompt is rendered."""
+    if (key := _key(node, columns)) is not None:
+        yield key
+        return
+    for child in _always(node):
+        yield from _needed(child, columns)
+
+
+def _always(node: nodes.Node) -> list[nodes.Node]:
+    """Return the parts of a node that are always evaluated, and fail without a value."""
+    if isinstance(node, (nodes.If, nodes.CondExpr)):
+        return [node.test]
+    if isinstance(node, nodes.For):
+        return [node.iter]
+    if isinstance(node, (nodes.And, nodes.Or)):
+        return [node.left]
+    if isinstance(node, (nodes.Macro, nodes.CallBlock)):
+        return []
+    if isinstance(node, (nodes.Filter, nodes.Test)) and node.name in _ASKING:
+        return []
+    return list(node.iter_child_nodes())
+
+
+def _keys(node: nodes.Node, columns: set[str]) -> list[str]:
+    found = [_key(one, columns) for one in (node, *node.find_all((nodes.Name, nodes.Getattr, nodes.Getitem)))]
+    return [one for one in found if one is not None]
+
+
+def _key(node: nodes.Node, columns: set[str]) -> str | None:
+    """Return the column that a node reads: `inputs.question` or `question`; None for other nodes."""
+    if isinstance(node, nodes.Name):
+        return node.name if node.name in columns and node.ctx == "load" else None
+    if not isinstance(node, (nodes.Getattr, nodes.Getitem)):
+        return None
+    if not isinstance(node.node, nodes.Name) or node.node.name not in _COLUMNS_OF:
+        return None
+    if isinstance(node, nodes.Getattr):
+        return None if hasattr(dict, node.attr) else node.attr
+    key = node.arg.value if isinstance(node.arg, nodes.Const) else None
+    return key if isinstance(key, str) else None
+
+
 def _names(inputs: dict[str, Any], outputs: Any, trace: Any) -> dict[str, Any]:
     """Return what a prompt may use: the row's columns, `inputs`, `outputs`, `output`, and all of these in `item`."""
     data = {**inputs, "output": inputs.get("output", outputs)}
@@ -134,7 +226,11 @@ def _names(inputs: dict[str, Any], outputs: Any, trace: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def _compiled(template: str) -> Template:
-    return SandboxedEnvironment(undefined=StrictUndefined).from_string(template)
+    return _environment().from_string(template)
+
+
+def _environment() -> SandboxedEnvironment:
+    return SandboxedEnvironment(undefined=StrictUndefined)
 
 
 def _name(request: dict[str, Any]) -> str:
