@@ -29,7 +29,7 @@ def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note,
 def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
     """Return a warning if the expected answer is an empty string, and the code reads it without checking it."""
     given = row.inputs if row.variables is None else row.variables
-    if loaded.contract in (Contract.EVALUATE, Contract.MAIN):
+    if loaded.contract in (Contract.EVALUATE, Contract.MAIN, Contract.JUDGE):
         names = read = truths_read(loaded, evaluator.language)
     else:
         dialect, column = dialect_of(loaded.contract), truth_column(row.inputs, evaluator.settings)
@@ -41,7 +41,8 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
     if any(_is_tested(loaded, name) for name in read):
         return ()
     empty = ", ".join(f"`{name[:80]}`" for name in names if name in given)
-    message = f"the code reads the expected answer, but {empty} of the row is empty"
+    reader = "prompt" if loaded.contract is Contract.JUDGE else "code"
+    message = f"the {reader} reads the expected answer, but {empty} of the row is empty"
     return (
         Note(
             "empty_expected",
