@@ -150,7 +150,7 @@ def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_P
     """Check that a row has the same evaluator as earlier rows. Remember the evaluator's digest in `digests`.
 
     Raises:
-      InvalidRequest: the row has another evaluator.
+      InvalidRequest: the row has a different evaluator.
     """
     if digest in digests:
         return

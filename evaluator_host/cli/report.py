@@ -52,7 +52,7 @@ class Report:
 
     @property
     def pass_rate(self) -> float | None:
-        """Return the fraction of rows that passed, among those with a verdict."""
+        """Return the fraction of the rows with a verdict that passed."""
         verdicts = [row.passed for row in self.rows if row.passed is not None]
         return sum(verdicts) / len(verdicts) if verdicts else None
 
@@ -98,7 +98,7 @@ class SameRows:
         return 0.0 if self.now.mean is None or self.before.mean is None else self.before.mean - self.now.mean
 
     def told(self, file: Path) -> str:
-        """Return a sentence that says how the mean has changed."""
+        """Return a sentence that says how the mean score has changed."""
         if not self.now.rows:
             return f"the mean is not compared: no row has a score both here and in {file}"
         change = f"{abs(self.drop):.4g} {'lower' if self.drop > 0 else 'higher'} than" if self.drop else "the same as"
@@ -159,7 +159,7 @@ class ReportFiles:
 
 
 def read_report(file: Path, name: str) -> Report:
-    """Return a report about a file that `run --out` wrote. `name` becomes its title.
+    """Read a report from a file that `run --out` wrote. `name` becomes the report's title.
 
     Raises:
       InvalidRequest: the file cannot be read, or `run --out` did not write it.
@@ -188,7 +188,7 @@ def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
 
 
 def junit(report: Report) -> bytes:
-    """Return a report as JUnit XML: a row that did not pass becomes a failure, and a failed row an error."""
+    """Convert a report to JUnit XML: a row that did not pass becomes a failure, and a failed row an error."""
     suite = ET.Element("testsuite", name=report.name, tests=str(len(report.rows)))
     suite.set("failures", str(sum(row.passed is False for row in report.rows)))
     suite.set("errors", str(report.count(Status.FAILED)))
@@ -210,7 +210,7 @@ def junit(report: Report) -> bytes:
 
 
 def markdown(report: Report, baseline: Report | None = None) -> str:
-    """Return a report as Markdown: results, new failures, the lowest scores, and changes since an earlier report."""
+    """Convert a report to Markdown: results, new failures, the lowest scores, and changes since an earlier report."""
     lines = [f"### {_cell(report.name)}", ""]
     head = ["", "now"] if baseline is None else ["", "now", "baseline", "change"]
     lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
@@ -243,7 +243,7 @@ def _first(rows: list[ReportedRow]) -> str:
 
 
 def _lines(name: str, form: str, figure: Figure, report: Report, baseline: Report | None) -> list[str]:
-    """Return the lines for a figure. If some rows are in only one report, a second line compares the other rows."""
+    """Return the lines for a figure. If some rows are in only one report, a second line compares the common rows."""
     if baseline is None:
         now = figure(report)
         return [] if now is None else [f"| {name} | {_number(now, form)} |"]

@@ -350,7 +350,7 @@ class Run:
         return self._exit_code()
 
     async def _require_first_rows(self, target: EvaluationService) -> None:
-        """Refuse a mapping that names columns which the file lacks, and code that reads outputs if no row has any."""
+        """Refuse a mapping with a column that the file lacks, and code that reads outputs if no row has outputs."""
         bytes_ = self.settings.body_mb << 20
         first = first_rows_of_file(self.data, self.mapping, max_row_bytes=bytes_, format_=self.format_)
         if first is not None:

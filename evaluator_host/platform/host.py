@@ -63,7 +63,7 @@ class Host:
     def find(self, kind: type[_T]) -> _T | None:
         """Return the part of the host that implements this runtime-checkable protocol; None if there is no such part.
 
-        Call this method only when all resources are open, unless the part was one of the arguments of this host.
+        Call this method only when all resources are open, unless the part was passed to this host's constructor.
         """
         parts = (*self._given, *self.resources.values())
         return next((one for one in parts if isinstance(one, kind)), None)

@@ -153,9 +153,9 @@ async def _unix_server(canaries: Canaries, path: Path) -> list[asyncio.Server]:
 
 
 def _model(canaries: Canaries) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
-    """Act as a provider of models.
+    """Return the connection handler of a fake model provider.
 
-    Answer `count X` with the number of requests for X. Answer `wait X` after 1.5 seconds.
+    It answers `count X` with the number of requests for X, and `wait X` after 1.5 seconds.
     """
     questions: Counter[str] = Counter()
 

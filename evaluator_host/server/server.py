@@ -75,8 +75,7 @@ class Part:
     subclass defines.
 
     Attributes:
-      count: Number of processes that answer calls. Each of them has an equal share of the limits of sandboxes and
-        rates.
+      count: Number of processes that answer calls. Each of them gets an equal share of the sandbox and rate limits.
       backend: The sandbox backend, if another process has tested it already; None to choose one.
       listeners: More sockets to listen on.
       process: Name of the process in traces. The first process exports the metrics of all processes.
@@ -196,7 +195,7 @@ class _Server(uvicorn.Server):
     """A uvicorn server that prints a greeting, stops in two steps, and never wakes up while it is idle.
 
     The first signal makes it refuse new calls and give running calls some time; a second signal ends them immediately.
-    Uvicorn's own handlers would end the process before the sandboxes.
+    Uvicorn's own handlers end the process before the sandboxes, so they are not used.
     """
 
     def __init__(

@@ -227,7 +227,7 @@ class _Recorder:
 async def _export_metrics(
     metrics: Metrics, exporter: OTLPMetricExporter, resource: Resource, *, stop: asyncio.Event, every_s: float
 ) -> None:
-    """Export the metrics of all processes of the host at intervals, and once more when the host stops."""
+    """Export the metrics of all the host's processes every `every_s` seconds, and once more when the host stops."""
     since_ns = time.time_ns()
     while not stop.is_set():
         with suppress(TimeoutError):

@@ -378,7 +378,7 @@ async def _refusal_of(work: Coroutine[Any, Any, None]) -> str | None:
 
 
 class _Jobs:
-    """The process that runs jobs. Until its database and sandboxes are open, it only receives messages of the host."""
+    """The process that runs jobs. Until its database and sandboxes are open, it only receives the host's messages."""
 
     def __init__(self, settings: Settings, backend: SandboxChoice) -> None:
         self.metrics = b""

@@ -1,1 +1,1 @@
-"""The HTTP API and the web pages: request bodies, routes, errors, keys and limits."""
+"""The web pages of a host."""

@@ -157,7 +157,7 @@ def _takes_gzip(request: Request) -> bool:
 
 
 def _stamp(dist: Path) -> int | None:
-    """Return the time of the current build, or None."""
+    """Return the time of the current build, or None if there is no build."""
     try:
         return (dist / "index.html").stat().st_mtime_ns
     except FileNotFoundError:
@@ -165,7 +165,7 @@ def _stamp(dist: Path) -> int | None:
 
 
 def _read(dist: Path, before: _Built | None) -> _Built | None:
-    """Return the current build, or None. The page and its assets come from the same build."""
+    """Return the current build, or None if there is none. The page and its assets come from the same build."""
     stamp = _stamp(dist)
     if stamp is None:
         return None

@@ -1,7 +1,7 @@
 """Checks the first rows of data before any row is scored.
 
-Three mistakes are refused because the scores would mean nothing: a mapping of columns that do not exist, code that
-reads outputs when no row has outputs, and the prompt of a judge that reads columns which no row has.
+Three mistakes make scores meaningless, so they are refused: a mapping of columns that do not exist, code that reads
+outputs when no row has outputs, and the prompt of a judge that reads columns which no row has.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -23,7 +23,7 @@ class ItemTooLong(Exception):
 
 
 def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
-    """Yield the JSON of each item of an array, from the file's current position.
+    """Yield each array item as JSON, from the file's current position.
 
     The function splits at the commas of the array itself, and does not check that items are valid JSON.
 
@@ -45,7 +45,7 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 
 
 def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
-    """Yield the JSON of each object, from the file's current position. Whitespace and commas may separate the objects.
+    """Yield each object as JSON, from the file's current position. Whitespace and commas may separate the objects.
 
     Any other text before an object is yielded together with the object; text after the last object is yielded alone.
 

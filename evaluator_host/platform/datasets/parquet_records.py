@@ -31,7 +31,7 @@ _TO_ERA_START: Final = (_ERA_START - dt.date(1970, 1, 1)).days
 def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
     """Yield the rows of a Parquet file as JSON values.
 
-    Times become ISO 8601, and durations become seconds. Decimals become numbers, or text if a number would be rounded.
+    Times become ISO 8601, and durations become seconds. Decimals become numbers, or text if rounding would be needed.
     Bytes become text, in base64 if they are not UTF-8. NaN and infinities become null.
 
     Raises:
@@ -97,7 +97,7 @@ def _record(names: list[str], row: Any) -> dict[str, Any] | BadRow:
 
 
 def _scalar_value(scalar: Any) -> Any:
-    """Return an Arrow value as JSON. If Python's types cannot hold the value, compute it from Arrow's number."""
+    """Convert an Arrow value to JSON. If Python's types cannot hold the value, compute it from Arrow's number."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     if not scalar.is_valid:
@@ -120,7 +120,7 @@ def _scalar_value(scalar: Any) -> Any:
 
 
 def _by_number(scalar: Any) -> Any:
-    """Return a moment or a duration that Python's types cannot hold, as JSON.
+    """Convert to JSON a moment or a duration that Python's types cannot hold.
 
     Raises:
       ValueError: the value is neither a moment nor a duration, or the calendar has no such day.
@@ -191,7 +191,7 @@ def _from_python(value: Any) -> Any:
 
 
 def _number(value: Decimal) -> int | float | str:
-    """Return a decimal as a number, or as text if a float would change its value."""
+    """Convert a decimal to a number, or to text if a float cannot hold its exact value."""
     if value == value.to_integral_value():
         return int(value)
     near = float(value)

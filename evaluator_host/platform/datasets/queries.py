@@ -129,7 +129,7 @@ def compare_rows(file: Path, other: Path, first: int, limit: int) -> RowChanges:
 
 @dataclass(slots=True)
 class _Lines:
-    """The offsets of the lines of a file, and a hash of each line."""
+    """The offset and a hash of each line of a file."""
 
     places: "array[int]"
     hashes: list[int]

@@ -56,7 +56,7 @@ class DatasetResource(Resource):
             yield
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return the data set with this name, with the names and ids of all versions that would be deleted with it."""
+        """Return the data set with this name, with the names and ids of all versions that go with it."""
         if kind != "dataset":
             return None
         datasets = self.service.store

@@ -253,7 +253,7 @@ class DatasetService:
         return await asyncio.to_thread(_read_changes, found)
 
     async def describe_columns(self, workspace_id: str, name: str) -> list[ColumnFacts]:
-        """Return statistics of each column of a data set: kinds, missing and frequent values, ranges.
+        """Return statistics about a data set's columns: kinds, missing and frequent values, ranges.
 
         Raises:
           LimitExceeded: counting takes too much processor time or memory.

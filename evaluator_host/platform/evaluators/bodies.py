@@ -60,7 +60,7 @@ class SettingsIn(Wire):
     )
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """Return the same settings: pydantic would copy this default for each request, although nothing changes it."""
+        """Return the same object, so that pydantic does not copy this default for each request; nothing changes it."""
         return self
 
 

@@ -1,6 +1,6 @@
 """Reads large request bodies with rows. The host decodes the evaluator, but keeps the rows as JSON.
 
-If every JSON decoder would read the rows in the same way, the host keeps them as they were sent. Otherwise a child
+If the rows are JSON that all decoders read in the same way, the host keeps them as they were sent. Otherwise a child
 process decodes them and encodes them again.
 """
 

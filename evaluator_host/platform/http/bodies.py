@@ -1,4 +1,4 @@
-"""Base of the bodies of requests. Unknown fields are refused by name, and integers and times have limits."""
+"""Base of request bodies. Unknown fields are refused by name, and integers and times have limits."""
 
 from collections.abc import Callable
 from dataclasses import MISSING, fields

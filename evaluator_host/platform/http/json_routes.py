@@ -1,4 +1,4 @@
-"""Routes that read and return JSON; bodies that would fill the host's memory are refused.
+"""Routes that read and return JSON. A body is refused if it needs too much memory once it is decoded.
 
 A body of 32 MB may hold ten million small objects. Each takes about sixty bytes in Python, or hundreds if it is a row,
 and each may cause an error message. So the host estimates the memory before it decodes a body, and counts the rows
@@ -263,7 +263,7 @@ def require_rows(rows: int, ceiling: int) -> None:
 
 
 def weigh(body: bytes) -> int:
-    """Return an estimate of the bytes of memory that a body takes once it is decoded.
+    """Estimate how many bytes of memory a body takes once it is decoded.
 
     Raises:
       InvalidRequest: the estimate is over `DECODED_MB`.
@@ -275,7 +275,7 @@ def weigh(body: bytes) -> int:
 
 
 def too_many_values(weight: int) -> InvalidRequest:
-    """Return the error for a body that would take too much memory once it is decoded: `weight` bytes."""
+    """Return the error for a body that takes too much memory once it is decoded: `weight` bytes."""
     return InvalidRequest(
         f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
     )

@@ -193,7 +193,7 @@ class JobService:
         return tuple(dict.fromkeys(grant for one in evaluators for grant in one.grants))
 
     async def count_rows(self, spec: JobSpec, workspace_id: str) -> int:
-        """Return how many rows a job would score.
+        """Return how many rows a job with this spec has to score.
 
         Raises:
           NotFound: there is no such data set.

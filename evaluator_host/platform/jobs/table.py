@@ -51,8 +51,8 @@ class JobTable(Table):
     """Jobs (class `Job`). `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
 
     `dataset_name` is the name that the data set had when the job was made; `stored_bytes` is the size of the job's
-    results and of the answers of its model. The host that runs a job is its `owner` and keeps changing `heartbeat_at`;
-    if the heartbeat stops changing, any other host may claim the job.
+    results and of its model's answers. The host that runs a job is its `owner` and keeps changing `heartbeat_at`; if
+    the heartbeat stops changing, any other host may claim the job.
     """
 
     __tablename__ = "jobs"
@@ -544,7 +544,7 @@ class Jobs(Repository):
         return [JobEvaluator(*row) for row in rows]
 
     async def warnings_of(self, job_id: str, position: int) -> tuple[WarningCount, ...]:
-        """Return the warnings of the rows of one evaluator of a job."""
+        """Return how often a job's rows had each warning of one evaluator."""
         table = JobEvaluatorTable
         query = select(table.warnings).where(table.job_id == job_id, table.position == position)
         return read_warnings(await self._database.fetch_value(query) or "[]")

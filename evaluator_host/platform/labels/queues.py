@@ -1,4 +1,4 @@
-"""Queues of rows of a job or a data set that people label; agreement reports compare evaluators with the labels."""
+"""Queues of rows, from a job or a data set, that people label. Agreement reports compare evaluators with the labels."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -74,7 +74,7 @@ class LabelQueues:
         evaluator: str | None = None,
         limit: int = MOST_ROWS,
     ) -> LabelQueue:
-        """Make a queue of rows of a job or of a data set; exactly one of `job` and `dataset` is given.
+        """Create a queue of rows from a job or from a data set; exactly one of `job` and `dataset` is given.
 
         `rows` are row numbers, or a choice by the results of `evaluator`, such as failed rows; None stands for any
         evaluator. If there are more than `limit` rows, `limit` evenly spread rows are taken.
@@ -217,7 +217,7 @@ class LabelQueues:
         return await self._report(queue)
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
-        """Return the newest label of each row of a job: from one queue, or from all queues that apply to the job.
+        """Return the newest label of each row in a job: from one queue, or from all queues that apply to the job.
 
         Raises:
           NotFound: there is no such queue.

@@ -104,7 +104,7 @@ class Schedules:
         return [_report(one) for one in await self._objects.list_objects(KIND, workspace_id)]
 
     async def list_specs(self, workspace_id: str) -> dict[str, JobSpec]:
-        """Return the job of each schedule of a workspace, by the schedule's name."""
+        """Return the job that each of a workspace's schedules creates, by the schedule's name."""
         found = await self._objects.list_objects(KIND, workspace_id)
         return {one.name: _STORED.read_json(one.content).spec for one in found}
 

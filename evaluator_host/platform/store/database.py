@@ -1,4 +1,4 @@
-"""Opens a host's database: address, transactions, read snapshots. Converts its errors to the host's exceptions.
+"""Opens a host's database: address, transactions, read snapshots. Converts driver errors to the host's exceptions.
 
 A SQLite file has one writer at a time. Writers in this process wait for a lock here, so that they do not have to poll
 for the lock of the file. They wait for the lock of the file only if another process writes. Messages never contain
@@ -222,7 +222,7 @@ class Database:
             return (await connection.execute(query)).first()
 
     async def fetch_values(self, query: Executable) -> Sequence[Any]:
-        """Return the first column of all rows of a query, read in a separate snapshot."""
+        """Return the values in a query's first column, read in a separate snapshot."""
         async with self.reading() as connection:
             return (await connection.scalars(query)).all()
 
@@ -244,7 +244,7 @@ class Database:
             return (await connection.execute(statement)).rowcount
 
     async def delete_rows(self, key: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
-        """Delete chosen rows by primary key, `at_once` at a time so that no writer waits long. Return their number."""
+        """Delete chosen rows by primary key, `at_once` at a time so that no writer waits long. Return the row count."""
         removed = 0
         while True:
             some = select(key).where(chosen).limit(at_once)
@@ -290,7 +290,7 @@ class Repository:
         self._database = database
 
     async def _not_found(self, what: str, given: str, names: Select[Any], *, otherwise: str) -> NotFound:
-        """Return the error for a name that does not exist, with the nearest of the names that a query selects."""
+        """Return the error for an unknown name. It suggests the nearest of the names that a query selects."""
         known = [str(row[0]) for row in await self._database.fetch_all(names.limit(_NAMES))]
         return NotFound(f"there is no {what} {given[:80]}; {what_was_meant(given, known, otherwise=otherwise)}")
 
@@ -351,7 +351,7 @@ async def insert_many(
 ) -> None:
     """Insert dataclasses of one type as rows. `same` has further columns, each with one value for all rows.
 
-    The values are passed to the driver unconverted, since SQLAlchemy would take a dozen microseconds for each row.
+    The values are passed to the driver unconverted, because SQLAlchemy's conversion takes a dozen microseconds per row.
     """
     names = [field.name for field in fields(records[0])]
     values = attrgetter(*names)
@@ -364,7 +364,7 @@ async def insert_many(
 
 
 def row_values(record: Any) -> dict[str, Any]:
-    """Return a dataclass's fields as the values of a table row; `asdict` would make deep copies."""
+    """Convert a dataclass to the values of a table row, without the deep copies that `asdict` makes."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 

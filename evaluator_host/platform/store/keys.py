@@ -36,7 +36,7 @@ class GeneratedKey:
 
     @property
     def hash(self) -> str:
-        """The hash of the key, which is stored."""
+        """The hash of the key. Only this hash is stored."""
         return token_hash(self.text)
 
 
@@ -185,7 +185,7 @@ class Keys(Repository):
         return found
 
     async def used(self, moments: Mapping[str, datetime]) -> None:
-        """Store when keys were last used. `moments` has the times by the keys' ids."""
+        """Store when keys were last used. `moments` maps the ids of keys to these times."""
         async with self._database.transaction() as connection:
             for key_id, moment in sorted(moments.items()):  # sorted, so that two hosts never deadlock
                 await connection.execute(

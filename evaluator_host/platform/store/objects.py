@@ -101,7 +101,7 @@ class Objects(Repository):
     async def change_object(
         self, kind: str, workspace_id: str, name: str, change: Callable[[str], str]
     ) -> StoredObject:
-        """Replace an object's content by `change(content)`, and return the object.
+        """Replace an object's content with `change(content)`, and return the object.
 
         If another host changes the object meanwhile, `change` is called again; after several attempts nothing is
         changed.
@@ -113,7 +113,7 @@ class Objects(Repository):
         return await self.get_object(kind, workspace_id, name)
 
     async def now(self) -> datetime:
-        """Return the time of the database."""
+        """Return the time of the database's clock."""
         return await self._database.now()
 
     async def delete_object(self, kind: str, workspace_id: str, name: str) -> None:

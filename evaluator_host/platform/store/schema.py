@@ -7,7 +7,7 @@ The tables of each package, such as `evaluator_host.platform.labels`, have their
 database does not have are created as the package declares them. Existing tables are changed by the package's modules
 `migrations/r0002_<outcome>.py`, each with a function `upgrade()`; the first revision needs no module.
 
-Blocking: a host calls it in a thread, before it uses the database.
+`migrate` blocks: a host calls it in a thread, before it uses the database.
 """
 
 import importlib
@@ -117,7 +117,7 @@ def migrations_of(package: str) -> tuple[Path, ...]:
 
 
 def revisions_of(address: Address) -> dict[str, str]:
-    """Return the revision of each group of tables in a database."""
+    """Return `{group of tables: revision}` for a database."""
     engine = refuse_bytes(create_engine(blocking_url(address), hide_parameters=True))
     try:
         with engine.connect() as connection:
@@ -233,7 +233,7 @@ def _of_an_early_commit(address: Address, sign: str) -> Misconfigured:
 
 
 def _require_known(revisions: Mapping[str, str], address: Address) -> None:
-    """If a database has tables, check that this version knows them."""
+    """If a database has tables, check that this version knows their revisions."""
     newer = newer_tables(revisions)
     if not newer:
         return

@@ -302,7 +302,7 @@ class Secrets(Repository):
             file.
 
         Raises:
-          Misconfigured: the keys cannot be read or written, or a secret needs a key that would be dropped.
+          Misconfigured: the keys cannot be read or written, or a secret needs a key that is to be dropped.
         """
         added = not drop_old and await asyncio.to_thread(self.box.add_key)
         resealed, closed = await self._reseal_all()

@@ -29,7 +29,7 @@ _NO_LIMITS: Final[Mapping[str, WorkspaceLimits]] = {}
 class Store:
     """The database of a host, and what its resources share.
 
-    This includes workspaces, keys, the audit log, secrets, limits of storage, and named objects.
+    This includes workspaces, keys, the audit log, secrets, storage limits, and named objects.
 
     A resource makes its own repositories over `database`. Bound to one event loop. Every method of a repository may
     raise:
@@ -82,7 +82,7 @@ async def open_store(
       database_url: `postgresql://…` or `sqlite:///file`; None for SQLite in the data directory.
       data_dir: Data directory of the host.
       secrets_key: Keys that encrypt secrets, newest first, in base64; None for the key file in the data directory.
-      quota: Limits of storage.
+      quota: Storage limits.
       limits: Other limits of single workspaces, by name or id.
 
     Raises:

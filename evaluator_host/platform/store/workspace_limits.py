@@ -12,7 +12,7 @@ _NONE: Final = WorkspaceLimits()
 class LimitsOfWorkspaces:
     """The limits of single workspaces, by the name or id that the operator's setting uses.
 
-    Storage is not among them: `StorageUsage` knows the names of workspaces itself.
+    Storage limits are not included: `StorageUsage` finds those itself.
     """
 
     def __init__(self, given: Mapping[str, WorkspaceLimits], workspaces: Workspaces) -> None:
@@ -21,7 +21,7 @@ class LimitsOfWorkspaces:
         self._found: dict[str, WorkspaceLimits] = {}
 
     async def of(self, workspace_id: str) -> WorkspaceLimits:
-        """Return a workspace's own limits. The database is read only for the first call of a workspace.
+        """Return a workspace's own limits. Only the first call for a workspace reads the database.
 
         Raises:
           StoreUnavailable: the database does not answer.

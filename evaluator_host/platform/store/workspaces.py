@@ -49,7 +49,7 @@ class Workspaces(Repository):
         return None if found is None else str(found)
 
     async def advice_on_unknown(self, given: Collection[str]) -> dict[str, str]:
-        """Return each given string that is no name or id of a workspace, with advice on what was probably meant."""
+        """Return `{string: advice}` for the given strings that are neither the name nor the id of a workspace."""
         query = select(WorkspaceTable.id, WorkspaceTable.name)
         known = WorkspaceTable.id.in_(given) | WorkspaceTable.name.in_(given)
         there = {word for row in await self._database.fetch_all(query.where(known)) for word in row}
@@ -98,7 +98,7 @@ def _near_name(name: str) -> str:
 class PackageSetUses(Repository):
     """The package sets that each workspace requested. Workspaces share the files, but each sees only its own sets.
 
-    In these methods, `names` are the key of a set and the digest of its packages.
+    In these methods, `names` are the key of a package set and the digest of its packages.
     """
 
     async def asked(self, workspace_id: str, names: Collection[str]) -> None:

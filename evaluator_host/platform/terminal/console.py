@@ -1,7 +1,7 @@
 """Prints for the command line: results to standard output, everything else to standard error. Formats tables.
 
-The output of evaluators is never interpreted as markup. Its control characters are escaped, because a terminal would
-execute them or show text in another order.
+The output of evaluators is never interpreted as markup. Its control characters are escaped, because a terminal executes
+them or shows text in a different order.
 """
 
 import io

@@ -47,7 +47,7 @@ def jobs_table(jobs: Sequence[JobReport]) -> Text:
 
 
 def owned_jobs_table(jobs: Sequence[OwnedJob]) -> Text:
-    """Return a table of jobs of several workspaces."""
+    """Return a table of jobs from several workspaces."""
     return table(("WORKSPACE", *_JOB_HEADER), [(one.workspace, *row) for one in jobs for row in _job_rows(one.job)])
 
 
@@ -148,7 +148,7 @@ def _history_cells(line: ScoreLine) -> tuple[object, ...]:
 
 
 def _bars(line: ScoreLine) -> str:
-    """Return a bar for each job, as high as its mean. A dot stands for a mean that cannot be relied on."""
+    """Draw a bar for each job: the higher its mean score, the higher the bar. A dot stands for an unreliable mean."""
     means = [None if score is None or score.doubt else score.mean for score in line.scores]
     known = [mean for mean in means if mean is not None]
     low, span = (min(known), max(known) - min(known)) if known else (0.0, 0.0)
@@ -280,7 +280,7 @@ def _brief(text: str) -> str:
 
 
 def failures_table(groups: Sequence[FailureGroup]) -> Text:
-    """Return a table of groups of failed rows."""
+    """Return a table of failed rows, grouped by kind of failure."""
     return table(("EVALUATOR", "COUNT", "CODE", "LINE", "ROWS FROM 0", "MESSAGE"), [_group(group) for group in groups])
 
 
@@ -291,7 +291,7 @@ def _group(group: FailureGroup) -> tuple[object, ...]:
 
 
 def estimate_text(one: JobEstimate) -> Text:
-    """Return the estimate of a job as text, with the budgets that the job would exceed."""
+    """Format a job's estimate as text, with the budgets that the estimate exceeds."""
     made = Text(plain(f"{counted(one.rows, 'row')} would use {usage_text(one.usage)}\n"))
     rows = counted(one.sampled, "row")
     made.append(plain(f"estimated from {rows}, of which {one.failed} failed: {usage_text(one.sample)}"))

@@ -13,7 +13,7 @@ from evaluator_host.platform.terminal.command import load_settings
 
 @dataclass(slots=True)
 class Logins:
-    """The content of the file of logins."""
+    """The content of the login file."""
 
     url: str | None = None  # the host of the last login
     keys: dict[str, str] = field(default_factory=dict)  # keys, by the URL of their host

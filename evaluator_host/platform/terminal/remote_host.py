@@ -1,4 +1,4 @@
-"""Connects a command to a running host: the one in `--url`, or the one of the last login."""
+"""Connects a command to a running host: the host in `--url`, or the host of the last login."""
 
 import re
 import sys

@@ -49,7 +49,7 @@ class Percentiles:
 
 
 class Summary:
-    """Counts, scores and times of the rows of one run."""
+    """Row counts, scores and times of one run."""
 
     def __init__(self) -> None:
         self.rows = 0  # number of rows with a result
@@ -94,7 +94,7 @@ class Summary:
 
     @property
     def pass_rate(self) -> float | None:
-        """Fraction of rows that passed, among those with a verdict."""
+        """Fraction of the rows with a verdict that passed."""
         total = self._verdicts.total()
         return self._verdicts[True] / total if total else None
 
@@ -270,7 +270,7 @@ def parse_row(texts: dict[str, str | None]) -> Row:
 
 
 def result_table(result: EvaluationResult) -> Text:
-    """Return a result as a table, without the fields that are absent."""
+    """Format a result as a table. Leave out absent fields."""
     timing = result.timing_ms
     contract = (
         f"{result.evaluator.contract} ({result.evaluator.contract_source})" if result.evaluator.contract else None

@@ -1,8 +1,8 @@
 """Groups spans from exporters by trace, and scores each trace once, when it is complete.
 
 A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span if
-it has a root, and after `SILENT_S` seconds if it has none. The traces of a session can be scored together when no span
-of the session has arrived for a while, for as long as the exporter's URL says. Until a trace is scored, it is only in
+it has a root, and after `SILENT_S` seconds if it has none. The traces of a session can be scored together, once no span
+of the session has arrived for the number of seconds in the exporter's URL. Until a trace is scored, it is only in
 memory, as JSON. Workspaces share memory and processor time: however many spans one workspace sends, a quarter of the
 memory is left for other workspaces.
 """
@@ -195,7 +195,7 @@ class Traffic:
                 self._held[key.workspace] -= _OF_EACH_BYTES
 
     def _add(self, key: _Key, spans: TraceSpans, now: float, quiet_s: float | None = None) -> int:
-        """Add spans to their trace or session. Return how many were refused: all spans of a trace with too many."""
+        """Add spans to their trace or session. Return how many were refused: all, if the trace has too many."""
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending()

@@ -42,7 +42,7 @@ class TraceTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the query for the size of traces and results."""
+        """Yield the query that adds up the sizes of traces and results."""
         yield Size("traces", EvaluatorTable.workspace_id, select(func.sum(cls.stored_bytes)).join(EvaluatorTable))
 
 
@@ -115,7 +115,7 @@ class Traces(Repository):
         return {row[0]: row[1] for row in rows}
 
     async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
-        """Return counts, mean score and pass rate of an evaluator, for the live traces that arrived after `since`."""
+        """Return an evaluator's row counts, mean score and pass rate for the live traces that arrived after `since`."""
         table = TraceTable
         query = select(
             func.count(),

@@ -1,1 +1,1 @@
-"""Wires: routes on which other platforms let this host run evaluators' code. A wire has its platform's formats."""
+"""Wires: routes on which other platforms call this host to run evaluators' code, in the platforms' own formats."""

@@ -1,4 +1,4 @@
-"""Evaluates for wires: reads bodies, enforces time limits, writes the audit log, and chooses workspace and packages."""
+"""Evaluates for other platforms (wires): reads bodies, enforces time limits, audits, chooses workspace and packages."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Passes a request on to the platform's own server if the wire has no answer for its path."""
+"""Passes a request on to the platform's own server if the platform's wire (its routes here) does not serve the path."""
 
 import asyncio
 from typing import Final

@@ -1,4 +1,4 @@
-"""Adds to the application the wires that the settings turn on."""
+"""Adds to the application the wires (routes for other platforms) that the settings turn on."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""All wires by name; `EVALUATOR_HOST_WIRES` lists the wires that a host serves."""
+"""Finds all wires (routes for other platforms). `EVALUATOR_HOST_WIRES` names the wires that a host serves."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache

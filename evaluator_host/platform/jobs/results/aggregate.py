@@ -39,7 +39,7 @@ _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 class ValuesByName:
     """Collects the values of metrics, 8 bytes each, within a memory limit.
 
-    When there are too many values, the values of half of the metrics are dropped. These metrics are listed in
+    When there are too many values, half of the metrics lose all their values. These metrics are listed in
     `postponed`, so that their values can be collected when all results are read again. `wanted` has the names of the
     metrics to collect (None for all); at most `most` metrics are collected.
     """

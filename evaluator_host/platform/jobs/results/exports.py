@@ -1,8 +1,8 @@
 """Streams all rows of a job as a file: NDJSON with whole results, CSV and Parquet with flat columns.
 
 The columns of a flat file are known before its first row: the columns of the data set, the metrics of the job, and
-`output` for a job with a target. In CSV, text that a spreadsheet would run as a formula gets an apostrophe in front, as
-spreadsheets do themselves.
+`output` for a job with a target. In CSV, text that spreadsheets run as a formula gets an apostrophe in front, as in
+spreadsheets themselves.
 """
 
 import asyncio

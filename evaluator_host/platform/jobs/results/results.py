@@ -122,7 +122,7 @@ class JobResults:
     async def groups(
         self, workspace_id: str, job_id: str, column: str, *, evaluator: str | None = None
     ) -> list[ColumnFigures]:
-        """Return the scores so far of each evaluator, or of one evaluator, by the values of a column of the data set.
+        """Return the scores so far of each evaluator, or of one evaluator, by the values of a data set column.
 
         Raises:
           InvalidRequest: no row has a value in that column.

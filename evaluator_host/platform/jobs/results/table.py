@@ -103,8 +103,8 @@ class Results(Repository):
     ) -> tuple[list[StoredResult], str | None]:
         """Return a page of results, and the cursor of the next page, or None.
 
-        With `brief`, only the beginning of the JSON of a result over 16 KB is read. A page has at most `most_bytes`, or
-        only one result.
+        With `brief`, only the beginning of a result's JSON is read if it has over 16 KB. A page has at most
+        `most_bytes`, or only one result.
 
         Raises:
           InvalidRequest: the cursor comes from another query.

@@ -181,7 +181,7 @@ class RowGate:
         self._on_wait, self._resume = on_wait, resume
 
     def open(self, wire: Wire) -> None:
-        """Begin to serve the row. `wire` is the connection to its sandbox."""
+        """Begin to serve the row. `wire` is the host's connection to the row's sandbox."""
         self._wire = wire
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
@@ -448,7 +448,7 @@ class RowGate:
         """Count a request against the budgets of row, job and day.
 
         Raises:
-          Refused: the request would exceed a budget; then it counts against no budget.
+          Refused: the request exceeds a budget; then it counts against no budget.
         """
         grant, priced = self._grant, model.cost(0, 0) is not None
         for meter in self._meters:
@@ -463,7 +463,7 @@ class RowGate:
             raise
 
     def _require(self, why: str | None) -> None:
-        """Refuse a request that would exceed a budget. `why` is the reason, or None if the request is allowed."""
+        """Refuse a request that exceeds a budget. `why` is the reason; if it is None, do nothing."""
         if why is not None:
             hint = "raise the budget, or ask models less often"
             self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint=hint)
