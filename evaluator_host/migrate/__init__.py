@@ -1,4 +1,5 @@
-"""Rewrites legacy evaluators to the new signature. Proves, with rows in sandboxes, that they score the same.
+"""Rewrites legacy evaluators to the new signature, and proves on rows, in sandboxes, that they score the same.
 
-Legacy means `evaluate(app_params, inputs, output, correct_answer)`: Agenta's older signature, contract `evaluate-v1`.
+Legacy means `evaluate(app_params, inputs, output, correct_answer)`: Agenta's older signature, called contract
+`evaluate-v1` here.
 """

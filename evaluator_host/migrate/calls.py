@@ -1,4 +1,4 @@
-"""Rewrites the calls of the legacy function in the program itself: in recursion, in wrappers, in a test in the file."""
+"""Rewrites a program's own calls of its legacy function: in recursion, in wrappers, in a test in the file."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _SPREADS: Final = ("list_splat", "dictionary_splat", "spread_element")
 
 
 def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, uses: Iterable[Use], key: str) -> None:
-    """Give every call of the function its new arguments.
+    """Change the arguments of every call of the function to the new ones.
 
     Args:
       draft: The rewrite in progress.
       legacy: The legacy function. The old arguments match its parameters.
       names: Names of the new parameters. Calls inside the function pass them on.
-      uses: Uses of the function's names, all of which must be calls.
+      uses: Uses of the function's names. All of them must be calls.
       key: The key of the ground truth, as it is written in source code of this language.
 
     Raises:
@@ -67,7 +67,7 @@ class _Argument:
 
 
 def _arguments(legacy: Legacy, listing: Node) -> list[_Argument] | None:
-    """Return the four arguments in the order of the parameters, then any others. None if they cannot be matched."""
+    """Return a call's four arguments in the order of the parameters, then any others. None if they do not match."""
     found: dict[int | str, _Argument] = {}
     places = {one.name: at for at, one in enumerate(legacy.parameters)}
     for at, node in enumerate(code_children(listing)):
@@ -88,7 +88,7 @@ def _arguments(legacy: Legacy, listing: Node) -> list[_Argument] | None:
 def _inputs_with_truth(
     draft: Draft, legacy: Legacy, arguments: list[_Argument], key: str, *, inside: bool
 ) -> tuple[Part, ...]:
-    """Return the inputs of a call, with the ground truth added to them."""
+    """Return the source of a call's inputs, with the ground truth added."""
     inputs, truth = arguments[1].value, arguments[3].value
     own = inside and _is_untouched(draft, legacy, 1, inputs) and _is_untouched(draft, legacy, 3, truth)
     if own or (draft.whole_row and text(inputs) == text(truth)):

@@ -1,4 +1,4 @@
-"""A rewrite in progress: its edits, the changes that it reports, and its remarks for the user."""
+"""A rewrite in progress: its edits, the list of its changes, and its remarks for the user."""
 
 import re
 from dataclasses import dataclass, field
@@ -49,8 +49,8 @@ class Rewritten:
       code: The new code; None if nothing changed.
       current: Whether the code already has the new signature.
       whole_row: Whether the old code expects the whole row of test data as its fourth argument.
-      parameters: The old parameter names, in the legacy order. Generated rows have values for them.
-      columns: Names of more inputs that the old function takes as parameters.
+      parameters: The old parameter names, in the legacy order. Generated rows contain values for these parameters.
+      columns: Names of further inputs that the old function takes as parameters.
       source: The contract of the old code.
     """
 
@@ -66,7 +66,7 @@ class Rewritten:
 
 @dataclass(slots=True)
 class Draft:
-    """Collects the edits of one program and the remarks on them."""
+    """Collects the edits to one program, and remarks on them."""
 
     source: bytes
     root: Node
@@ -94,7 +94,7 @@ class Draft:
         self._note(self.unresolved, node, message)
 
     def drop(self, start: int, end: int) -> None:
-        """Mark a range as deleted, or as moved as a whole. Later steps ignore the syntax nodes in the range."""
+        """Mark a byte range as deleted or moved. Later steps ignore the syntax nodes in it."""
         self.dropped.append((start, end))
 
     def is_gone(self, node: Node) -> bool:
@@ -140,7 +140,7 @@ class Draft:
 
 
 def guessed_parameters(code: str) -> tuple[str, ...]:
-    """Return the likely names of the four legacy arguments, if a program does not declare them as parameters."""
+    """Guess the names of the four legacy arguments in a program that does not declare them as parameters."""
     words = set(re.findall(r"\w+", code))
     return tuple(next((name for name in names if name in words), names[0]) for names in _USUAL)
 

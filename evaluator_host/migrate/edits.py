@@ -33,7 +33,7 @@ class Edits:
         self.replace(node.start_byte, node.end_byte, *parts)
 
     def wrap(self, node: Node, *parts: Part) -> None:
-        """Put text around a syntax node. `parts` contains the range of the node; edits inside the node still apply."""
+        """Put text around a syntax node. `parts` contains the node's own range, in which edits still apply."""
         self._edits.insert(0, Edit(node.start_byte, node.end_byte, parts))
 
     def insert(self, at: int, text: str) -> None:
@@ -41,7 +41,7 @@ class Edits:
         self.replace(at, at, text)
 
     def growth(self, start: int, end: int) -> int:
-        """Return roughly how many characters the edits inside a range add. Edits inside other edits count twice."""
+        """Estimate how many characters the edits inside a range add. Edits inside other edits count twice."""
         inside = [edit for edit in self._edits if start <= edit.start and edit.end <= end]
         return sum(_length(edit.parts) - (edit.end - edit.start) for edit in inside)
 

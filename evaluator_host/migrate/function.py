@@ -36,12 +36,12 @@ class Parameter:
 
     @property
     def is_named_first(self) -> bool:
-        """Return whether this name is usual for the first legacy parameter, the application's parameters."""
+        """Return whether this parameter's name is usual for the first legacy parameter, the application's settings."""
         return self._words in _FIRST
 
     @property
     def is_named_fourth(self) -> bool:
-        """Return whether this name is usual for the fourth legacy parameter, the correct answer."""
+        """Return whether this parameter's name is usual for the fourth legacy parameter, the correct answer."""
         return self._words in _FOURTH
 
     @property
@@ -75,7 +75,7 @@ class Current(Exception):
 
 
 class Spread(Exception):
-    """The function takes its last arguments as a list (`*args` or `...args`), so it must be rewritten in another way.
+    """The function takes its last arguments as a list (`*args` or `...args`), so it is rewritten in a different way.
 
     Attributes:
       function: The function, with the parameters before the list. There are fewer than four.

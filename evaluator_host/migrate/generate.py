@@ -1,4 +1,4 @@
-"""Generates rows for a proof if the caller gives none.
+"""Generates the rows on which a migration is proved, if the caller gives none.
 
 Values have the types that the code seems to expect. The same code always gets the same rows.
 """
@@ -26,7 +26,7 @@ _DIGITS: Final = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,9})?(?![\w.])")
 
 
 class _Values:
-    """Generates values for one parameter. The use of the parameter in the code decides which kinds of values."""
+    """Generates values for one parameter, of the kinds that fit the parameter's use in the code."""
 
     def __init__(self, code: str, name: str, chance: random.Random) -> None:
         self._chance = chance
@@ -37,7 +37,7 @@ class _Values:
         self._numbers = [*_NUMBERS, *_figures(code)]
 
     def one(self) -> Json:
-        """Return a random value, usually of a kind that the code expects, but sometimes of any kind."""
+        """Return a random value, usually of a kind that the code expects, sometimes of any kind."""
         kinds = self._kinds if self._kinds and self._chance.random() < 0.85 else _ANY
         return self.of(self._chance.choice(kinds))
 
@@ -82,13 +82,13 @@ _ANY: Final = ["text", "text", "text", "number", "number_text", "object", "list"
 def generated_rows(
     code: str, parameters: tuple[str, ...], key: str, *, columns: tuple[str, ...] = (), whole_row: bool = False
 ) -> list[Row]:
-    """Return generated rows, on which a legacy evaluator can run. The same code always gets the same rows.
+    """Generate rows on which a legacy evaluator can run. The same code always gets the same rows.
 
     Args:
       code: The evaluator, which is searched for literals, columns and uses of the parameters.
       parameters: Names of the four parameters.
       key: Name of the input with the ground truth.
-      columns: Names of more inputs that the code takes as parameters.
+      columns: Names of further inputs that the code takes as parameters.
       whole_row: Whether the code expects the whole row in the fourth parameter.
     """
     chance = random.Random(_SEED)  # noqa: S311 - no secret; the same rows every time
@@ -104,7 +104,7 @@ def generated_rows(
 
 
 def _pairs(outputs: _Values, truths: _Values, chance: random.Random) -> Iterator[tuple[Json, Json]]:
-    """Yield pairs of output and ground truth: equal, nearly equal, different."""
+    """Yield pairs of output and ground truth: equal, nearly equal and different ones."""
     for index in range(COUNT):
         wanted = truths.one()
         match index % 4:

@@ -1,4 +1,4 @@
-"""Tables for each language: the names in its syntax tree, and the forms in which the language writes things."""
+"""A table for each language: its types of syntax nodes and names of fields, and pieces of code to write."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,17 +20,18 @@ class Grammar:
       block: Body of a function that has statements.
       call: A call; its fields are `function` and `arguments`.
       arguments: The arguments of a call, with the brackets.
-      null: The literal for no value, such as `None`.
-      table: Opening, spread and closing of a dict or object, as in `{**inputs}`.
-      member: Node for a member of a value, `value.name`, and the field with the value.
-      entries: Nodes that read an entry of a value, `value[key]`, each with the field with the value.
-      conditional: An expression with a condition, and the places of its two branches.
+      null: The literal for a missing value, such as `None`.
+      table: How to write a dict or object with the entries of another: opening, spread and closing, as in `{**inputs}`.
+      member: Node that reads a member of a value, `value.name`, and its field that contains the value.
+      entries: Nodes that read an entry of a value, `value[key]`, each with its field that contains the value.
+      conditional: An expression with a condition, and the positions of its two branches.
       binary: An operator between two values.
       wrappers: Nodes whose value is that of their only child.
       descends: Wrappers inside which text is converted too.
       texts: Literals that are text.
       numbers: Literals that are numbers.
-      is_text: Function that returns whether a literal is text that may be a number: not bytes, and not blank.
+      is_text: Function that returns whether a literal is text that may be a number: not bytes, and not empty or spaces
+        only.
       is_wrapped: Function that returns whether a function is async or decorated. A call then returns another value than
         the body.
       values: Statements that give a variable a value, each with the field that contains the value.
@@ -41,13 +42,12 @@ class Grammar:
       text_makers: Functions of the language that return text.
       number_makers: Functions of the language that return a number.
       text_methods: Methods that return text.
-      by_receiver: Whether `text_methods` return text only when called on text.
+      by_receiver: Whether a call of one of `text_methods` returns text only if it is called on text.
       used: Names that a conversion to a number needs.
       to_number: Text around a value that is converted to a number.
       number_if_text: Function that returns the parts of an expression that converts a value only if it is text.
       number_types: Declared types of results, each with the type after the conversion.
-      sum_kind: Function that returns the kind of an operation's value. Its arguments are the operator and the kinds of
-        both sides.
+      sum_kind: Function that returns the kind of an operation's value, given the operator and the kinds of both sides.
     """
 
     functions: frozenset[str]

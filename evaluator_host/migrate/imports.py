@@ -55,11 +55,11 @@ class ImportWish:
 
     Attributes:
       path: The file to import, among those sent.
-      name: First part of the names of what is stored. None for the file's own name.
+      name: Prefix for the names of the stored objects. None for the file's own name.
       platform: The platform from which the file comes. None to find out from the file.
       contract: Contract of the evaluators in a module.
-      packages: Pins that every evaluator gets. `auto` adds the packages that an evaluator imports.
-      models: Registered models for evaluators that call models: `judge-small`, `embedding=embed-small`.
+      packages: Exact package versions that every evaluator gets. `auto` adds the packages that an evaluator imports.
+      models: Registered models for evaluators that call models, such as `judge-small` or `embedding=embed-small`.
       replace: Whether to add versions to existing evaluators, and to replace an existing data set.
       force: Whether to store evaluators that do not load.
       dry_run: Whether to store nothing.
@@ -78,11 +78,11 @@ class ImportWish:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows that an import found.
+    """Rows that an import has found.
 
     Attributes:
       count: Number of the rows.
-      columns: Names of their inputs.
+      columns: Names of the rows' inputs.
       bytes: Length of the rows as lines of JSON.
     """
 
@@ -109,12 +109,12 @@ _READ: Final = Adapter(_Read).read
 
 
 def read_import(texts: bytes, path: str, name: str | None, platform: str | None) -> dict[str, Any]:
-    """Return `{"found", "files", "missing"}`: a `Found`, each evaluator's files, and the paths of missing files.
+    """Read a file. Return `{"found", "files", "missing"}`: a `Found`, each evaluator's files, the missing files' paths.
 
     Args:
       texts: JSON object with the contents of all files, by path.
       path: The file to import.
-      name: First part of the names of what is found. None for the file's own name.
+      name: Prefix for the names of the evaluators and rows. None for the file's own name.
       platform: The platform from which the file comes. None to find out from the file.
 
     Raises:
@@ -197,7 +197,7 @@ def encoded_import(texts: bytes, path: str, name: str | None, platform: str | No
 def _read_module(code: str, path: str, name: str) -> Found:
     """Return the evaluators of a module.
 
-    An evaluator is a function or class that no other one uses, with everything that it names.
+    An evaluator is a function or class that no other uses, with everything that it refers to.
     """
     language = SUFFIXES[posixpath.splitext(path)[1].lower()]
     script = read_script(code, language, parse=parse)
@@ -238,7 +238,7 @@ def _own_files(one: FoundEvaluator, files: Mapping[str, str], missing: set[str])
 
 
 def _modules(path: str, code: str) -> Iterable[list[str]]:
-    """Yield the files that may be meant by each import in a Python program, and by each package above the import."""
+    """For each import in a Python program, yield the files that may be meant by the module and its parent packages."""
     folder = posixpath.dirname(path)
     for name in imported_names(code, folder.replace("/", ".")):
         parts = name.split(".")
@@ -251,7 +251,7 @@ def _modules(path: str, code: str) -> Iterable[list[str]]:
 
 
 def _scripts(path: str, code: str) -> Iterable[list[str]]:
-    """Yield the files that may be meant by each relative import in a JavaScript or TypeScript program."""
+    """For each relative import in a JavaScript or TypeScript program, yield the files that may be meant."""
     for specifier in module_specifiers(code):
         if specifier.text.startswith("."):
             wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), specifier.text))
@@ -285,7 +285,7 @@ async def missing_files(
 async def _read(
     processes: LimitedProcesses, workspace: str, texts: Mapping[str, str], wish: ImportWish
 ) -> tuple[_Read, memoryview]:
-    """Find evaluators and rows in a limited process. Return both, the rows as lines."""
+    """Find evaluators and rows in a limited process. Return both, the rows as lines of JSON."""
     given = await asyncio.to_thread(encode_json, texts)
     body: bytes = await processes.call(
         workspace, encoded_import, given, wish.path, wish.name, wish.platform, limits=_LIMITS
@@ -332,14 +332,14 @@ async def run_import(context: ImportContext, texts: Mapping[str, str], wish: Imp
 
 
 async def _taken(context: ImportContext, read: _Read) -> set[str]:
-    """Return the names of evaluators and data sets that are in use."""
+    """Return which of the found names are already in use, for evaluators or data sets."""
     evaluators = {one.name for one in await context.evaluators.list_evaluators(context.workspace)}
     datasets = {one.name for one in await context.datasets.list_datasets(context.workspace)}
     return ({one.name for one in read.found.evaluators} & evaluators) | ({one.name for one in read.rows} & datasets)
 
 
 def _granted(wish: ImportWish) -> dict[str, str]:
-    """Return the requested models by the name that evaluators call; for a model without `NAME=`, this is `judge`."""
+    """Return the registered model for each name that evaluators call; without `NAME=`, the name is `judge`."""
     named = (one if "=" in one else f"judge={one}" for one in wish.models)
     return {one.partition("=")[0]: one for one in named}
 
@@ -424,7 +424,7 @@ async def _store_rows(context: ImportContext, rows: _Rows, lines: memoryview, wi
 
 
 def _without_criteria(lines: memoryview, omitted: AbstractSet[str]) -> memoryview:
-    """Return rows without the criteria of evaluators that were not imported; nothing would read these criteria."""
+    """Remove the criteria of evaluators that were not imported from rows, because nothing reads these criteria."""
     made = bytearray()
     for line in bytes(lines).splitlines():
         record = decode_json(line)

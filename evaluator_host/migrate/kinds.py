@@ -1,4 +1,4 @@
-"""Finds out whether an expression evaluates to text, if the program shows it, for all languages."""
+"""Kinds of values, for all languages: whether a program shows that an expression evaluates to text."""
 
 from enum import StrEnum
 from typing import Final
@@ -17,7 +17,7 @@ class Kind(StrEnum):
 
 
 def combined(kinds: list[Kind]) -> Kind:
-    """Return the kind of a value that has one of these kinds, such as the value of a conditional expression."""
+    """Combine the possible kinds of a value, such as those of a conditional expression's branches, into one."""
     found = set(kinds)
     if not found or found == {Kind.UNKNOWN}:
         return Kind.UNKNOWN

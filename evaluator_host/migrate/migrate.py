@@ -51,7 +51,7 @@ class MigrationContext:
 
         Raises:
           Unreadable: the program cannot be rewritten; the message says why.
-          Busy: too many programs of the workspace wait to be read.
+          Busy: too many of the workspace's programs wait to be parsed.
           MachineExhausted: no process can be started.
         """
         try:
@@ -70,11 +70,11 @@ class MigrationContext:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A program without byte order mark and with plain line ends. It remembers both, to restore them.
+    """A program without a byte order mark, with plain line ends. `restored` adds the original ones again.
 
     Attributes:
       program: The program with line feeds, without code fences or line numbers; it has as many lines as the file.
-      notes: Messages about parts that were removed and that `restored` does not add again.
+      notes: Messages about removed parts that `restored` does not add again.
     """
 
     program: str
@@ -90,7 +90,7 @@ class SourceText:
 
 
 def read_text(code: str, language: Language) -> SourceText:
-    """Return the program in a file or pasted text, without code fences and other remains of copying."""
+    """Read the program in a file or pasted text: remove code fences and other remains of copying."""
     bom = code.startswith(_BOM)
     body = code.removeprefix(_BOM)
     crlf = "\r\n" in body
@@ -104,7 +104,7 @@ def read_text(code: str, language: Language) -> SourceText:
 
 
 def _differs(plain: str, cleaned: str) -> bool:
-    """Return whether cleaning changed more than a shebang line. Every parser here reads such a line as a comment."""
+    """Return whether cleaning changed more than a shebang line, which all parsers here read as a comment."""
     first, _, rest = plain.partition("\n")
     return cleaned not in (plain, "\n" + rest if first.startswith("#!") else plain)
 
@@ -164,7 +164,7 @@ async def migrate(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One migration: the evaluator, and what its proofs need."""
+    """One migration: the evaluator, and what is needed to prove it."""
 
     evaluator: Evaluator
     rows: Sequence[Row] | None
@@ -175,10 +175,9 @@ class _Work:
     as_run: Callable[[str], str]
 
     async def other_contract(self) -> Contract | None:
-        """If code with this contract needs no migration, return the contract, else None.
+        """Detect the code's contract in a sandbox. Return it if such code needs no migration, else None.
 
-        A sandbox finds the contract. Code with the contract `function` may still be legacy code, because its parameters
-        may have any names.
+        Code with the contract `function` may still be legacy code, because its parameters may have any names.
         """
         contract = self.evaluator.contract
         if contract is Contract.AUTO and not _LEGACY.search(self.evaluator.code):
@@ -187,12 +186,12 @@ class _Work:
         return None if contract in _MIGRATED else contract
 
     async def as_pasted(self, contract: Contract) -> Migration:
-        """Return the result for code that runs unchanged, with the number of the caller's rows that it scores."""
+        """Return the result for code that runs unchanged, with how many of the caller's rows it scores."""
         proof = scoring(await self.context.run(self._pasted(), self.rows)) if self.rows else None
         return replace(_unchanged(self.evaluator, MigrationStatus.AS_PASTED, ()), contract=contract, proof=proof)
 
     async def rewritten(self) -> Rewritten:
-        """Return the program in the new contract.
+        """Rewrite the program to the new contract.
 
         Raises:
           Unreadable: the program cannot be rewritten; the message says why.
@@ -204,7 +203,7 @@ class _Work:
         return rewritten
 
     async def proven(self, rewritten: Rewritten, status: MigrationStatus) -> Migration:
-        """Return a rewritten program, with its difference to the old program and the proof."""
+        """Prove a rewritten program. Return it with the diff from the old program, and the proof."""
         code = self.source.restored(rewritten.code or "")
         new = replace(
             self.evaluator, code=self.as_run(code), contract=contract_after(self.evaluator, Contract(self.wish.to))
@@ -227,12 +226,12 @@ class _Work:
         )
 
     async def _scores_as_given(self, rewritten: Rewritten) -> bool:
-        """Return whether the old code, called by its own contract, scores one of the caller's rows."""
+        """Return whether the old code, called by its own contract, scores at least one of the caller's rows."""
         results = await self.context.run(self._old(rewritten), self.rows or ())
         return any(one.status is Status.SCORED for one in results)
 
     async def adapted(self, reason: str, line: int | None) -> Migration | None:
-        """Return the first program that keeps the old code and scores the same. None if there is no such program.
+        """Return the first adapted program (the old code, called by a new function) that scores the same, or None.
 
         Args:
           reason: Why the code was not rewritten.
@@ -260,7 +259,7 @@ class _Work:
 
 
 def _not_a_program(code: str) -> str | None:
-    """Return why code is refused before parsing, or None."""
+    """Return why code is refused before it is parsed, or None."""
     try:
         size = len(code.encode())
     except UnicodeEncodeError:
@@ -271,7 +270,7 @@ def _not_a_program(code: str) -> str | None:
 
 
 def migration_context(service: Service, workspace: str, lock: str | None = None) -> MigrationContext:
-    """Return the context for migrations on a service; `lock` is the lock of the evaluator's packages, as JSON."""
+    """Make the context for migrations on a service; `lock` is the lock file of the evaluator's packages, as JSON."""
 
     async def run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
         return await service.evaluate_batch(evaluator, list(rows), caller=Caller(workspace, lock))
@@ -284,7 +283,7 @@ def _unchanged(evaluator: Evaluator, status: MigrationStatus, unresolved: tuple[
 
 
 def _is_by_chance(proof: Proof) -> bool:
-    """Return whether the old code scores rows, but gives other scores when it runs again."""
+    """Return whether the old code scores rows, but gives different scores when it runs again."""
     return proof.verdict is Verdict.NOT_COMPARABLE and proof.scored > 0
 
 

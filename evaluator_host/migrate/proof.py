@@ -41,7 +41,7 @@ class Proving:
         self._run = run
 
     async def prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
-        """Run two evaluators on the same rows. Return whether they score the same, and the differences.
+        """Run both evaluators on the same rows. Return whether they score the same, and the differences.
 
         The contract never passes the whole row. So if the old code expects the whole row as its fourth argument,
         nothing is proven: the old code gets the whole row here, and the proof only reports how the two results compare.
@@ -106,7 +106,7 @@ class Proving:
     async def _unsteady(
         self, pair: Pair, rows: Sequence[Row], found: Sequence[tuple[int, EvaluationResult, EvaluationResult]]
     ) -> str | None:
-        """Return why a difference proves nothing, or None.
+        """Return why a difference between the scores proves nothing, or None.
 
         It proves nothing if the old or the new code scores differently when it runs again.
         """
@@ -123,7 +123,7 @@ class Proving:
 
 
 def scoring(results: Sequence[EvaluationResult]) -> Proof:
-    """Return a proof that says whether the unchanged code scores rows."""
+    """Run unchanged code, and return a proof that says whether it scores rows."""
     scored = sum(one.status is Status.SCORED for one in results)
     if scored:
         return Proof(Verdict.PROVEN, rows=len(results), scored=scored)
@@ -156,7 +156,7 @@ def _not_comparable(
 
 
 def differs(old: EvaluationResult, new: EvaluationResult) -> str | None:
-    """Return the difference between two results of one row in words. None if they agree. Two failures agree."""
+    """Describe the difference between two results of one row; None if they agree. Two failures agree."""
     if old.status is not new.status:
         return f"old {_said(old)}, new {_said(new)}"
     if old.status is Status.FAILED:

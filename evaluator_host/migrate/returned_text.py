@@ -1,4 +1,4 @@
-"""Converts text to a number if an evaluator returns it as its score. The legacy contract did this itself."""
+"""Makes evaluators convert text to a number before they return it as the score, as the legacy contract did for them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +14,7 @@ from evaluator_host.migrate.syntax import child, code_children, returned_values,
 
 
 def convert_returned_text(draft: Draft, legacy: Legacy) -> None:
-    """Convert text that is returned as the score to a number."""
+    """Add conversions to a number where the function returns text as the score."""
     grammar = draft.grammar
     if any(draft.names.lookup(name, legacy.scope) is not None for name in grammar.used):
         return
@@ -62,7 +62,7 @@ def _returned(grammar: Grammar, function: Node) -> Iterator[Node]:
 
 
 class _Kinds:
-    """Finds out whether expressions evaluate to text. Follows variables and functions of the program."""
+    """Finds out whether expressions evaluate to text, by following the program's variables and functions."""
 
     def __init__(self, draft: Draft) -> None:
         self._names = draft.names

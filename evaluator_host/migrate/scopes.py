@@ -22,7 +22,7 @@ class Scope:
     Attributes:
       kind: `module`, `function`, `class`, `comprehension` or `block`.
       bound: Names that this scope binds.
-      elsewhere: Names that are declared `global` or `nonlocal` here, each with that word.
+      elsewhere: Names that are declared `global` or `nonlocal` here, each with the keyword.
     """
 
     node: Node
@@ -39,7 +39,7 @@ class Scope:
             scope = scope.parent
 
     def is_within(self, other: "Scope") -> bool:
-        """Return whether this scope is the other one, or lies inside it."""
+        """Return whether this scope is the other scope, or lies inside it."""
         return any(scope is other for scope in self.outwards())
 
 
@@ -59,7 +59,7 @@ class Use:
 
 
 class Names:
-    """Every use of a name in a program."""
+    """Every use of every name in a program."""
 
     def __init__(self, module: Scope) -> None:
         self.module = module
@@ -118,7 +118,7 @@ class Names:
         return False
 
     def clash(self, renamed: list[Use], name: str, function: Scope, *, leaving: set[int]) -> Use | None:
-        """If the meaning of a use would change when a variable of a function is renamed, return this use, else None.
+        """Return a use whose meaning changes if a function's variable gets a new name; None if there is none.
 
         Args:
           renamed: The uses of the variable.

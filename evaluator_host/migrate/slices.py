@@ -1,6 +1,6 @@
-"""Finds the entries of a file, each with everything that it needs, so that an import can store them one by one.
+"""Finds a file's entries (evaluators), each with all that it needs, so that an import can store them one by one.
 
-A slice is one entry, with all statements at the top level that it names, directly or through other statements, in their
+A slice is one entry, with all top-level statements that it refers to, directly or through other statements, in their
 order. Only the names in the code decide this; nothing is run.
 """
 
@@ -55,7 +55,7 @@ def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
 
 
 def listed_elsewhere(code: str, language: str) -> list[str]:
-    """Return the source of each listed evaluator that is imported or has no name, unless all are like this."""
+    """Return the source of each evaluator in a list that is imported or unnamed; nothing if all are."""
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)
     imported = {name for one in statements if one.imports for name in one.binds}
@@ -73,7 +73,7 @@ def _bindings(statements: list[_Statement]) -> dict[str, set[int]]:
 
 
 def _closure(first: int, statements: list[_Statement], binding: dict[str, set[int]]) -> set[int]:
-    """Return the positions of a statement and of the statements that it needs."""
+    """Return the indexes of a statement and of the statements that it needs."""
     found: set[int] = set()
     left = [first]
     while left:
@@ -88,7 +88,7 @@ def _closure(first: int, statements: list[_Statement], binding: dict[str, set[in
 
 
 def _changes(statement: _Statement, found: set[int], binding: dict[str, set[int]]) -> bool:
-    """Return whether a statement may change values of the slice: it uses names of the slice only and defines none."""
+    """Return whether a statement may change the slice's values: it uses only names of the slice, and defines none."""
     if statement.binds or not statement.uses:
         return False
     needed = [binding[name] for name in statement.uses if name in binding]
@@ -107,7 +107,7 @@ def _text(statements: list[_Statement], chosen: set[int]) -> str:
 
 
 def _python_lists(code: str) -> list[tuple[str, str | None]]:
-    """Return each evaluator in a list of evaluators: its source, and the name with which the source begins."""
+    """Return the source of each evaluator in a list of evaluators, and the name with which the source begins."""
     try:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -207,7 +207,7 @@ def _scripts(code: str) -> list[_Statement]:
 
 
 def _script_lists(code: str) -> list[tuple[str, str | None]]:
-    """Return each evaluator in a list of evaluators: its source, and the name with which the source begins."""
+    """Return the source of each evaluator in a list of evaluators, and the name with which the source begins."""
     found: list[tuple[str, str | None]] = []
     for pair in nodes_below(syntax_tree(code).root_node):
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")

@@ -1,4 +1,4 @@
-"""Migrates stored evaluators: adds a new version to each legacy evaluator, with the proof."""
+"""Migrates stored evaluators: adds to each legacy evaluator a new version, with the migration's proof."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -12,7 +12,7 @@ _SHORTHANDS: Final = ("shorthand_property_identifier", "shorthand_property_ident
 
 
 def uses_of(draft: Draft, legacy: Legacy, parameter: Parameter) -> list[Use]:
-    """Return the uses of a parameter in the function, except in code that was removed already."""
+    """Return the uses of a parameter in the function, without code that has already been removed."""
     found = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
     return [use for use in found if use.node != parameter.pattern and not draft.is_gone(use.node)]
 
@@ -24,7 +24,7 @@ def replace_use(draft: Draft, use: Use, *parts: Part) -> None:
 
 
 def rename_parameters(draft: Draft, legacy: Legacy, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Rename parameters where they are used. Return the names that they have then.
+    """Rename parameters where they are used. Return the resulting names.
 
     A parameter keeps its name if the new name means something else in the function.
     """
@@ -52,7 +52,7 @@ def _clashing(draft: Draft, legacy: Legacy, wanted: Mapping[str, str]) -> str | 
 
 
 def require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
-    """Refuse a use that cannot be replaced by reading the inputs.
+    """Refuse a use that cannot be replaced with a read of the inputs.
 
     Raises:
       Unreadable: the name of the inputs means something else at this place, or the use is an assignment.

@@ -28,7 +28,7 @@ def rewrite_program(code: str, language: Language, wish: Wish) -> dict[str, Any]
 
 
 def adapt_program(code: str, language: Language, wish: Wish) -> list[dict[str, Any]]:
-    """Return programs that keep the old code and adapt its interface, each as the fields of `Rewritten`."""
+    """Write programs that keep the old code and adapt its interface; return each as the fields of `Rewritten`."""
     return _read_deeply(lambda: [asdict(one) for one in ADAPTERS[language](code, wish)], lambda _: [])
 
 
@@ -47,7 +47,7 @@ def _read_deeply(read: Callable[[], T], otherwise: Callable[[Unreadable], T]) ->
 
 
 def made_up_rows(program: str, rewritten: Rewritten, wish: Wish) -> list[dict[str, Any]]:
-    """Return rows for the proof, generated from the code."""
+    """Generate rows for the proof from the code."""
     key = rewritten.parameters[3] if rewritten.source == Contract.MAIN else wish.key
     return [
         asdict(row)

@@ -1,1 +1,1 @@
-"""The command and the routes of migrations. They may import all other packages, and are loaded by name."""
+"""The commands and routes for migrations. They may import all other packages, and are loaded by name."""

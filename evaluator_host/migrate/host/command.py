@@ -132,7 +132,7 @@ def _files(path: Path) -> Iterator[Path]:
     """Yield the files at a path.
 
     Raises:
-      InvalidRequest: there is no such file, or no file of an evaluator in the folder.
+      InvalidRequest: there is no such file, or the folder contains no evaluator's file.
     """
     if not path.is_dir():
         options.require_file(path)
@@ -180,7 +180,7 @@ async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> li
 
 
 def _as_run(evaluator: Evaluator, code: str) -> str:
-    """Return a file's code in the form that runs: names of modules without `npm:` and without a version."""
+    """Convert a file's code to code that runs here: remove `npm:` and versions from module names."""
     return read_script(code, evaluator.language).source
 
 

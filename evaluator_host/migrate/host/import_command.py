@@ -1,4 +1,4 @@
-"""`import`: stores evaluators and rows from a platform's configuration or export, or from a module of evaluators."""
+"""`import`: stores evaluators and rows from a platform's configuration or export, or from a module with evaluators."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -119,7 +119,7 @@ def _remote(wish: ImportWish, texts: dict[str, str], url: str) -> Import:
 
 
 async def _collected(processes: LimitedProcesses, wish: ImportWish, root: Path) -> dict[str, str]:
-    """Return the file, with all files of its project to which it refers."""
+    """Collect the file, and all files of its project to which it refers."""
     texts = {wish.path: read_utf8(root / wish.path)}
     for _ in range(_ROUNDS):
         before = len(texts)

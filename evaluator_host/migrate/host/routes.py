@@ -151,7 +151,7 @@ class ImportIn(Wire):
     dry_run: bool = Field(default=False, description="Check everything, and store nothing.")
 
     def to_wish(self) -> "ImportWish":
-        """Return the request as an `ImportWish`."""
+        """Convert the request to an `ImportWish`."""
         from evaluator_host.migrate.imports import ImportWish  # noqa: PLC0415 - seldom used, a tenth of a start
 
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "files"}

@@ -23,7 +23,7 @@ _TYPES: Final = "Record<string, any>"
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """The old function in its edited program, and what the new function needs to call it.
+    """The old function in the edited program, and the code with which the new function calls it.
 
     Attributes:
       callee: The expression for the old function in a call.
@@ -39,19 +39,19 @@ class _Old:
 
 
 def adapt_javascript(code: str, wish: Wish) -> list[Rewritten]:
-    """Return JavaScript programs that keep the old code and adapt its interface, the simplest first.
+    """Write JavaScript programs that keep the old code and adapt its interface, the simplest first.
 
     Raises:
-      Unreadable: the program cannot be parsed, or offers no function of that name.
+      Unreadable: the program cannot be parsed, or has no function of that name to export.
     """
     return _adapters(code, wish, Language.JAVASCRIPT)
 
 
 def adapt_typescript(code: str, wish: Wish) -> list[Rewritten]:
-    """Return TypeScript programs that keep the old code and adapt its interface, the simplest first.
+    """Write TypeScript programs that keep the old code and adapt its interface, the simplest first.
 
     Raises:
-      Unreadable: the program cannot be parsed, or offers no function of that name.
+      Unreadable: the program cannot be parsed, or has no function of that name to export.
     """
     return _adapters(code, wish, Language.TYPESCRIPT)
 
@@ -84,7 +84,7 @@ class _Adapter:
         self._is_async = True  # assumed until the code shows that the function is not async
 
     def build(self) -> Rewritten | None:
-        """Return the adapted program; None if `method` is set, but would change nothing."""
+        """Build the adapted program; return None if `method` is set but changes nothing."""
         old = self._exported() or self._declared(self._entry)
         if old is None and (old := self._declared("main")) is not None:
             self._is_main, self._new = True, "evaluate"
@@ -96,7 +96,7 @@ class _Adapter:
         return self._finish(old)
 
     def _exported(self) -> _Old | None:
-        """Remove the old function from the exports of the module. Return None if the module does not export it."""
+        """Remove the old function from the module's exports. Return None if the module does not export it."""
         found = None
         for statement in self._draft.root.named_children:
             if statement.type == "export_statement":
@@ -106,7 +106,7 @@ class _Adapter:
         return found
 
     def _from_assignment(self, statement: Node) -> _Old | None:
-        """Adapt `module.exports = …`, `exports.evaluate = …` and the like. The old export is read, then replaced."""
+        """Adapt `module.exports = …`, `exports.evaluate = …` and the like: read the old export, then replace it."""
         assignment = statement.named_children[0]
         left, right = child(assignment, "left"), child(assignment, "right")
         if assignment.type != "assignment_expression" or left is None or right is None:
@@ -196,7 +196,7 @@ class _Adapter:
         return _Old(self._rename(name, self._free(name)))
 
     def _binds(self, declaration: Node) -> bool:
-        """Return whether a declaration declares the name of the entry."""
+        """Return whether a declaration declares the entry's name."""
         names = [child(declaration, "name")] if declaration.type in (*_DECLARED, "function_signature") else []
         if not names:
             names = [child(one, "name") for one in declaration.named_children if one.type == "variable_declarator"]
@@ -263,7 +263,7 @@ class _Adapter:
         return draft.finish()
 
     def _parameters(self) -> tuple[str, ...]:
-        """Return the names of the four legacy parameters: from the first function with four, or else guessed."""
+        """Return the four legacy parameters' names: those of the first function with four parameters, or a guess."""
         if self._is_main:
             found = re.findall(r"\b(?:target|expected|reference|correct_answer)\b", self._draft.source.decode())
             self._draft.columns = tuple(dict.fromkeys(found))

@@ -28,7 +28,7 @@ _LOOPS: Final = frozenset(("for_statement", "for_in_statement", "while_statement
 
 
 def is_member(use: Use) -> bool:
-    """Return whether a use of a name is the object of a member access, `name.property`."""
+    """Return whether a name is used as the object of a member access, `name.property`."""
     around = use.node.parent
     if around is None or around.type not in ("member_expression", "subscript_expression"):
         return False
@@ -65,7 +65,7 @@ def is_called(node: Node) -> bool:
 
 
 def is_evaluated_once(use: Use, function: Node) -> bool:
-    """Return whether a use is evaluated at most once in a call of the function, and before the function returns."""
+    """Return whether a call of the function evaluates a use at most once, and before the function returns."""
     for around in ancestors(use.node):
         if around == function:
             return True
@@ -140,7 +140,7 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
-    """Replace each use of the first argument with the value that it always has. The argument is an empty object.
+    """Replace each use of the first argument, which is always an empty object, with the value that the use has.
 
     `dynamic` says whether the function may read variables by name (`eval`). For the uses that stay, return the
     statement to insert at the start of the function, else None.
@@ -212,5 +212,5 @@ _ENDS: Final = ("variable_declarator", "return_statement", "arguments", "parenth
 
 
 def _is_object_of(node: Node, outer: Node) -> bool:
-    """Return whether `outer` reads a member of `node`. This would fail if `node` were `undefined`."""
+    """Return whether `outer` reads a member of `node`, which fails if `node` is `undefined`."""
     return outer.type in ("member_expression", "subscript_expression") and child(outer, "object") == node

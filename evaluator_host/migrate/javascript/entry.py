@@ -18,7 +18,7 @@ def find(draft: Draft) -> Legacy:
 
     Raises:
       Current: the function takes three arguments.
-      Spread: the function takes arguments by a rest parameter.
+      Spread: the function takes its arguments as a rest parameter.
       Unreadable: the function cannot be rewritten; the message says why.
     """
     node, names = locate(draft, draft.wish.entry)
@@ -52,7 +52,7 @@ def locate(draft: Draft, entry: str) -> tuple[Node, tuple[str, ...]]:
 
 
 def _export_nodes(root: Node, entry: str) -> list[tuple[Node, str]]:
-    """Return the exports that may be the entry, each with the name under which it is exported."""
+    """Return the exports that may be the entry, each with its exported name."""
     found = []
     for statement in root.named_children:
         if statement.type == "export_statement":

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: `main(variables)` becomes `evaluate(inputs, outputs, trace)`, and the other way round."""
+"""Rewrites JavaScript and TypeScript from `main(variables)` to `evaluate(inputs, outputs, trace)`, and back."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _IN_PLACE: Final = 2
 
 
 def from_main(draft: Draft) -> Rewritten:
-    """Return the program with `main` rewritten as `evaluate`.
+    """Rewrite a program's `main` as `evaluate`.
 
     Raises:
       Unreadable: the program cannot be rewritten safely; the message says why.
@@ -58,7 +58,7 @@ def from_main(draft: Draft) -> Rewritten:
 
 
 def to_main(draft: Draft) -> Rewritten:
-    """Return the program with `evaluate` rewritten as `main`.
+    """Rewrite a program's `evaluate` as `main`.
 
     Raises:
       Unreadable: the program cannot be rewritten safely; the message says why.
@@ -182,7 +182,7 @@ def _set_parameters(draft: Draft, function: Legacy, names: list[str], *, typed: 
 
 
 def _split_type(variables: Parameter) -> dict[str, str]:
-    """Return the types of the inputs and the outputs, if the type of the variables is an object type."""
+    """Split the type of the variables, if it is an object type, into those of the inputs and the outputs."""
     node = variables.annotation.named_children[0] if variables.annotation is not None else None
     if node is None or node.type != "object_type":
         return {}

@@ -1,4 +1,4 @@
-"""Rewrites the legacy signature of JavaScript and TypeScript to `evaluate(inputs, outputs, trace)`."""
+"""Rewrites a JavaScript or TypeScript evaluator's legacy signature to `evaluate(inputs, outputs, trace)`."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _ANY: Final = "Record<string, any>"
 
 
 def rewrite_javascript(code: str, wish: Wish) -> Rewritten:
-    """Return a JavaScript program with the new signature.
+    """Rewrite a JavaScript program to the new signature.
 
     Raises:
       Unreadable: the program cannot be rewritten safely; the message says why.
@@ -42,7 +42,7 @@ def rewrite_javascript(code: str, wish: Wish) -> Rewritten:
 
 
 def rewrite_typescript(code: str, wish: Wish) -> Rewritten:
-    """Return a TypeScript program with the new signature.
+    """Rewrite a TypeScript program to the new signature.
 
     Raises:
       Unreadable: the program cannot be rewritten safely; the message says why.
@@ -103,7 +103,7 @@ def _dynamic(draft: Draft, legacy: Legacy) -> bool:
 
 
 def _new_names(draft: Draft, legacy: Legacy, *, dynamic: bool) -> NewNames:
-    """Return the names of the new parameters: the names of the contract, unless the code already uses them."""
+    """Return the new parameters' names: those of the contract, changed where the code already uses them."""
     second, third, fourth = legacy.parameters[1:]
     wanted = {second.name: "inputs"} if second.is_plain else {}
     wanted |= {third.name: "outputs"} if third.is_plain else {}
@@ -139,7 +139,7 @@ def _jsdoc(draft: Draft, legacy: Legacy) -> None:
 
 
 def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> list[str]:
-    """Give the function the new parameters. Return statements that destructure the inputs as the old pattern did."""
+    """Give the function the new parameters. Return statements that destructure the inputs like the old parameter."""
     first, second, third, fourth = legacy.parameters
     comma = _COMMA.match(draft.source, first.node.end_byte)
     end = comma.end() if comma is not None else second.node.start_byte

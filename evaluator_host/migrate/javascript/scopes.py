@@ -1,4 +1,4 @@
-"""Finds the variable for each name in a JavaScript or TypeScript program. In a type, only `typeof` counts as a use."""
+"""Finds the variable for each name in a JavaScript or TypeScript program. Types use variables only in `typeof`."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _NAMES: Final = frozenset(("identifier", "type_identifier", "shorthand_property_
 
 
 def names_of(root: Node) -> Names:
-    """Return every use of a name in a program."""
+    """Return every use of every name in a program."""
     names = Names(Scope(root, "module", None))
     _Reader(names).visit_children(root, names.module)
     return names

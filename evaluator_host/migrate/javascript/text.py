@@ -13,7 +13,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def property_key(draft: Draft, key: str) -> str:
-    """Return a property name as a key of an object literal, quoted if necessary."""
+    """Format a property name as a key of an object literal, quoted if necessary."""
     return key if _IDENTIFIER.fullmatch(key) else quoted(draft, key)
 
 

@@ -20,10 +20,10 @@ _FUNCTIONS: Final = ("function_definition", "lambda")
 
 
 def adapt(code: str, wish: Wish) -> list[Rewritten]:
-    """Return programs that keep the old code and adapt its interface, the simplest first.
+    """Write programs that keep the old code and adapt its interface, the simplest first.
 
-    If functions of the code call the old function, it gets another name. If only statements of the module use it, the
-    old code stays unchanged. In the last program, `evaluate` also accepts the four old arguments.
+    If functions of the code call the old function, it is renamed. If only module-level statements use it, the old code
+    stays unchanged. In the last program, `evaluate` also accepts the four old arguments.
 
     Raises:
       Unreadable: the program cannot be parsed, or never mentions the function.
@@ -79,7 +79,7 @@ def _adapter(draft: Draft, *, renamed: bool = False, takes_four: bool = False) -
 
 
 def _main_adapter(draft: Draft) -> Rewritten:
-    """Return a program with an `evaluate` that calls `main` with the variables that `main` takes."""
+    """Write a program with an `evaluate` that calls `main` with the variables that `main` takes."""
     function = next((one for one in _functions(draft) if text(child(one, "name") or one) == "main"), None)
     listing = child(function, "parameters") if function is not None else None
     nodes = code_children(listing) if listing is not None else []
@@ -102,7 +102,7 @@ def _main_adapter(draft: Draft) -> Rewritten:
 
 
 def _finish(draft: Draft, head: str, signature: str, lines: list[str], imports: tuple[str, ...] = ()) -> Rewritten:
-    """Add the new function at the end, and the imports that were not necessary under the old contract."""
+    """Add the new function at the end, and imports of the modules that the old contract provided without an import."""
     if not draft.parameters:
         draft.parameters = _parameters(draft)
     add_imports(draft, imports)
@@ -124,7 +124,7 @@ def _functions(draft: Draft) -> list[Node]:
 
 
 def _is_async(draft: Draft) -> bool:
-    """Return whether this is a coroutine function without decorators. A decorator may turn it into an ordinary one."""
+    """Return whether this is a coroutine function without decorators, which may turn it into an ordinary function."""
     writes = [one for one in draft.names.of(draft.wish.entry, draft.names.module) if one.access is Access.WRITE]
     node = writes[-1].node.parent if writes else None
     if node is None or node.type != "function_definition" or node.parent is None:
@@ -133,7 +133,7 @@ def _is_async(draft: Draft) -> bool:
 
 
 def _parameters(draft: Draft) -> tuple[str, ...]:
-    """Return the old parameters: those of the first function with four, or the names that the code seems to use."""
+    """Return the old parameters: those of the first function with four, or else names that the code seems to use."""
     for node in descendants(draft.root):
         if node.type in _FUNCTIONS:
             listing = child(node, "parameters")

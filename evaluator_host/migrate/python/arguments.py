@@ -126,7 +126,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
-    """Return whether an expression can replace a name. It must run only once, and the line must stay short enough."""
+    """Return whether an expression can replace a name: it runs only once there, and the line stays short enough."""
     if use.access is not Access.READ or use.scope is not legacy.scope or _is_in_loop(use.node, legacy.node):
         return False
     for around in ancestors(use.node):
@@ -152,7 +152,7 @@ def _only_looks(use: Use) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool, every: bool) -> str | None:
-    """Replace each use of the first argument with the value that it always has. The argument is an empty dict.
+    """Replace each use of the first argument, which is always an empty dict, with the value that the use has.
 
     With `every`, also set the argument. `dynamic` says whether the function may read variables by name (`locals()`).
     For the uses that stay, return the statement to insert at the start of the function, else None.
@@ -221,7 +221,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
 
 
 def _default(call: Node) -> tuple[Part, ...] | None:
-    """Return the result of `….get(…)` on an empty dict; None if the result is unknown, or its code cannot be moved."""
+    """Return what `….get(…)` returns on an empty dict; None if that is unknown, or its code cannot be moved."""
     listing = child(call, "arguments")
     arguments = code_children(listing) if listing is not None else []
     if not arguments or arguments[0].type != "string" or _is_formatted(arguments[0]):

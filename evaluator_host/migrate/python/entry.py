@@ -123,7 +123,7 @@ def _require_four(legacy: Legacy, more: list[Node]) -> None:
 
 
 def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
-    """Return the functions with the four legacy parameters that are inside the decorators of a function.
+    """Return the functions with the four legacy parameters that a function's decorators contain.
 
     Raises:
       Unreadable: a decorator with such a function is used elsewhere too, or is a class.
@@ -159,7 +159,7 @@ def _own_decorator(draft: Draft, name: str) -> list[Node]:
 
 
 def _is_used_elsewhere(draft: Draft, names: set[str], decorator: Node) -> bool:
-    """Return whether a decorator that the program defines is used for another function too."""
+    """Return whether a decorator that the program defines also decorates another function."""
     for name in names:
         for use in draft.names.of(name, draft.names.module):
             inside = decorator.start_byte <= use.node.start_byte < decorator.end_byte

@@ -1,4 +1,4 @@
-"""Adds imports of modules that code could use without an import under the legacy contract."""
+"""Adds imports of modules that the legacy contract let code use without an import."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -69,7 +69,7 @@ def _at_top(draft: Draft, names: list[str]) -> None:
 
 
 def _comment_start(root: Node, rest: Node) -> int:
-    """Return the start of the comments directly above a statement."""
+    """Return where the comments directly above a statement begin."""
     start, row = rest.start_byte, rest.start_point[0]
     for one in reversed([one for one in root.children if one.end_byte <= rest.start_byte]):
         shebang = text(one).startswith("#!")

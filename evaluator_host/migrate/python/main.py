@@ -1,4 +1,4 @@
-"""Python: `main(completion, target)` becomes `evaluate(inputs, outputs, trace)`, and the other way round."""
+"""Rewrites Python from `main(completion, target)` to `evaluate(inputs, outputs, trace)`, and back."""
 
 import keyword
 from typing import Final
@@ -24,7 +24,7 @@ _INPUTS: Final = ("inputs", "_inputs", "inputs_", "_inputs_")
 
 
 def from_main(draft: Draft) -> Rewritten:
-    """Return the program with `main` rewritten as `evaluate`.
+    """Rewrite a program's `main` as `evaluate`.
 
     Raises:
       Unreadable: the program cannot be rewritten safely; the message says why.
@@ -52,7 +52,7 @@ def from_main(draft: Draft) -> Rewritten:
 
 
 def to_main(draft: Draft) -> Rewritten:
-    """Return the program with `evaluate` rewritten as `main`.
+    """Rewrite a program's `evaluate` as `main`.
 
     Raises:
       Unreadable: the program cannot be rewritten safely; the message says why.
@@ -90,7 +90,7 @@ def to_main(draft: Draft) -> Rewritten:
 
 
 def _function(draft: Draft, name: str) -> Legacy:
-    """Return the entry function. It must be a plain function that the program itself does not use."""
+    """Return the entry function, which must be a plain function that the program itself does not use."""
     uses = draft.names.of(name, draft.names.module)
     writes = [use for use in uses if use.access is Access.WRITE]
     if not writes:
@@ -126,7 +126,7 @@ def _free_name(names: tuple[str, ...], taken: set[str]) -> str:
 
 
 def _renamed(draft: Draft, function: Legacy, parameter: Parameter, name: str) -> str:
-    """Rename a parameter if the new name is free. Return the name that it has afterwards."""
+    """Rename a parameter if the new name is free. Return the parameter's name afterwards."""
     uses = draft.names.of(parameter.name, function.scope)
     if draft.names.clash(uses, name, function.scope, leaving=set()) is not None:
         return parameter.name

@@ -1,4 +1,4 @@
-"""Rewrites the legacy signature of Python to `evaluate(inputs, outputs, trace)`, with all code that depends on it."""
+"""Rewrites a Python evaluator's legacy signature to `evaluate(inputs, outputs, trace)`, and code that depends on it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ _MAPPING: Final = re.compile(r"(typing\.|t\.)?(Dict|dict|Mapping)\b")
 
 
 def rewrite(code: str, wish: Wish) -> Rewritten:
-    """Return a Python program with the new signature.
+    """Rewrite a Python program to the new signature.
 
     Raises:
       Unreadable: the program cannot be rewritten safely; the message says why.
@@ -114,7 +114,7 @@ def _names_of_function(draft: Draft, legacy: Legacy) -> list[str]:
 
 
 def _dynamic(draft: Draft, legacy: Legacy) -> Node | None:
-    """Return the node in a function that can read variables by name (`locals()`, `{x=}`), or None."""
+    """Return the first node in a function that can read variables by name (`locals()`, `{x=}`), or None."""
     for use in draft.names.within(legacy.scope):
         around = use.node.parent
         called = around is not None and around.type == "call" and child(around, "function") == use.node
@@ -136,7 +136,7 @@ def _has_names(use: Use, call: Node | None) -> bool:
 
 
 def _new_names(draft: Draft, legacy: Legacy, *, dynamic: bool) -> NewNames:
-    """Return the names of the new parameters: the names of the contract, unless the code already uses them."""
+    """Return the new parameters' names: those of the contract, changed where the code already uses them."""
     second, third = legacy.parameters[1], legacy.parameters[2]
     wanted = {second.name: "inputs", third.name: "outputs"}
     if dynamic:
@@ -175,7 +175,7 @@ def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> None:
 
 
 def _annotation(draft: Draft, legacy: Legacy) -> str:
-    """Return the annotation of the trace. It is empty if the function has no annotations."""
+    """Return the annotation for the parameter `trace`; empty if the function has no annotations."""
     second = legacy.parameters[1].annotation
     if all(one.annotation is None for one in legacy.parameters):
         return ""

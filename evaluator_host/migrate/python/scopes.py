@@ -1,4 +1,4 @@
-"""Finds the variable for each name in a Python program, by Python's rules of scope."""
+"""Finds the variable for each name in a Python program, by Python's scope rules."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ _TARGETS: Final = frozenset(
 
 
 def names_of(root: Node) -> Names:
-    """Return every use of a name in a program."""
+    """Return every use of every name in a program."""
     names = Names(Scope(root, "module", None))
     _Reader(names).visit_children(root, names.module)
     return names

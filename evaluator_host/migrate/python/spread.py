@@ -84,12 +84,12 @@ def _is_used(draft: Draft, use: Use) -> bool:
 
 
 def _rest_name(spread: Spread) -> str:
-    """Return the name of the parameter, without its star and annotation."""
+    """Return the name of the `*args` parameter, without its star and annotation."""
     return text(spread.rest).partition(":")[0].strip(" *")
 
 
 def _free(draft: Draft, spread: Spread, name: str) -> str:
-    """Return the name of a parameter. It begins with `_` if the function uses the plain name for something else."""
+    """Return a name for a new parameter. It begins with `_` if the function uses the plain name for something else."""
     scope = spread.function.scope
     parameters = [one.name for one in spread.function.parameters]
     used = [use for use in draft.names.within(scope) if use.name == name]

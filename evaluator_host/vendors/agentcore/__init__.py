@@ -1,1 +1,1 @@
-"""Dialect `agentcore`: code-based evaluators of Amazon Bedrock AgentCore."""
+"""Amazon Bedrock AgentCore's code-based evaluators (dialect `agentcore`)."""

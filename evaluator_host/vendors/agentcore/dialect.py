@@ -1,4 +1,4 @@
-"""Dialect `agentcore`: a Lambda handler that gets a session's spans and returns value, label and explanation.
+"""Arguments and results of AgentCore's evaluators (dialect `agentcore`): Lambda handlers that get a session's spans.
 
 Source of the rules: bedrock-agentcore 1.25.0, evaluation/custom_code_based_evaluators.
 """

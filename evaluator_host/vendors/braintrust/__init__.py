@@ -1,1 +1,1 @@
-"""Dialect `braintrust`: scorers of Braintrust."""
+"""Braintrust's scorers (dialect `braintrust`)."""

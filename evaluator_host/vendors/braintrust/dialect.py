@@ -1,6 +1,6 @@
-"""Dialect `braintrust`: scorers `handler(input, output, expected, metadata, …)` of Braintrust.
+"""Arguments and results of Braintrust's scorers (dialect `braintrust`): `handler(input, output, expected, …)`.
 
-Python's runner sends `{"value": …}`, or `{"refused": type}` for a type that is not a score. Source of the rules:
+The Python runner sends `{"value": …}`, or `{"refused": type}` for a type that is not a score. Source of the rules:
 braintrust 0.48.1 (PyPI) framework.py and score.py, 3.35.0 (npm).
 """
 
@@ -41,7 +41,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _values(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
-    """Return the row's values; a missing value is None in Python and undefined in JavaScript."""
+    """Return the row's values for a scorer; a missing value is None in Python and undefined in JavaScript."""
     inputs, truth = without_truth(row, settings)
     values: dict[str, Json] = {"input": inputs, "output": row.outputs, "metadata": {}}
     if inputs is not row.inputs:
@@ -86,7 +86,7 @@ def interpret(
 
 
 def _score(value: Json, name: str | None) -> dict[str, Json]:
-    """Return a score or a classification as Braintrust stores it. If the value has no name, `name` becomes its name.
+    """Convert a value to the score or classification that Braintrust stores; `name` is for a value without a name.
 
     Raises:
       _Refused: Braintrust does not accept the value.

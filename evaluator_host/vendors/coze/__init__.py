@@ -1,1 +1,1 @@
-"""Dialect `coze`: code evaluators of Coze Loop."""
+"""Coze Loop's code evaluators (dialect `coze`)."""

@@ -1,6 +1,7 @@
-"""Dialect `coze`: `exec_evaluation(turn)`, which returns an object with `score` and `reason`.
+"""Arguments and results of Coze Loop's evaluators (dialect `coze`): `exec_evaluation(turn)` returns score and reason.
 
-Source of the rules: coze-dev/coze-loop@4f550f38, its templates of code evaluators and the reader of their answers.
+Source of the rules: coze-dev/coze-loop@4f550f38, its templates for code evaluators, and the code that reads their
+results.
 """
 
 from typing import Final

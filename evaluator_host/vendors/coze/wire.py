@@ -1,4 +1,4 @@
-"""The wire `coze`: the Python and JavaScript runtimes of Coze Loop (`COZE_LOOP_PYTHON_FAAS_URL`, `…_JS_FAAS_URL`).
+"""Serves the API of Coze Loop's runtimes (wire `coze`; `COZE_LOOP_PYTHON_FAAS_URL`, `COZE_LOOP_JS_FAAS_URL`).
 
 Source: coze-dev/coze-loop@4f550f38, http_faas_runtime.go, the templates around users' code, js_faas_server.ts.
 """
@@ -65,7 +65,7 @@ def _timeout_s(body: dict[str, Any]) -> float | None:
 
 
 def _told(found: ScriptResult, language: Language, began: float) -> dict[str, Json]:
-    """Return the body of a response. The status is always 200, because Coze Loop retries after any other status."""
+    """Make the response for a result. The status is always 200, because Coze Loop retries after any other status."""
     value, stdout = _returned(found.stdout, language)
     told: dict[str, Json] = {
         "output": {"stdout": stdout, "stderr": found.stderr, "ret_val": value},
@@ -108,7 +108,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as Coze Loop sends them."""
+    """Return requests like those of Coze Loop, for `wires check`."""
     value = '{"score": 1.0, "reason": "same"}'
     python = f"print({_START!r})\nprint({value!r})\nprint({_END!r})\n"
     asked = {"timeout": 5000, "priority": "normal", "ext": {}}

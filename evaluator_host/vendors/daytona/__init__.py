@@ -1,1 +1,1 @@
-"""The part of Daytona's API with which other platforms run scripts."""
+"""The part of Daytona's API that other platforms use to run scripts."""

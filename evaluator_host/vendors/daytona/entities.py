@@ -6,7 +6,7 @@ when its workspace has too many records. The environment, which may contain prov
 way as secrets.
 
 A process that runs a second script in a sandbox leases the sandbox's record: from then on the process reads the record
-at most every quarter of a second, not for each script, and the record says that it is leased. A request that changes or
+at most every quarter of a second, not for each script, and the record is marked as leased. A request that changes or
 deletes a leased record is answered only when every lease has ended, so that afterwards no process starts a script with
 the old record.
 """
@@ -52,8 +52,8 @@ class Record:
       workspace: Id of the workspace that owns it.
       env: Environment variables of its scripts.
       labels: Labels from its creation; `code-toolbox-language` is the language.
-      asked: Other fields of the request that created the sandbox; responses repeat them.
-      packages: Pins that were installed in the sandbox, by language (`python` or `javascript`).
+      asked: Other fields of the request that created the sandbox, which responses repeat.
+      packages: Exact package versions installed in the sandbox, by language (`python` or `javascript`).
     """
 
     workspace: str
@@ -65,7 +65,7 @@ class Record:
     made_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
     def told(self, toolbox: str) -> dict[str, Json]:
-        """Return the sandbox in Daytona's format, with all fields that the newest client needs; `toolbox` is a URL."""
+        """Describe the sandbox in Daytona's format, with all fields that new clients need; `toolbox` is a URL."""
         return {
             "id": self.id,
             "organizationId": self.workspace,
@@ -145,10 +145,10 @@ class Records(Repository):
         return await self._opened(workspace, await self._fetch(workspace, id_or_name))
 
     async def lease(self, workspace: str, id_or_name: str) -> Record:
-        """Return a sandbox by id or name for a script that starts now; the record may be a quarter of a second old.
+        """Lease and return a sandbox, by id or name, for a script that starts now; it may be a quarter of a second old.
 
         Raises:
-          NotFound, Misconfigured: for the reasons given at `get`.
+          NotFound, Misconfigured: for the same reasons as in `get`.
         """
         key, now_s = (workspace, id_or_name), time.monotonic()
         held = self._leases.get(key)
@@ -185,7 +185,7 @@ class Records(Repository):
         return await asyncio.to_thread(self._record, workspace, text)
 
     async def find(self, workspace: str, labels: dict[str, Json]) -> list[Record]:
-        """Return the sandboxes that have all `labels`, newest last, without environments that cannot be decrypted."""
+        """Return the sandboxes with all `labels`, newest last. An environment that cannot be decrypted is left out."""
         query = select(EntityTable.content).where(_of(workspace)).order_by(EntityTable.created_at)
         texts = await self._database.fetch_values(query)
 
@@ -196,7 +196,7 @@ class Records(Repository):
         return await asyncio.to_thread(fitting)
 
     async def add_packages(self, record: Record, language: str, pins: list[str]) -> None:
-        """Add pins to the packages of a sandbox, unless it was deleted meanwhile."""
+        """Add exact package versions to a sandbox, unless it was deleted meanwhile."""
 
         def add(content: dict[str, Any]) -> None:
             held = content["packages"].get(language, [])
@@ -226,13 +226,13 @@ class Records(Repository):
         return content
 
     async def _end_leases(self, record: Record, content: dict[str, Any]) -> None:
-        """Wait until all processes' leases that began before a stored change have ended."""
+        """Wait until all leases that began before a change was stored have ended, in every process."""
         if content.get(_LEASED):
             await asyncio.sleep(_LEASES_END_S)
         self._leases.pop((record.workspace, record.id), None)
 
     def _content(self, record: Record) -> str:
-        """Return the content of a record as JSON. This blocks."""
+        """Convert a record to the JSON that is stored. This blocks."""
         sealed = None
         if record.env:
             text = encode_json(record.env).decode()
@@ -241,7 +241,7 @@ class Records(Repository):
         return encode_json({**told, "packages": record.packages, "env": sealed}).decode()
 
     def _record(self, workspace: str, text: str, *, strict: bool = True) -> Record:
-        """Return the record with this content. This blocks."""
+        """Make a record from stored JSON. This blocks."""
         content = decode_json(text.encode())
         content.pop(_LEASED, None)
         sealed, env = content.pop("env"), {}

@@ -1,4 +1,4 @@
-"""The wire `daytona`: sandboxes and `code_run` of Daytona's API, as evaluation platforms use them.
+"""Serves the sandboxes and `code_run` of Daytona's API (wire `daytona`), as evaluation platforms use them.
 
 Sources: daytona 0.197.0 and 0.226.1 (their clients and models), agenta 0.125.1 (DaytonaRunner), Arize Phoenix@9478f954
 (daytona_backend.py).
@@ -30,7 +30,7 @@ _TEXT: Final = re.compile(r"""["']([^"']*)["']""")
 
 
 class _Verbs:
-    """Answers the requests of Daytona's clients to one host."""
+    """Answers requests from Daytona's clients."""
 
     def __init__(self, calls: WireCalls) -> None:
         self._calls = calls
@@ -68,7 +68,7 @@ class _Verbs:
         return json_response({**record.told(self._toolbox(request)), "state": "destroyed"})
 
     async def snapshots(self, request: Request) -> Response:
-        """List snapshots: the usual ones, those of the sandboxes, and all in the query, which count as existing."""
+        """List snapshots: the usual ones, those of the sandboxes, and any that the query names."""
         names = dict.fromkeys([*request.query_params.getlist("name"), *_SNAPSHOTS])
         own = {one.asked.get("snapshot") for one in await self._records.find(self._workspace(request), {})}
         items = [_snapshot(str(name)) for name in (*names, *sorted(str(name) for name in own - {None}))]
@@ -195,7 +195,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as Daytona's client sends them. None of them runs a script."""
+    """Return requests like those of Daytona's client, for `wires check`. None of them runs a script."""
     labels = {LANGUAGE: "python"}
     return (
         Probe("snapshots", "GET", "/api/snapshots", None, lambda got: bool(got.json()["items"])),

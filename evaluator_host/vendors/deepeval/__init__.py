@@ -1,1 +1,1 @@
-"""Dialect `deepeval`: custom metrics of DeepEval."""
+"""DeepEval's custom metrics (dialect `deepeval`)."""

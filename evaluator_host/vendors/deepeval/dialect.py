@@ -1,4 +1,4 @@
-"""Dialect `deepeval`: subclasses of `BaseMetric` that set score, reason and success. Returned values are ignored.
+"""Arguments and results of DeepEval's metrics (dialect `deepeval`), which set score, reason and success.
 
 The runner sends `{"metric": {"name", "score", "threshold", "success", "reason", "error"}, "raised": {"type", "message",
 "line"} | null, "skipped"}`. Source of the rules: deepeval 4.3.1, metrics/indicator.py, evaluate/utils.py.
@@ -47,7 +47,7 @@ def _case(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 
 
 def _turns(messages: list[Json]) -> list[Json]:
-    """Return the turns of user and assistant; tool calls and their results become part of the assistant's turns."""
+    """Convert messages to turns of user and assistant; tool calls and their results join the assistant's turns."""
     turns: list[Json] = []
     calls: dict[str, dict[str, Json]] = {}
     for message in messages:

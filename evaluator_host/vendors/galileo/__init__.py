@@ -1,1 +1,1 @@
-"""Dialect `galileo`: code metrics of Galileo."""
+"""Galileo's code metrics (dialect `galileo`)."""

@@ -1,4 +1,4 @@
-"""Dialect `galileo`: code metrics `scorer_fn(step_object)`, with `aggregator_fn(scores)` over all rows.
+"""Arguments and results of Galileo's metrics (dialect `galileo`): `scorer_fn(step_object)`, `aggregator_fn(scores)`.
 
 The runner sends `{"score": value}`, with `metadata` when the code returned a pair; `{"aggregate": value}` for all rows
 together. Source of the rules: galileo 2.7.0, utils/metrics.py.
@@ -33,7 +33,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return the arguments for one row; all rows are scored first, then the scores are aggregated."""
+    """Return the arguments for one row of many, which are scored one by one; then their scores are aggregated."""
     return Binding([row.variables or _step(row, settings)])
 
 

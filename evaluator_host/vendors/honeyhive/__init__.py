@@ -1,1 +1,1 @@
-"""Dialect `honeyhive`: evaluators of HoneyHive experiments."""
+"""Evaluators of HoneyHive's experiments (dialect `honeyhive`)."""

@@ -1,4 +1,4 @@
-"""Dialect `honeyhive`: functions that get outputs, inputs and ground truth by position, or one event.
+"""Arguments and results of HoneyHive's evaluators (dialect `honeyhive`), which get outputs and inputs, or one event.
 
 The runner sends `{"eval_name": name, "value": returned}`. Source of the rules: honeyhive 1.7.0, experiments/core.py.
 """
@@ -16,7 +16,7 @@ _EMPTY: Final[dict[str, Json]] = {"score": None, "explanation": None, "extras": 
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return HoneyHive's row: outputs, inputs, and the ground truth if the row has a ground truth."""
+    """Return HoneyHive's row: outputs, inputs, and any ground truth."""
     return bind_native(row, settings, _row, needs="outputs")
 
 
@@ -28,7 +28,7 @@ def _row(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
-    """Read a number, bool or string, or a dict of them; drop other values with a warning (HoneyHive drops them too)."""
+    """Read a number, bool or string, or a dict of these; like HoneyHive, drop other values, but with a warning."""
     sent = returned.value
     if not isinstance(sent, dict) or "value" not in sent:
         return contradiction()

@@ -1,1 +1,1 @@
-"""Dialect `inspect`: scorers of Inspect AI."""
+"""Inspect AI's scorers (dialect `inspect`)."""

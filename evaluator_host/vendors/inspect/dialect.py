@@ -1,4 +1,4 @@
-"""Dialect `inspect`: scorers of Inspect AI, `score(state, target)`, which return a `Score`.
+"""Arguments and results of Inspect AI's scorers (dialect `inspect`): `score(state, target)` returns a `Score`.
 
 The runner sends `{"name", "value", "answer", "explanation", "metadata"}`, or `{"returned": type}`. The value of an
 unscored sample is None. Source of the rules: inspect_ai 0.3.285, scorer/_scorer.py, _metric.py, _target.py.
@@ -49,7 +49,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the score as Inspect's metrics do: C is 1, P is 0.5, I and N are 0; a dict has a metric for each key."""
+    """Read the score as Inspect's metrics do: C is 1, P is 0.5, I and N are 0; each key of a dict is a metric."""
     found = object_sent(returned)
     if isinstance(found, EvaluationError):
         return found
@@ -75,7 +75,7 @@ def interpret(
 
 
 def _number(value: Json) -> tuple[float | None, bool | None]:
-    """Return a value as a number, and whether the value means that the sample passed."""
+    """Convert a value to a number, and to whether the sample passed."""
     if isinstance(value, bool):
         return float(value), value
     if isinstance(value, int | float):

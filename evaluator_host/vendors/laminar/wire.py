@@ -1,4 +1,4 @@
-"""The wire `laminar`: the executor of Laminar's online evaluators (`PYTHON_ONLINE_EVALUATOR_URL`).
+"""Serves the API of Laminar's evaluator executor (wire `laminar`; `PYTHON_ONLINE_EVALUATOR_URL`).
 
 Source: lmnr-ai/lmnr, the callers in app-server and frontend. Laminar's own executor is not public, so the name of
 the function is unknown: any function with one parameter is called.
@@ -44,7 +44,7 @@ def {_ENTRY}(inputs, outputs, trace):
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
-    """Return the route that runs an evaluator, at the path of the wire itself."""
+    """Return the route that runs an evaluator, directly at the wire's own URL."""
 
     async def score(request: Request) -> Response:
         body = await calls.read(request)
@@ -75,7 +75,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as Laminar sends them."""
+    """Return requests like those of Laminar, for `wires check`."""
     code = "def main(output):\n    return 1.0 if output == 'Paris' else 0.0\n"
     body = {"definition": {"function_code": code}, "input": "Paris"}
     raises = {"definition": {"function_code": "def main(output):\n    return output['x']\n"}, "input": "Paris"}

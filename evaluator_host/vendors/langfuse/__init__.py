@@ -1,1 +1,1 @@
-"""Dialect `langfuse`: code evaluators of Langfuse."""
+"""Langfuse's code evaluators (dialect `langfuse`)."""

@@ -1,4 +1,4 @@
-"""Dialect `langfuse`: `evaluate(ctx)`, which returns `{"scores": [{"name", "value", "dataType", …}]}`.
+"""Arguments and results of Langfuse's evaluators (dialect `langfuse`): `evaluate(ctx)` returns named scores.
 
 Source of the rules: langfuse/langfuse@62751446, packages/shared/src/server/evals/codeEvalDispatcherTypes.ts.
 """
@@ -77,7 +77,7 @@ def _named(one: dict[str, Json]) -> NamedScore:
 
 
 def _score(raw: Json, path: str) -> dict[str, Json]:
-    """Return a score as Langfuse stores it.
+    """Check a returned score, and convert it to the form that Langfuse stores.
 
     Raises:
       _Refused: Langfuse does not accept the score.

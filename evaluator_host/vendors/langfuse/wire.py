@@ -1,4 +1,4 @@
-"""The wire `langfuse`: Langfuse's dispatcher of code evaluators, in its two forms `external` and `aws-lambda`.
+"""Serves the API of Langfuse's code evaluator dispatcher (wire `langfuse`): `external` and `aws-lambda`.
 
 Sources: langfuse/langfuse@62751446, codeEvalDispatcherTypes.ts, awsLambdaCodeEvalDispatcher.ts and, for signatures,
 encryption/signature.ts; PR #15088 at 5af11771 for the external dispatcher.
@@ -54,7 +54,7 @@ _AWS: Final[tuple[tuple[type[HostError], int, str], ...]] = (
 
 
 class _Unsupported(Exception):
-    """The host does not run a request; the message says why in Langfuse's words."""
+    """The host cannot run a request; the message is in Langfuse's wording."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -97,7 +97,7 @@ async def _answered(calls: WireCalls, request: Request) -> EvaluationResult | Ev
 
 
 def _read(body: dict[str, Any]) -> tuple[Evaluator, Row]:
-    """Return the evaluator and the row of a dispatch.
+    """Read the evaluator and the row from a dispatch request.
 
     Raises:
       _Unsupported: the language or the source is not what Langfuse sends.
@@ -158,7 +158,7 @@ def _lambda_response(answer: dict[str, Json]) -> Response:
 
 
 def refuse(error: HostError, path: str) -> Response:
-    """Return the response for an error of the host: below Lambda's path in AWS's format, elsewhere in Langfuse's."""
+    """Convert an error of the host to a response: under Lambda's path in AWS's format, elsewhere in Langfuse's."""
     if path.startswith("/2015-03-31"):
         status, name = next(((status, name) for kind, status, name in _AWS if isinstance(error, kind)), (500, ""))
         return _aws_error(status, name or "ServiceException", error.detail)
@@ -177,13 +177,13 @@ def _aws_error(status: int, name: str, message: str) -> Response:
 
 
 def access_key_id(_scope: Scope, headers: Mapping[str, str]) -> str | None:
-    """Return the access key id of a request signed by AWS's SDK. Langfuse's operator sets it to a key of this host."""
+    """Return the access key id of a request signed by AWS's SDK; Langfuse's operator sets it to a key of this host."""
     _, _, rest = headers.get("authorization", "").partition("AWS4-HMAC-SHA256 Credential=")
     return rest.partition("/")[0] or None
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as Langfuse sends them."""
+    """Return requests like those of Langfuse, for `wires check`."""
     invoke = _LAMBDA.format(function="code-based-eval-executor-python")
     scored = 'def evaluate(ctx):\n    return {"scores": [{"name": "exact", "value": 1, "dataType": "NUMERIC"}]}\n'
     typed = "function evaluate(ctx: EvaluationContext) { return { scores: [{ name: 'n', value: 1 }] }; }"

@@ -1,1 +1,1 @@
-"""Dialect `langsmith`: evaluators of LangSmith's pages and of its SDKs."""
+"""Evaluators of LangSmith's website and its SDKs (dialect `langsmith`)."""

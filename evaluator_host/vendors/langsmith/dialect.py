@@ -1,7 +1,7 @@
-"""Dialect `langsmith`: `perform_eval(run, example)` of LangSmith's pages, and functions of its SDKs.
+"""Arguments and results of LangSmith's evaluators (dialect `langsmith`): `perform_eval`, and functions of its SDKs.
 
-Python's runner sends `{"value": …}`, or `{"refused": type}` for a type that the SDK does not accept. Source of the
-rules: langsmith 0.15.0 (PyPI) and 0.12.0 (npm), evaluation/evaluator, and the documentation of its pages.
+The Python runner sends `{"value": …}`, or `{"refused": type}` for a type that the SDK does not accept. Source of the
+rules: langsmith 0.15.0 (PyPI) and 0.12.0 (npm), evaluation/evaluator, and the documentation of LangSmith's website.
 """
 
 from dataclasses import replace
@@ -44,7 +44,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the two arguments that the JavaScript SDK passes: an object with everything, and the example."""
+    """Return the two arguments that the JavaScript SDK passes: an object with all values, and the example."""
     row = _with_run(row)
     bound = bind(row, settings)
     if isinstance(bound, EvaluationError):
@@ -66,7 +66,7 @@ def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | Evaluati
 
 
 def _with_run(row: Row) -> Row:
-    """Return the row with variables `run` and `example`, if its variables are `inputs`, `outputs` and a reference."""
+    """If a row's variables are `inputs`, `outputs` and a reference, convert them to `run` and `example`."""
     given = row.variables
     if given is None or "outputs" not in given or not given.keys() & {*_REFERENCES} or given.keys() - _ARGUMENTS:
         return row
@@ -122,7 +122,7 @@ def interpret(
 
 
 def _of_pages(value: dict[str, Json], native: list[dict[str, Json]]) -> Scored | EvaluationError:
-    """Return the result for an object of feedback; without a feedback called `score`, several numbers give no score."""
+    """Convert an object of feedback to a result; several numbers without one called `score` give no score."""
     comment = value.get("comment")
     found = scored(map(_named, native), native)
     if not isinstance(found, Scored):
@@ -138,7 +138,7 @@ def _of_pages(value: dict[str, Json], native: list[dict[str, Json]]) -> Scored |
 
 
 def _feedbacks(value: Json, name: str, language: Language) -> list[dict[str, Json]]:
-    """Return the feedbacks that LangSmith stores for a returned value.
+    """Convert a returned value to the pieces of feedback that LangSmith stores.
 
     Raises:
       _Refused: LangSmith does not accept the value.
@@ -178,7 +178,7 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Json]:
-    """Return one feedback as LangSmith stores it. If the feedback has no key, `name` becomes its key."""
+    """Convert one piece of feedback to the form that LangSmith stores; `name` is the key if it has none."""
     if not isinstance(value, dict) or not value:
         raise _Refused(f"LangSmith does not take {shown(value)} as a result")
     key = value.get("key") or name

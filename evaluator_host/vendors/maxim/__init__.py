@@ -1,1 +1,1 @@
-"""Dialect `maxim`: programmatic evaluators of Maxim."""
+"""Maxim's programmatic evaluators (dialect `maxim`)."""

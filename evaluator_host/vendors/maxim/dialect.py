@@ -1,6 +1,6 @@
-"""Dialect `maxim`: functions `validate(input, output, expected_output, context)` that return a number, bool or string.
+"""Arguments and results of Maxim's evaluators (dialect `maxim`): `validate(input, output, expected_output, context)`.
 
-Source of the rules: Maxim's page "Create programmatic evaluators", which names the function and its types of responses.
+Source of the rules: Maxim's page "Create programmatic evaluators", which describes the function and what it may return.
 """
 
 from typing import Final

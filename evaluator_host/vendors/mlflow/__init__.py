@@ -1,1 +1,1 @@
-"""Dialect `mlflow`: scorers of MLflow."""
+"""MLflow's scorers (dialect `mlflow`)."""

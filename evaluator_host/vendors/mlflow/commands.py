@@ -1,4 +1,4 @@
-"""`mlflow score`: scores the traces of an experiment with its registered scorers, in the sandbox of a host."""
+"""`mlflow score`: scores an experiment's traces with its registered scorers, in a host's sandboxes."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Dialect `mlflow`: scorers, which return a value, a `Feedback` or a list of them.
+"""Arguments and results of MLflow's scorers (dialect `mlflow`), which return values or `Feedback`.
 
 The runner sends `{"feedbacks": [{"name", "value", "rationale", "error", "metadata"}]}`, or `{"returned": type, "name"}`
 for any other value. Source of the rules: mlflow 3.17.2, genai/scorers/base.py, genai/evaluation/utils.py.

@@ -34,13 +34,13 @@ class RegisteredScorer:
 
     @property
     def source_id(self) -> str:
-        """The `source_id` in this scorer's feedback; a trace that has feedback with this id was already scored."""
+        """The `source_id` of this scorer's feedback. A trace that has feedback with this id was already scored."""
         return SOURCE.format(name=self.name, version=self.version)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace: a row made from the root span and from people's expectations, and the source ids of its feedback."""
+    """A trace: the row made from its root span and people's expectations, and the source ids of its feedback."""
 
     trace_id: str
     row: Row
@@ -165,7 +165,7 @@ def _registered(one: dict[str, Any]) -> RegisteredScorer:
 
 
 def _plain(value: dict[str, Any]) -> Json:
-    """Return the plain value of an attribute in OTLP's JSON."""
+    """Convert an attribute in OTLP's JSON to a plain value."""
     if "kvlist_value" in value:
         return {one["key"]: _plain(one.get("value", {})) for one in value["kvlist_value"].get("values", [])}
     if "array_value" in value:

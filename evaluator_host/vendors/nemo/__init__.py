@@ -1,1 +1,1 @@
-"""Runs metrics of NeMo Evaluator, and serves the routes that NVIDIA's NeMo Platform client calls."""
+"""Runs NeMo Evaluator's metrics, and serves the routes that NVIDIA's NeMo Platform client calls."""

@@ -27,7 +27,7 @@ class BlobFolder(FileFolder):
     """The folder that holds the files of filesets.
 
     Args:
-      path: Path of the folder on this host.
+      path: Path of the folder on this machine.
       max_bytes: Size limit for one file.
       bucket: Object storage with the files of all hosts that share a database; None if this folder has all files.
     """
@@ -66,7 +66,7 @@ class BlobFolder(FileFolder):
         return blob
 
     def copied(self, blob_id: str) -> Path:
-        """Return the path of a file on this host. If the file is not here, first copy it from the bucket. This blocks.
+        """Return a file's path on this machine. If the file is not here, first copy it from the bucket. This blocks.
 
         Raises:
           StoreUnavailable: the bucket does not answer.

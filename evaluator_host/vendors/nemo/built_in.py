@@ -29,7 +29,7 @@ metric = {name}.model_validate(json.loads({config!r}))
 
 
 def built_in_code(metric: dict[str, Any], *, field: str) -> str:
-    """Return code that creates a built-in metric from its configuration, which errors call `field`.
+    """Return code that creates a built-in metric from its configuration; errors refer to the configuration as `field`.
 
     Raises:
       InvalidRequest: the type of the metric does not run here.
@@ -43,7 +43,7 @@ def built_in_code(metric: dict[str, Any], *, field: str) -> str:
 
 
 def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
-    """Return a metric bundle for a built-in metric that a client sent only as a configuration.
+    """Make a metric bundle for a built-in metric of which a client sent only the configuration.
 
     Raises:
       InvalidRequest: the type of the metric does not run here.
@@ -64,7 +64,7 @@ def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
 
 
 def levels_of(metric: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rubric's levels for each score of a judge metric, by the score's name; `[]` without a rubric."""
+    """Return the rubric levels of each of a judge metric's scores, by the score's name; `[]` without a rubric."""
     scores = metric.get("scores")
     known = [one for one in scores if isinstance(one, dict)] if isinstance(scores, list) else []
     return {str(one.get("name")): list(one.get("rubric") or ()) for one in known}

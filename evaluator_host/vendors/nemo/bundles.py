@@ -1,4 +1,4 @@
-"""Metric bundles: checks a bundle before it is stored, and makes the evaluator that opens it inside a sandbox.
+"""Checks metric bundles (metrics as clients send them), and makes evaluators that unpack them inside a sandbox.
 
 The host reads a bundle's envelope, never its pickled content.
 """
@@ -130,7 +130,7 @@ def evaluator_of(bundle: dict[str, Any], *, field: str) -> Evaluator:
 
 
 def python_of(bundle: dict[str, Any]) -> str | None:
-    """Return the minor version of Python that a checked bundle needs, `3.13`; None when any version works."""
+    """Return the Python version that a checked bundle needs, such as `3.13`; None if any version works."""
     found = _PYTHON.fullmatch(str(bundle["payload"].get("python_version", "")))
     return found[1] if found is not None else None
 
@@ -155,7 +155,7 @@ def _blob(text: str, field: str) -> bytes:
 
 
 def _packages(labels: dict[str, str]) -> tuple[str, ...]:
-    """Return a metric's pins. With NVIDIA's own package, add cloudpickle, which it needs but does not install."""
+    """Return a metric's exact package versions; add cloudpickle, which NVIDIA's package needs but does not install."""
     packages = tuple(labels.get(f"{_PREFIX}packages", "").split())
     names = {_NAME.split(package, maxsplit=1)[0].lower().replace("_", "-") for package in packages}
     if "nemo-platform" not in names or "cloudpickle" in names:

@@ -1,4 +1,4 @@
-"""Dialect `nemo`: metrics of NeMo Evaluator, called as `compute_scores(MetricInput)`, with one or more numeric outputs.
+"""Arguments and results of NeMo Evaluator's metrics (dialect `nemo`): `compute_scores(MetricInput)`.
 
 The runner turns a `MetricResult` into
 `{"type", "outputs": [{"name", "value"}], "scores": {name: number | bool | "NaN" | null}, "labels": {name: text},
@@ -33,7 +33,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return the arguments of one row, for scores over all rows together."""
+    """Return the arguments for one row of a score over all rows together."""
     return Binding([row.inputs, row.outputs, convert(row.trace)[0], row.index, row.response])
 
 

@@ -1,4 +1,4 @@
-"""Stores the objects of NeMo's client: JSON objects by kind and name, in namespaces of a workspace."""
+"""Stores the objects of NeMo's client (entities): JSON objects by kind and name, in a workspace's namespaces."""
 
 import re
 import secrets
@@ -114,7 +114,7 @@ class Entities(Repository):
     async def page(
         self, place: Place, *, order: Order = Order.CREATED, first: int = 0, limit: int = 100
     ) -> tuple[list[Entity], int]:
-        """Return at most `limit` entities, beginning with number `first` (counted from 0), and the total number."""
+        """Return at most `limit` entities from index `first` on, and the total number of entities."""
         column = getattr(EntityTable, order.removeprefix("-"))
         by = column.desc() if order.startswith("-") else column.asc()
         query = _entities().where(_at(place)).order_by(by, EntityTable.id).offset(first).limit(limit)
@@ -178,7 +178,7 @@ def split_ref(reference: str, *, namespace: str, what: str) -> tuple[str, str]:
     """Split `workspace/name`, or `name` alone, into namespace and name.
 
     Raises:
-      InvalidRequest: the reference is not valid; the message calls the object `what`, such as `model`.
+      InvalidRequest: the reference is not valid; the message calls it `what`, such as `model`.
     """
     before, slash, after = reference.rpartition("/")
     if not slash:

@@ -32,7 +32,7 @@ class RowsIn:
         """Yield the rows of the file.
 
         Raises:
-          InvalidRequest: a line is not a row; the message has the number of the line.
+          InvalidRequest: a line is not a row; the message has the line number.
         """
         with self.file.open("rb") as opened:
             for line, record in read_records(opened, self.format, max_row_bytes=max_row_bytes):
@@ -50,7 +50,7 @@ class Filesets:
       entities: Names and descriptions of the filesets.
       namespaces: The namespaces that contain the filesets.
       blobs: The content of the filesets' files.
-      usage: Checks whether a workspace may store more.
+      usage: Checks that a workspace may store more.
     """
 
     def __init__(self, entities: Entities, namespaces: Namespaces, blobs: BlobFolder, usage: StorageUsage) -> None:
@@ -80,7 +80,7 @@ class Filesets:
         return _shown(await self._entities.get_entity(_place(workspace_id, namespace), name))
 
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
-        """Return page `number`, from 1, of the filesets in a namespace."""
+        """Return page `number` (from 1) of the filesets in a namespace."""
         place = _place(workspace_id, namespace)
         return await page_kept(self._entities, place, _shown, number=number, size=size, order=order)
 
@@ -172,7 +172,7 @@ class Filesets:
         """Return the files of `workspace/fileset`; `#data.jsonl` or `#2026/*.csv` at the end selects some of the files.
 
         Raises:
-          InvalidRequest: the reference is not valid, or a file has no format of rows.
+          InvalidRequest: the reference is not valid, or a file is not in a format for rows.
           NotFound: there is no such fileset or file.
         """
         whole, _, fragment = reference.partition("#")

@@ -53,19 +53,19 @@ class Fetch(Protocol):
     """A function that returns one page of a list."""
 
     def __call__(self, *, number: int, size: int) -> Awaitable[dict[str, Any]]:
-        """Return one page in the form of `names.page`."""
+        """Return one page in the format of `names.page`."""
 
 
 def fields(*names: str, **elsewhere: str) -> Fields:
-    """Return the fields that a filter may use: name, times, `names`, and `elsewhere`, which gives each field's path."""
+    """Return the path of each field that a filter may use: name, times, `names`, and the fields in `elsewhere`."""
     return {**{name: name for name in ("name", *names, "created_at", "updated_at")}, **elsewhere}
 
 
 def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | None:
-    """Return the filter in a query string, None when there is none.
+    """Read the filter in a query string; None if there is none.
 
     Raises:
-      InvalidRequest: this list does not have such a filter; ignoring it would return too much.
+      InvalidRequest: this list has no such filter, and without it would return too much.
     """
     wanted = []
     for key, value in query:
@@ -171,7 +171,7 @@ def _value(shown: Any, path: list[str]) -> Any:
 
 
 def _comparable(value: Any, where: str, *, as_moment: bool) -> str | datetime | None:
-    """Return a value as a string or a time, so that it can be compared with a query string's value."""
+    """Convert a value to a string or a time, to compare it with a value from a query string."""
     if value is None:
         return None
     if isinstance(value, bool):

@@ -44,11 +44,11 @@ class NemoJobs:
       filesets: Uploaded rows, to which jobs refer.
       metrics: Stored metrics, to which jobs refer.
       models: Stored models, to which jobs refer.
-      board: The host's jobs; each NeMo job starts one of them.
+      board: The host's own jobs; each NeMo job starts one of them.
       rows: Reads rows with their results.
       datasets: Stores the rows of each job.
       max_rows: Highest number of rows in a request for a job.
-      require_python: Raises InvalidRequest for a minor version of Python on which evaluators cannot run here.
+      require_python: Raises InvalidRequest for a Python version (such as 3.13) that this host cannot run.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class NemoJobs:
         await self._entities.delete_entity(_place(workspace_id, namespace), name)
 
     async def entity(self, workspace_id: str, namespace: str, name: str) -> Entity:
-        """Return the stored object of a NeMo job.
+        """Return the stored entity of a NeMo job.
 
         Raises:
           NotFound: there is no job with that name.
@@ -197,7 +197,7 @@ class NemoJobs:
         return found
 
     async def _require_python(self, bundle: dict[str, Any], field: str) -> None:
-        """Check that this host has the minor version of Python that pickled a metric; no other version can load it."""
+        """Check that this host has the Python version, such as 3.13, that pickled a metric; no other can load it."""
         try:
             await self._python(python_of(bundle))
         except InvalidRequest as error:
@@ -255,7 +255,7 @@ class NemoJobs:
 
 
 def keys_of(entity: Entity) -> list[str]:
-    """Return the names of a job's metrics in its results: the first of type `m` is called `m`, the second `m_2`."""
+    """Name a job's metrics for its results: the first of type `m` is called `m`, the second `m_2`."""
     seen: Counter[str] = Counter()
     found = []
     for bundle in entity.content["spec"]["metrics"]:
@@ -273,7 +273,7 @@ def write_fileset(
     max_bytes: int,
     max_row_bytes: int,
 ) -> DatasetFacts:
-    """Write the rows of a fileset's files, at most `limit`, as a data set into folder `stage`."""
+    """Write at most `limit` rows of a fileset's files into folder `stage`, as a data set."""
     records = (record for one in files for record in one.records(max_row_bytes))
     rows = enumerate(_rows(records, mapping, limit=limit), start=1)
     return write_rows(stage, rows, format_="jsonl", max_bytes=max_bytes)
@@ -311,7 +311,7 @@ def _renamed(problem: Problem) -> Problem:
 
 
 def _with_model(spec: dict[str, Any], target: Target | None) -> dict[str, Any]:
-    """Return a spec as clients see it, with the model in place of a reference to the model."""
+    """Convert a job's spec for clients: the model stands in place of a reference to it."""
     if target is None or not isinstance(spec.get("target"), str):
         return spec
     return {**spec, "target": {"url": target.base_url, "name": target.model, "format": "nim"}}

@@ -97,11 +97,11 @@ class Models:
         await self._entities.delete_entity(Place(workspace_id, kind, namespace), name)
 
     async def resolve(self, workspace_id: str, namespace: str, name: str) -> ModelPlace:
-        """Return the endpoint of a model: its URL, its name there, and the name of the secret with the API key.
+        """Return a model's endpoint: its URL, its name there, and the name of the secret with the API key.
 
         Raises:
           NotFound: there is no such model.
-          InvalidRequest: neither the model nor its provider has a URL, or the model has another API than OpenAI's.
+          InvalidRequest: neither the model nor its provider has a URL, or the model's API is not OpenAI's.
         """
         configured = (await self._operator.models(workspace_id)).get(f"{namespace}/{name}")
         if configured is not None:
@@ -117,13 +117,13 @@ class Models:
         return kept
 
     def reference_of(self, url: str) -> tuple[str, str] | None:
-        """Return `(workspace, name)` from a URL of the client's model gateway; None for any other URL."""
+        """Read `(workspace, name)` from a URL of the client's model gateway; None for any other URL."""
         found = _GATEWAY.search(url)
         return (found[1], found[2]) if found is not None else None
 
 
 async def find_model(database: Database, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
-    """Return the endpoint of a model that a caller registered, None when there is no such model.
+    """Return the endpoint of a model that a caller registered; None if there is no such model.
 
     Raises:
       InvalidRequest: neither the model nor its provider has a URL, or the provider's name is not valid.

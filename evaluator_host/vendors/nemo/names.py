@@ -41,7 +41,7 @@ def require_path(path: str) -> str:
 
 
 def shown(entity: Entity, **fields: Any) -> dict[str, Any]:
-    """Return a stored object as NeMo's client reads it: id, name, workspace, times, and the given fields."""
+    """Convert a stored object for NeMo's client: id, name, workspace, times, and the given fields."""
     return {
         "id": entity.id,
         "name": entity.name,
@@ -53,12 +53,12 @@ def shown(entity: Entity, **fields: Any) -> dict[str, Any]:
 
 
 def stamp(moment: datetime) -> str:
-    """Return a time in the format of NeMo's API."""
+    """Format a time as in NeMo's API."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def page(data: list[dict[str, Any]], *, number: int, size: int, total: int, sort: str | None = None) -> dict[str, Any]:
-    """Return one page of a list in the format of NeMo's API."""
+    """Format one page of a list as in NeMo's API."""
     pagination = {
         "page": number,
         "page_size": size,
@@ -70,7 +70,7 @@ def page(data: list[dict[str, Any]], *, number: int, size: int, total: int, sort
 
 
 def page_of(everything: list[dict[str, Any]], *, number: int, size: int, sort: str | None = None) -> dict[str, Any]:
-    """Return page `number`, from 1, of a list that is in memory."""
+    """Return page `number` (from 1) of a list that is in memory."""
     part = everything[(number - 1) * size :][:size]
     return page(part, number=number, size=size, total=len(everything), sort=sort)
 
@@ -78,6 +78,6 @@ def page_of(everything: list[dict[str, Any]], *, number: int, size: int, sort: s
 async def page_kept(
     entities: Entities, place: Place, show: Callable[[Entity], dict[str, Any]], *, number: int, size: int, order: Order
 ) -> dict[str, Any]:
-    """Return page `number`, from 1, of the objects stored at `place`, each as `show` returns it."""
+    """Return page `number` (from 1) of the objects stored at `place`, each converted by `show`."""
     found, total = await entities.page(place, order=order, first=(number - 1) * size, limit=size)
     return page([show(one) for one in found], number=number, size=size, total=total, sort=order)

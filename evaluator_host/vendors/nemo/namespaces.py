@@ -1,4 +1,4 @@
-"""NeMo's workspaces: namespaces in the workspace of the caller's key. Two such workspaces share no namespace."""
+"""NeMo's workspaces: here, namespaces in the workspace of the caller's key, which no other workspace can see."""
 
 from datetime import UTC, datetime
 from typing import Any

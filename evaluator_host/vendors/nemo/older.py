@@ -1,4 +1,4 @@
-"""Older operations in NeMo Evaluator's documentation: score a few rows at once, and start a job with one metric."""
+"""Operations of NeMo Evaluator's older releases: score a few rows at once, and start a job with one metric."""
 
 import asyncio
 from collections.abc import Sequence

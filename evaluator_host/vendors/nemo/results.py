@@ -1,4 +1,4 @@
-"""Results of a job as NeMo's client reads them: figures by `metric.output`, rows, a tar file with both, and logs."""
+"""A job's results in NeMo's format: figures by `metric.output`, rows, a tar file with both, and logs."""
 
 import io
 import tarfile
@@ -41,7 +41,7 @@ def scores_of(
     Args:
       key: The metric's name in the result.
       bundle: Metric bundle, which declares the outputs.
-      figures: The host's figures of the metric.
+      figures: The host's figures for the metric.
       first: Names of outputs that come first, in this order; the others follow in the order in which they are declared.
     """
     found = {one.name: one for one in figures.metrics}
@@ -67,9 +67,9 @@ def figures_of(one: Aggregate, *, name: str, missing: int = 0, levels: Levels | 
     """Return the figures of one output of a metric.
 
     Args:
-      one: The host's figures of the output.
+      one: The host's figures for the output.
       name: Name of the figures in the result.
-      missing: Number of failed rows; they count like rows whose value is not finite.
+      missing: Number of failed rows, which count like rows whose value is not finite.
       levels: Configured levels of the score's rubric; None for a score without a rubric.
     """
     made = {"name": name, "count": one.count, "nan_count": one.nan_count + missing}
@@ -133,7 +133,7 @@ class NemoResults:
         return {"scores": [score for key, bundle, one in parts for score in scores_of(key, bundle, one, first)]}
 
     async def _first_outputs(self, workspace_id: str, job_id: str) -> list[str]:
-        """Return the names of a metric's outputs in the order of the first row; NeMo's figures have the same order."""
+        """Return the names of a metric's outputs in the first row's order, in which NeMo lists the figures."""
         found = (await self._rows.page(workspace_id, job_id, Filter(), limit=1)).rows
         value = found[0].result["value"] if found and found[0].result["status"] == Status.SCORED else None
         return [one["name"] for one in value["outputs"]] if value else []
@@ -243,7 +243,7 @@ class NemoResults:
         return entity
 
     async def _labels(self, workspace_id: str, entity: Entity) -> dict[str, str]:
-        """Return each metric's key in NeMo's results, by the label of the metric's evaluator on this host."""
+        """Return each metric's name in NeMo's results, by the label of its evaluator on this host."""
         figures = await self._figures.figures(workspace_id, entity.content["job_id"])
         return dict(zip((one.evaluator for one in figures.evaluators), keys_of(entity), strict=True))
 
@@ -288,7 +288,7 @@ def _begun(row: JobRow) -> dict[str, Any]:
 
 
 def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a model's output for a row as NeMo's sample, and a list with its logged request and response."""
+    """Convert a model's output for a row to NeMo's sample, and to a list with the logged request and response."""
     from evaluator_host.sdk.execution.samples import sampled  # noqa: PLC0415 - as in `_begun`
 
     log = row.request or {}
@@ -303,7 +303,7 @@ def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 def logged_request(one: dict[str, Any]) -> dict[str, Any]:
-    """Return `{"request", "response"}` as NeMo logs them: the response has all of OpenAI's fields, null if unset."""
+    """Return `{"request", "response"}` as NeMo logs them: all of OpenAI's fields are there, null if unset."""
     from evaluator_host.sdk.openai_types import completed  # noqa: PLC0415 - as in `_begun`
 
     request = one["request"]

@@ -83,7 +83,7 @@ class BundleIn(BaseModel):
 
 
 class FieldMappingIn(BaseModel):
-    """NeMo's field names and the columns that hold them; dots lead into nested objects."""
+    """The column for each of NeMo's fields; a dot in a column's name leads into a nested object."""
 
     model_config = _STRICT
 
@@ -104,7 +104,7 @@ class FieldMappingIn(BaseModel):
         return self
 
     def applied_to(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a copy of a record with the mapped fields added, except those whose column is missing."""
+        """Copy a record and add the mapped fields, except those whose column is missing."""
         known = {name: getattr(self, name) for name in _FIELDS if getattr(self, name) is not None}
         found = ((name, _at(record, path)) for name, path in {**known, **self.custom}.items())
         return {**record, **{name: value for name, value in found if value is not _ABSENT}}

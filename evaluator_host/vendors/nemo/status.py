@@ -29,7 +29,7 @@ class JobState:
       details: Progress: `{"rows", "done", "failed", "generated"?, "job"}`.
       error: Reason for a failure, `{"message", "code"?}`; None if the job did not fail.
       changed_at: When the job ended, or else when it began; None before it begins.
-      lost: Whether the job of this host behind the NeMo job was deleted.
+      lost: Whether the host's job that the NeMo job started was deleted.
     """
 
     status: str
@@ -49,7 +49,7 @@ class JobState:
 
 
 def state_of(report: JobReport) -> JobState:
-    """Return the status of the host's job in NeMo's terms."""
+    """Convert the status of the host's job to NeMo's terms."""
     progress = report.progress
     details: dict[str, Any] = {"rows": progress.rows, "done": progress.done, "failed": progress.failed}
     if progress.generated is not None:
@@ -61,7 +61,7 @@ def state_of(report: JobReport) -> JobState:
 
 
 def plain_message(message: str) -> str:
-    """Return a row's error message without the names of metric and row, which the runner adds to some messages."""
+    """Remove the names of metric and row, which the runner adds to some messages, from a row's error message."""
     return _WHERE.sub("", message, count=1)
 
 

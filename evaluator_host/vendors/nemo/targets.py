@@ -1,4 +1,4 @@
-"""Converts a model from NeMo's client to the target that a job of this host calls: its address and prompts."""
+"""Converts a model or agent from NeMo's client to a target (address and prompt), which a job of this host calls."""
 
 from typing import Any, Final
 
@@ -44,7 +44,7 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
       endpoint: URL, name and secret of the model.
       params: Parameters of the run.
       template: The prompt: a string, or an object with `messages`.
-      nim: Whether the model is an NVIDIA NIM; for a NIM, a JSON schema is in another field, and tokens are limited.
+      nim: Whether the model is an NVIDIA NIM; a NIM gets the JSON schema in a different field, and a limit of tokens.
 
     Raises:
       InvalidRequest: the prompt or a parameter is not valid or not supported.
@@ -123,7 +123,7 @@ async def _endpoint(models: Models, workspace_id: str, namespace: str, target: M
 
 
 def place_of(url: str, name: str, secret: str | None) -> ModelPlace:
-    """Return the endpoint of a model by its URL, without a request path such as `/chat/completions` at the end."""
+    """Make a model's endpoint from its URL, without a request path such as `/chat/completions` at the end."""
     url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions")
     return ModelPlace(url, name, secret.rpartition("/")[2] if secret else None)
 
@@ -137,7 +137,7 @@ def _template(spec: SpecIn) -> str | dict[str, Any] | None:
 
 
 def template_of(row: dict[str, Any], url: str) -> str | dict[str, Any] | None:
-    """Return the prompt template that NeMo infers from a row for the model at `url`, or None if NeMo infers none."""
+    """Return the prompt template that NeMo infers from a row for the model at `url`; None if it infers none."""
     try:
         template = inferred_template(row, url)
     except ValueError:
@@ -146,7 +146,7 @@ def template_of(row: dict[str, Any], url: str) -> str | dict[str, Any] | None:
 
 
 def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[dict[str, Any], ...], dict[str, Any]]:
-    """Return a template's prompt (or None), its messages, and its other fields."""
+    """Split a template into its prompt (or None), its messages, and its other fields."""
     if isinstance(template, str):
         return template, (), {}
     if template is None or not isinstance(template.get("messages"), list) or not template["messages"]:

@@ -1,1 +1,1 @@
-"""Dialect `openai-grader`: Python graders of OpenAI."""
+"""OpenAI's Python graders (dialect `openai-grader`)."""

@@ -1,4 +1,4 @@
-"""Dialect `openai-grader`: `grade(sample, item)`, which returns a number.
+"""Arguments and results of OpenAI's Python graders (dialect `openai-grader`): `grade(sample, item)` returns a number.
 
 Source of the rules: the types of openai 3.54.0 (`graders/python_grader`), and OpenAI's page on Python graders.
 """

@@ -1,7 +1,7 @@
 """Computes the scores of graders without code. This file runs in a sandbox, as an evaluator of contract `evaluate`.
 
 `inputs` is `{"action": "grade", "grader", "item", "sample"}` or `{"action": "calculate", "formula", "scores"}`. It
-returns `{"score": float, "error": name of an error of OpenAI or "", "details": text}`, and needs no package.
+returns `{"score": float, "error": OpenAI's name for the error or "", "details": text}`, and needs no package.
 """
 
 import ast
@@ -63,12 +63,12 @@ def grade(inputs: dict[str, Any]) -> float:
 
 
 def rendered(text: str, names: dict[str, Any]) -> str:
-    """Return a template with values in place of placeholders such as `{{item.a.b[0]}}` and `{{sample.output_text}}`."""
+    """Replace a template's placeholders, such as `{{item.a.b[0]}}` and `{{sample.output_text}}`, with their values."""
     return _TEMPLATE.sub(lambda match: found(match.group(1), names), text)
 
 
 def found(path: str, names: dict[str, Any]) -> str:
-    """Return the value at a path: a string as it is, anything else as JSON."""
+    """Return the value at a path as text: a string unchanged, anything else as JSON."""
     value: Any = names
     for name, index in _STEP.findall(path):
         try:
@@ -87,7 +87,7 @@ _CHECKS: dict[str, Callable[[str, str], bool]] = {
 
 
 def fuzzy_match(given: str, wanted: str) -> float:
-    """Return the share of characters in the longest common subsequence, like `ratio` in rapidfuzz."""
+    """Return which share of the characters is in the longest common subsequence, like rapidfuzz's `ratio`."""
     whole = len(given) + len(wanted)
     return 2 * common(given, wanted) / whole if whole else 1.0
 
@@ -116,7 +116,7 @@ def grams(tokens: list[str], size: int) -> Counter[tuple[str, ...]]:
 
 
 def rouge(size: int) -> Callable[[str, str], float]:
-    """Return a function that computes ROUGE-N of two texts: the F1 of their n-grams of `size` words."""
+    """Return a function that computes two texts' ROUGE-N: the F1 of their n-grams of `size` words."""
 
     def score(given: str, wanted: str) -> float:
         mine, theirs = grams(words(given), size), grams(words(wanted), size)
@@ -152,7 +152,7 @@ def bleu(given: str, wanted: str) -> float:
 
 
 def gleu(given: str, wanted: str) -> float:
-    """Return Google's BLEU of up to four words: the smaller of precision and recall."""
+    """Return Google's BLEU over n-grams of up to 4 words: the smaller of precision and recall."""
     mine, theirs = given.split(), wanted.split()
     same = most = 0
     for size in range(1, 5):
@@ -172,7 +172,7 @@ _SIMILARITIES: dict[str, Callable[[str, str], float]] = {
 
 
 def calculate(inputs: dict[str, Any]) -> float:
-    """Return the value of a formula that refers to scores by their names."""
+    """Compute a formula that refers to scores by their names."""
     try:
         tree = ast.parse(inputs["formula"].replace("^", "**").strip(), mode="eval").body
         value = computed(tree, inputs["scores"])
@@ -184,7 +184,7 @@ def calculate(inputs: dict[str, Any]) -> float:
 
 
 def computed(node: ast.expr, scores: dict[str, float]) -> float:
-    """Return the value of a node in the syntax tree of a formula."""
+    """Compute the value of a node in a formula's syntax tree."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return value

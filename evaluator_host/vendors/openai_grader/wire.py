@@ -1,4 +1,4 @@
-"""The wire `openai`: `fine_tuning/alpha/graders/run` and `validate` of OpenAI's API, for graders that call no model.
+"""Serves OpenAI's API for graders that call no model (wire `openai`): `fine_tuning/alpha/graders/run` and `validate`.
 
 Sources: the types of openai 3.54.0 (`fine_tuning/alpha/grader_*`, `graders/*`), OpenAI's guide on graders.
 """
@@ -281,7 +281,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as OpenAI's client sends them."""
+    """Return requests like those of OpenAI's client, for `wires check`."""
     source = "def grade(sample, item):\n    return float(sample['output_text'] == item['wanted'])\n"
     python = {"type": "python", "name": "exact", "source": source}
     check = {

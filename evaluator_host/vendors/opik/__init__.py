@@ -1,1 +1,1 @@
-"""Dialect `opik`: custom metrics of Opik."""
+"""Opik's custom metrics (dialect `opik`)."""

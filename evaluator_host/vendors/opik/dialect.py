@@ -1,4 +1,4 @@
-"""Dialect `opik`: subclasses of `BaseMetric` with a method `score` that returns one or several `ScoreResult`s.
+"""Arguments and results of Opik's metrics (dialect `opik`): `BaseMetric.score` returns one or several `ScoreResult`s.
 
 The runner sends `{"scores": [{"name", "value", "reason", "category_name", "metadata", "scoring_failed"}]}`, or
 `{"returned": type}` for a value without a ScoreResult. Source of the rules: comet-ml/opik@02b630c0,

@@ -1,4 +1,4 @@
-"""The wire `opik`: Opik's Python backend (`PYTHON_EVALUATOR_URL`), as far as it runs custom metrics.
+"""Serves the API of Opik's Python backend (wire `opik`; `PYTHON_EVALUATOR_URL`) as far as it runs custom metrics.
 
 Sources: comet-ml/opik@02b630c0, apps/opik-python-backend: evaluator.py, process_worker.py and its tests, which fix the
 error messages; score_validation.py at 5147e990; the Java class PythonEvaluatorService, which decides what is retried.
@@ -126,7 +126,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as Opik's backend sends them."""
+    """Return requests like those of Opik's backend, for `wires check`."""
     code = (
         "from opik.evaluation.metrics import base_metric, score_result\n\n"
         "class Equals(base_metric.BaseMetric):\n"

@@ -1,1 +1,1 @@
-"""Dialect `patronus`: evaluators of the Patronus package."""
+"""Evaluators of Patronus' package (dialect `patronus`)."""

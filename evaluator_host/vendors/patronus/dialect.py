@@ -1,4 +1,4 @@
-"""Dialect `patronus`: functions decorated by `evaluator`, and evaluator classes.
+"""Arguments and results of Patronus' evaluators (dialect `patronus`): decorated functions, and evaluator classes.
 
 The runner sends `{"result": {…}}` with the fields of an `EvaluationResult` that are set, `{"result": null}` for None,
 or `{"returned": type}` for any other value. Source of the rules: patronus 0.1.26, evals/evaluators.py.

@@ -1,1 +1,1 @@
-"""Dialect `phoenix`: code evaluators of Phoenix, and evaluators of its package phoenix.evals."""
+"""Code evaluators of Phoenix, and evaluators of its package phoenix.evals (dialect `phoenix`)."""

@@ -1,4 +1,4 @@
-"""Dialect `phoenix`: `evaluate(output, reference, input, metadata)` of Phoenix's server, and `create_evaluator`.
+"""Arguments and results of Phoenix's evaluators (dialect `phoenix`): `evaluate(output, …)`, and `create_evaluator`.
 
 For `create_evaluator` the runner sends `{"scores": [{"name", "score", "label", "explanation", "kind", "direction"}]}`.
 Source of the rules: Arize-ai/phoenix@9478f954, server/api/coerce_output.py; arize-phoenix-evals 3.9.4, evaluators.py.
@@ -100,7 +100,7 @@ def _one(native: dict[str, Json], *, verdict: bool | None) -> Scored | Evaluatio
 
 
 def _routed(value: Json, configs: dict[str, Json]) -> Scored | EvaluationError:
-    """Read a dict with a value for every configured output."""
+    """Read a returned dict that has a value for every configured output."""
     if not isinstance(value, dict) or any(name not in value for name in configs):
         names = ", ".join(configs)[:200]
         raise _Refused(f"the evaluator has several outputs; return a dict with a value for each: {names}")
@@ -114,7 +114,7 @@ def _routed(value: Json, configs: dict[str, Json]) -> Scored | EvaluationError:
 
 
 def _config(given: Json) -> dict[str, Json]:
-    """Return an output configuration as `{"type", …}`; `given` may also be a string such as `continuous 0..1`."""
+    """Parse an output configuration to `{"type", …}`; `given` may also be a string such as `continuous 0..1`."""
     if given is None or given == "none":
         return {"type": "none"}
     if isinstance(given, str):

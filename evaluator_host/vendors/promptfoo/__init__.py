@@ -1,1 +1,1 @@
-"""Dialect `promptfoo`: Python and JavaScript asserts of promptfoo."""
+"""promptfoo's Python and JavaScript assertions (dialect `promptfoo`)."""

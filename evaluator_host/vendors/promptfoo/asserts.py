@@ -1,4 +1,4 @@
-"""Python programs for the asserts of promptfoo that only compare the output with a value.
+"""Python programs for promptfoo's assertions that only compare the output with a value.
 
 Each program reads the value from `context["config"]["value"]`, so that one evaluator serves all tests. Source of the
 rules: promptfoo 0.121.20, src/assertions.
@@ -123,7 +123,7 @@ WITH_THRESHOLD: Final = frozenset({"levenshtein"})
 
 
 def program(type_: str) -> str | None:
-    """Return the Python program for an assert type such as `contains` or `not-contains`; None if there is none."""
+    """Return the Python program for an assertion type such as `contains` or `not-contains`; None if there is none."""
     plain = type_.removeprefix(NEGATION)
     if plain not in _CONDITIONS:
         return None

@@ -1,8 +1,8 @@
-"""Reads a promptfoo configuration: its asserts become evaluators, its tests become rows.
+"""Reads a promptfoo configuration: its assertions become evaluators, its tests become rows.
 
-An assert with code stays as it is written. Asserts that only compare with a value share one evaluator for each type;
-the row's criteria hold the value for a test. If some tests lack an assert, the criteria also list the asserts of each
-row. Source of the format: promptfoo 0.121.20, its configuration reference.
+An assertion with code stays as it is written. Assertions that only compare with a value share an evaluator for each
+type; a row's criteria contain the value for its test. If some tests lack an assertion, the criteria also list each
+row's assertions. Source of the format: promptfoo 0.121.20, its configuration reference.
 """
 
 import csv
@@ -58,12 +58,12 @@ _BARE: Final = frozenset({"is-json", "contains-json", "is-sql", "is-xml"})
 
 @dataclass(slots=True)
 class _Group:
-    """Asserts in several tests, all scored by one evaluator.
+    """Assertions in several tests, all scored by one evaluator.
 
     Attributes:
       evaluator: The evaluator, without its name and the value.
       label: Text from which the evaluator's name is made.
-      configs: The assert's value in each row that has the assert, by row number; empty values for asserts with code.
+      configs: The assertion's value in each row that has it, by row number; empty values for assertions with code.
     """
 
     evaluator: FoundEvaluator
@@ -72,13 +72,13 @@ class _Group:
 
     @property
     def has_one_config(self) -> bool:
-        """Whether the assert has the same value in all rows."""
+        """Whether the assertion has the same value in all rows."""
         return len({json.dumps(one, sort_keys=True) for one in self.configs.values()}) == 1
 
 
 class _Configurations:
     def recognises(self, document: Json) -> bool:
-        """Whether a document has tests with asserts, or other parts that only a promptfoo configuration has."""
+        """Whether a document has tests with assertions, or other parts that only a promptfoo configuration has."""
         if not isinstance(document, dict):
             return False
         tests = _list(document.get("tests"))
@@ -179,7 +179,7 @@ class _Reader:
                     yield where, {**merged, "assert": together}
 
     def _read_test(self, test: dict[str, Json], default: dict[str, Json], where: str) -> None:
-        """Add a test's asserts, and a row for each combination of the test's variables."""
+        """Add a test's assertions, and a row for each combination of the test's variables."""
         options = {**_object(default.get("options")), **_object(test.get("options"))}
         given = self._mapping(test.get("vars"), f"{where}.vars")
         variables = {**self._mapping(default.get("vars"), "defaultTest.vars"), **given}
@@ -200,7 +200,7 @@ class _Reader:
             self._add_asserts(default.get("assert"), "defaultTest.assert", rows)
 
     def _values(self, variables: dict[str, Json]) -> dict[str, Json]:
-        """Return variables with the contents of the files that they name."""
+        """Replace the names of files in variables with the files' contents."""
         return {name: self._value(one, f"vars.{name}") for name, one in variables.items()}
 
     def _value(self, value: Json, where: str) -> Json:
@@ -224,7 +224,7 @@ class _Reader:
             self._add_assert(one, place, rows, taken)
 
     def _asserts(self, given: Json, where: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Json]]]:
-        """Yield each assert, including those in sets; a reference to a template is replaced by the template."""
+        """Yield each assertion, including those in an `assert-set`; replace template references with the templates."""
         for index, written in enumerate(_list(given)):
             place, one = f"{where}[{index}]", written
             if isinstance(written, dict) and isinstance(written.get("$ref"), str):
@@ -264,7 +264,7 @@ class _Reader:
             group.configs[-1] = values
 
     def _evaluator(self, one: dict[str, Json], place: str) -> tuple[FoundEvaluator, dict[str, Json]] | str:
-        """Return an assert's evaluator and the assert's value for a row, or the reason why there is no evaluator."""
+        """Return an assertion's evaluator and its value for a row, or the reason why there is no evaluator."""
         type_, value, threshold = one["type"], one.get("value"), one.get("threshold")
         if type_ in _CODE:
             made = self._with_code(one, place)
@@ -315,7 +315,7 @@ class _Reader:
         )  # fmt: skip
 
     def _rendered(self, values: dict[str, Json], variables: dict[str, Json], place: str) -> dict[str, Json]:
-        """Return an assert's value, with a row's variables in place of `{{name}}`."""
+        """Replace `{{name}}` in an assertion's value with a row's variables."""
 
         def filled(value: Json) -> Json:
             if isinstance(value, list):
@@ -333,7 +333,7 @@ class _Reader:
     # Naming the evaluators
 
     def _name_groups(self) -> None:
-        """Name the evaluators; record the asserts of each row, unless all rows have the same asserts."""
+        """Name the evaluators; record each row's assertions, unless all rows have the same ones."""
         names, rows = Names(), range(len(self._records))
         everywhere = all(len(group.configs) >= len(rows) and group.has_one_config for group in self._groups.values())
         for group in self._groups.values():
@@ -384,7 +384,7 @@ def _combinations(variables: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _csv_tests(text: str, delimiter: str) -> Iterator[tuple[int, dict[str, Json]]]:
-    """Yield the line and test of each record; columns that begin with two underscores have a meaning in promptfoo."""
+    """Yield each CSV record's line and test; columns that begin with two underscores have a meaning in promptfoo."""
     reader = csv.DictReader(io.StringIO(text), delimiter=delimiter)
     for record in reader:
         columns = {name: one for name, one in record.items() if isinstance(name, str) and isinstance(one, str)}
@@ -407,7 +407,7 @@ def _metric(columns: dict[str, str]) -> dict[str, Json]:
 
 
 def _csv_assert(text: str) -> dict[str, Json]:
-    """Return the assert that a cell stands for: `contains: Paris`, `similar(0.8): hello`; other text means `equals`."""
+    """Parse a cell into an assertion: `contains: Paris`, `similar(0.8): hello`; other text means `equals`."""
     match = _PREFIXED.fullmatch(text.strip())
     if match is None:
         return {"type": "equals", "value": text}

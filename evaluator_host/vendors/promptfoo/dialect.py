@@ -1,6 +1,6 @@
-"""Dialect `promptfoo`: asserts in Python and JavaScript, as files, functions, one-liners and bodies.
+"""Arguments and results of promptfoo's assertions in Python and JavaScript (dialect `promptfoo`).
 
-An assert gets `(output, context)`. Source of the rules: promptfoo 0.121.20, its assertions and python/wrapper.py.
+An assertion gets `(output, context)`. Source of the rules: promptfoo 0.121.20, its assertions and python/wrapper.py.
 After an exception promptfoo stores a failed result; `failed` and `failed_javascript` return it.
 """
 
@@ -83,7 +83,7 @@ def interpret(
 
 
 def _from_text(text: str) -> Json:
-    """Return what promptfoo reads in a string: true, false, an object, or the number at its beginning; else None."""
+    """Parse a string as promptfoo does: true, false, an object, or the number at its beginning; else None."""
     if text.strip().lower() in ("true", "false"):
         return text.strip().lower() == "true"
     if text.strip().startswith("{"):
@@ -123,7 +123,7 @@ def _refused(language: Language, got: str) -> Scored:
 
 
 def apply_threshold(scored: Scored, threshold: float | None, language: Language) -> Scored:
-    """Return the result with `pass` set by the threshold: for a number always, for an object only in Python."""
+    """Set `pass` in a result by the threshold: for a number always, for an object only in Python."""
     [native] = scored.native
     if threshold is None or scored.score is None:
         return scored
@@ -140,12 +140,12 @@ def apply_threshold(scored: Scored, threshold: float | None, language: Language)
 
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return what promptfoo stores for a Python assert that raised an exception."""
+    """Return what promptfoo stores for a Python assertion that raised an exception."""
     return ({"pass": False, "score": 0, "reason": f"Python execution failed: {error.typed_message}"},)
 
 
 def failed_javascript(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return what promptfoo stores for a JavaScript assert that threw an exception."""
+    """Return what promptfoo stores for a JavaScript assertion that threw an exception."""
     return ({"pass": False, "score": 0, "reason": f"Custom function threw error: {error.message}"},)
 
 

@@ -1,4 +1,4 @@
-"""Python programs for the asserts of promptfoo that call a model; the host grants models to these programs.
+"""Python programs for promptfoo's assertions that call a model; the host grants models to these programs.
 
 Each program requests JSON from a model, and computes promptfoo's score from the JSON; the prompts are this host's own.
 The program calls the model `judge`, or `embedding` for embeddings: an import grants registered models under these
@@ -242,7 +242,7 @@ _BOTH_WAYS: Final = "    score, passed = 1 - score, not passed\n"
 
 
 def judge_program(type_: str) -> str | None:
-    """Return the Python program for an assert type, plain or negated, that calls a model; None if there is none."""
+    """Return the Python program for an assertion type that calls a model, plain or negated; None if there is none."""
     plain = type_.removeprefix(NEGATION)
     if plain not in _GRADES:
         return None
@@ -257,5 +257,5 @@ def judge_program(type_: str) -> str | None:
 
 
 def models_of(type_: str) -> tuple[str, ...]:
-    """Return the names of the models, `judge` and `embedding`, that the program for an assert type calls."""
+    """Return which models, `judge` and `embedding`, the program for an assertion type calls."""
     return _ASKS.get(type_.removeprefix(NEGATION), ("judge",))

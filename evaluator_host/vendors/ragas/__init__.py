@@ -1,1 +1,1 @@
-"""Dialect `ragas`: metrics made by the decorators of Ragas."""
+"""Metrics made with Ragas' decorators (dialect `ragas`)."""

@@ -1,4 +1,4 @@
-"""Dialect `ragas`: functions decorated as discrete, numeric or ranking metrics.
+"""Arguments and results of Ragas' discrete, numeric and ranking metrics (dialect `ragas`).
 
 The runner sends `{"name", "value", "reason", "allowed"}`; `allowed` are the words of a discrete metric. Source of the
 rules: ragas 0.4.3, metrics/decorator.py, validators.py, result.py.

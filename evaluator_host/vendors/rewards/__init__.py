@@ -1,1 +1,1 @@
-"""Dialect `rewards`: reward functions of verl, TRL and verifiers."""
+"""Reward functions of verl, TRL and verifiers (dialect `rewards`)."""

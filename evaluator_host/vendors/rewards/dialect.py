@@ -1,4 +1,4 @@
-"""Dialect `rewards`: reward functions of reinforcement learning, as verl, TRL and verifiers call them.
+"""Arguments and results of reward functions as verl, TRL and verifiers call them (dialect `rewards`).
 
 The runner sends `{"rewards": [{"name", "weight", "values": one for each row, "nan": number of NaN}], "logged": {name:
 number}, "extra": {…}}`, or `{"refused": why}`. For rows scored together it adds `rows`, their positions, and `grouped`,
@@ -31,7 +31,7 @@ _TRUTHS: Final = ("ground_truth", "ground_truths", "answer", "answers", "solutio
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return both forms of the row: `row.variables` as the platform gives it (or None), and the host's fields."""
+    """Return the row in both forms: in the platform's own (`row.variables`, or None), and as the host's fields."""
     return Binding({"args": [row.variables, _fields(row, settings)]})
 
 
@@ -77,7 +77,7 @@ def _is_reward(one: Any) -> bool:
 
 
 def _number(reward: Json) -> float | int | None:
-    """Return a reward as a number; None if the reward does not apply."""
+    """Convert a reward to a number; None if the reward does not apply."""
     value = reward.get("score") if isinstance(reward, dict) else reward
     return float(value) if isinstance(value, bool) else value
 
@@ -139,7 +139,7 @@ def _mean(numbers: list[float | int | None]) -> float | int | None:
 
 
 def _native(one: dict[str, Any], count: int, rows: Json) -> dict[str, Json]:
-    """Return the reward that a function returned; for many rows, the list of rewards with the rows' positions."""
+    """Return what the only function returned: a reward, or for many rows the list of rewards and rows' positions."""
     weight = {} if one["weight"] == 1 else {"weight": one["weight"]}
     if count > 1 or rows is not None:
         numbered = {"rows": rows} if isinstance(rows, list) and len(rows) == len(one["values"]) else {}
@@ -149,7 +149,7 @@ def _native(one: dict[str, Any], count: int, rows: Json) -> dict[str, Json]:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return warnings about values that the code reads and the platforms always provide, but the row lacks."""
+    """Warn about values that the row lacks, although the code reads them and the platforms always provide them."""
     notes = []
     if row.variables is None and "data_source" not in row.inputs and reads_untested(loaded, "data_source"):
         kind = DIALECT.warnings["no_data_source"]

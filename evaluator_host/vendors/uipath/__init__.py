@@ -1,1 +1,1 @@
-"""UiPath: evaluators, the project layout, eval sets, recorded executions and agents."""
+"""Support for UiPath: evaluators, the project layout, eval sets, recorded executions and agents."""

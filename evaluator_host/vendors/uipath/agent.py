@@ -99,7 +99,7 @@ def agent_program(root: Path, entry: EntryPoint, *, packages: tuple[str, ...], l
 
 
 def execution_of(item: str, result: EvaluationResult) -> Execution:
-    """Return the agent's execution as the agent's program reported it; any other outcome is the agent's error."""
+    """Convert a sandbox's outcome to the agent's execution: what the agent's program reported, or else an error."""
     if result.status is not Status.SCORED:
         error = result.error
         said = f"{error.code}: {error.message}" if error is not None else "it was not run"

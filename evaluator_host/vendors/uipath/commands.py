@@ -98,7 +98,7 @@ def register(
 
 
 def _evaluator_word(words: Sequence[str], command: str, what: str) -> str:
-    """Return the name or file in the words after a command. As in UiPath's commands, `evaluator` may come before it.
+    """Return the name or file among a command's words. As in UiPath's commands, the word `evaluator` may come first.
 
     Raises:
       InvalidRequest: the words are neither the name or file alone, nor `evaluator` and then the name or file.

@@ -1,8 +1,8 @@
-"""Dialect `uipath`: subclasses of UiPath's `BaseEvaluator`, called as `evaluate(execution, criteria)`.
+"""Arguments and results of UiPath's evaluators (dialect `uipath`): `BaseEvaluator.evaluate(execution, criteria)`.
 
-The runner turns a result into `{"score": number | bool, "score_type": 0 | 1 | 2, "details":
-string | object | null, "evaluation_time": seconds}`. A boolean becomes 1 or 0 here, but 100 or 0 in UiPath; an error
-fails the row. `"ignored"` names criteria that the class does not have.
+The runner turns a result into `{"score": number | bool, "score_type": 0 | 1 | 2, "details": string | object | null,
+"evaluation_time": seconds}`. A boolean becomes 1 or 0 here, but 100 or 0 in UiPath; an error fails the row. `"ignored"`
+lists criteria that the class does not have.
 """
 
 import json
@@ -80,7 +80,7 @@ def interpret(
 
 
 def name_in_config(config: Mapping[str, Json]) -> str | None:
-    """Return the evaluator's id if its configuration is the JSON file of a UiPath project's evaluator."""
+    """Return the evaluator's id if its configuration is the content of its JSON file in a UiPath project."""
     name = config.get("id")
     return name if isinstance(name, str) and "evaluatorConfig" in config else None
 

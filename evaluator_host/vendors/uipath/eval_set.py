@@ -1,7 +1,7 @@
 """Reads eval sets in both formats: the documented one, and the one that UiPath's command line reads.
 
-A test case from before version 1.0 has `expectedOutput` in place of criteria. It is converted as by UiPath's command
-line: every evaluator of the set gets criteria.
+A test case from before version 1.0 has `expectedOutput` in place of criteria. It is converted as UiPath's command line
+does: every evaluator of the set gets criteria.
 
 Every fault is reported with its JSON path. Every part of an eval set that this host ignores is reported as a note.
 """
@@ -35,7 +35,7 @@ class EvalItem:
       criteria: Criteria by evaluator id, None for the evaluator's default. Evaluators without an entry are not run.
       expected_agent_behavior: Text that evaluators can read.
       simulation_instructions: Text that evaluators can read.
-      mocks: Results of simulated functions of the agent: `{"function", "arguments"?, "then": [{"type", "value"}]}`.
+      mocks: What the agent's simulated functions return: `{"function", "arguments"?, "then": [{"type", "value"}]}`.
       unsimulated: Why the agent cannot run here, because the test case needs a model that simulates functions; empty if
         the agent can run.
     """
@@ -56,7 +56,7 @@ class EvalSet:
 
     Attributes:
       evaluators: Ids of the evaluators, in the order of the set.
-      weights: Weights by evaluator id, for the evaluators that have a weight.
+      weights: Weights of evaluators that have one, by evaluator id.
       notes: Messages about parts of the set that this host ignores.
     """
 

@@ -26,8 +26,8 @@ class EvalRun:
     """The result of running an eval set.
 
     Attributes:
-      executions: Executions by id of the test case; a test case without a recorded execution is missing.
-      results: Results by ids of test case and evaluator.
+      executions: Executions by test case id; a test case without a recorded execution is missing.
+      results: Results by test case id and evaluator id.
       notes: Messages for the user about an otherwise successful run.
       job: Id of the job that scored on a host; None for a run on this machine.
     """
@@ -51,7 +51,7 @@ class EvalRun:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorScore:
-    """The results of an evaluator over an eval set. `mean` is the mean of the existing scores, from 0 to 1."""
+    """How one evaluator scored an eval set. `mean` is the mean of the existing scores, from 0 to 1."""
 
     id: str
     name: str
@@ -79,7 +79,7 @@ async def score(
 
     Args:
       run: The run, with the executions to score.
-      evaluators: The code of the run's evaluators, in their order.
+      evaluators: The code of the run's evaluators, in the order of the eval set.
       evaluate: Runs an evaluator on rows.
     """
     results: dict[tuple[str, str], EvaluationResult] = {}
@@ -98,7 +98,7 @@ async def score(
 
 
 def scores(run: EvalRun) -> list[EvaluatorScore]:
-    """Return each evaluator's counts and mean. A test case whose agent failed counts as failed, but not in the mean."""
+    """Count each evaluator's results and compute their mean. If the agent failed, the case only counts as failed."""
     return [_score(run, one) for one in run.evaluators]
 
 

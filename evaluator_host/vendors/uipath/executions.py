@@ -1,4 +1,4 @@
-"""Recorded executions of an agent, in this host's format or as --output-file and --trace-file of UiPath's command line.
+"""Reads recorded executions of an agent, in this host's format or as UiPath's command line writes them to files.
 
 This host's format is `{"id", "output", "spans" | "trace", "error", "seconds"}` per test case, as a JSON list, as lines
 of JSON, or as an object by id.
@@ -47,7 +47,7 @@ class Execution:
 
 
 def read_executions(files: Iterable[Path]) -> list[Execution]:
-    """Return the executions in several files; a test case's output and its spans may be in different files.
+    """Read the executions in several files; a test case's output and its spans may be in different files.
 
     Raises:
       InvalidRequest: a file has no executions, or two executions of one test case have an output.
@@ -75,7 +75,7 @@ def merged(executions: Iterable[Execution]) -> list[Execution]:
 
 
 def parse_executions(value: Json, *, named: str = "executions") -> list[Execution]:
-    """Return the executions in a decoded JSON value, in any supported format.
+    """Read the executions in a decoded JSON value, in any supported format.
 
     Raises:
       InvalidRequest: the value has no executions.

@@ -1,7 +1,7 @@
 """Writes the results of an eval set as UiPath's own command line does (--output-file), and prints them.
 
 UiPath's format has one number per result: 100 or 0 for a boolean, 0 for an error, a number unchanged. This host's
-format has a score from 0 to 1, or null, and beside it the raw value.
+format has a score from 0 to 1, or null, and also the raw value.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from evaluator_host.vendors.uipath.executions import Execution
 
 
 def as_uipath(run: EvalRun, *, verbose: bool) -> dict[str, Json]:
-    """Return the results of an eval set in UiPath's format; `verbose` adds the executions."""
+    """Convert an eval set's results to UiPath's format; `verbose` adds the executions."""
     return {
         "evaluationSetName": run.eval_set.name,
         "evaluationSetResults": [
@@ -30,7 +30,7 @@ def as_uipath(run: EvalRun, *, verbose: bool) -> dict[str, Json]:
 
 
 def as_report(run: EvalRun) -> dict[str, Json]:
-    """Return the results of an eval set as this command line prints them."""
+    """Convert an eval set's results to the form that this command line prints."""
     found = scores(run)
     return {
         "eval_set": {"id": run.eval_set.id, "name": run.eval_set.name},
@@ -116,7 +116,7 @@ def _agent(execution: Execution | None) -> dict[str, Json] | None:
 
 
 def _spans(spans: Json) -> list[dict[str, Json]]:
-    """Return spans as in UiPath's output: without ids and times, each with the name of its parent."""
+    """Convert spans to the form in UiPath's output: without ids and times, each with its parent's name."""
     flat = [span for span in spans if isinstance(span, dict)] if isinstance(spans, list) else []
     names = {str(span_id): span.get("name") for span in flat if (span_id := _context(span).get("span_id")) is not None}
     return [

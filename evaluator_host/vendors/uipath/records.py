@@ -12,7 +12,7 @@ from evaluator_host.vendors.uipath.executions import Execution, merged, parse_ex
 
 
 def matched(eval_set: EvalSet, executions: Iterable[Execution]) -> tuple[dict[str, Execution], list[str]]:
-    """Return executions by the id of their test case, and notes about executions that match no test case.
+    """Match executions with test cases by id; also return notes about executions that match no test case.
 
     An execution refers to its test case by id, or by a name that only one test case has.
     """
@@ -36,12 +36,12 @@ def matched(eval_set: EvalSet, executions: Iterable[Execution]) -> tuple[dict[st
 
 
 def eval_set_rows(eval_set: EvalSet, executions: dict[str, Execution] | None = None) -> list[dict[str, Json]]:
-    """Return one row for each test case, in order; the rows have no outputs if there are no executions."""
+    """Make one row for each test case, in order; the rows have no outputs if there are no executions."""
     return [_row(item, executions) for item in eval_set.items]
 
 
 def rows_of(value: dict[str, Any]) -> list[dict[str, Json]]:
-    """Return the rows of a decoded eval set, or of an object `{"eval_set": {…}, "executions": […]}`.
+    """Make the rows of a decoded eval set, or of an object `{"eval_set": {…}, "executions": […]}`.
 
     Raises:
       InvalidRequest: the eval set or an execution is not valid.

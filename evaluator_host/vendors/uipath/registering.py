@@ -30,7 +30,7 @@ class Registered:
       types: Path of the file with its schemas.
       file: Path of the file with its settings.
       content: Content of `file`.
-      kept: Settings in an existing file that are different in the code.
+      kept: Settings of an existing file that were kept although the code has other values.
     """
 
     name: str
@@ -107,7 +107,7 @@ def _registered(layout: Layout, file: Path, found: EvaluatorClass, *, reset: boo
 
 
 def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[str]]:
-    """Return the code's settings with the file's values, and the names of settings with two different values."""
+    """Return the code's settings with the file's values, and the names of settings whose two values differ."""
     if not isinstance(file, dict):
         return dict(code), []
     kept = [name for name, value in code.items() if name in file and file[name] != value]
@@ -115,7 +115,7 @@ def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[st
 
 
 def _name_problems(classes: Iterable[EvaluatorClass]) -> list[Problem]:
-    """Check the names of classes, since files are named after them and the code may contain any name."""
+    """Find faults in class names, after which files are named, since the code may contain any name."""
     seen: dict[str, str] = {}
     problems = []
     for one in classes:

@@ -1,8 +1,8 @@
 """Reads a trace in any supported format as a flat list of spans.
 
 The formats: OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as agent platforms store them
-(`serialize_span`) or as flat records; the documented tree. A value that is not a span raises an error with the place of
-the value.
+(`serialize_span`) or as flat records; the documented tree. For a value that is not a span, the error says where the
+value is. the value.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ class NotATrace(Exception):
 
 
 def read_spans(trace: Json) -> list[dict[str, Json]]:
-    """Return the spans of a trace in its order; in a tree, parents come before their children.
+    """Return a trace's spans in order; in a tree, parents come before their children.
 
     A span is `{"name", "trace_id", "span_id", "parent_id", "attributes", "events": [{"name", "attributes",
     "timestamp"}], "status", "status_message", "start_time", "end_time", "kind"}`: ids in hex, times in nanoseconds or
@@ -125,7 +125,7 @@ def _event(raw: Json, where: str) -> dict[str, Json]:
 
 
 def _with_tool(attributes: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return attributes with `tool.name`, input and output for a span of type `tool` in the documented tree."""
+    """Add `tool.name`, input and output to the attributes of a span of type `tool` in the documented tree."""
     ag = as_object(attributes.get("ag"))
     kind = as_object(ag.get("type")).get("span", attributes.get("ag.type.span"))
     if "tool.name" in attributes or kind != "tool":
@@ -136,7 +136,7 @@ def _with_tool(attributes: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _id(value: Any, otherwise: int, *, bits: int) -> str:
-    """Return an id as hex digits; a string of any other form becomes the hex digits of its hash."""
+    """Convert an id to hex digits; any other string becomes the hex digits of its hash."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return f"{value % (1 << bits):x}"
     if not isinstance(value, str) or not value.strip("0="):

@@ -65,7 +65,7 @@ def spans_of(execution: Any) -> Any:
 
 
 def class_name(name: str) -> str:
-    """Return the class name for an evaluator: `my-custom-evaluator` and `my-custom` become `MyCustomEvaluator`.
+    """Make a class name from an evaluator's name: `my-custom-evaluator` and `my-custom` become `MyCustomEvaluator`.
 
     Raises:
       InvalidRequest: the name cannot become a Python class name.
@@ -80,7 +80,7 @@ def class_name(name: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """Return the file name for an evaluator: `MyCustomEvaluator` becomes `my_custom_evaluator.py`."""
+    """Make a file name from a class name: `MyCustomEvaluator` becomes `my_custom_evaluator.py`."""
     stem = "_".join(word.lower() for word in _WORDS.findall(name))
     return f"{stem}_.py" if keyword.iskeyword(stem) else f"{stem}.py"
 

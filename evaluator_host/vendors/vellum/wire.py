@@ -1,4 +1,4 @@
-"""The wire `vellum`: `POST /v1/execute-code`, which Vellum's SDK calls for code with packages or secrets.
+"""Serves Vellum's API (wire `vellum`): `POST /v1/execute-code`, which its SDK calls for code with packages or secrets.
 
 Source: vellum-ai 1.14.8, `client.execute_code` and `CodeExecutionNode`.
 """
@@ -141,7 +141,7 @@ def _parsed(text: str) -> Json:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return Vellum's response for an error of the host: 400 for invalid inputs, 429 when busy, else 5xx."""
+    """Convert an error of the host to Vellum's response: 400 for invalid inputs, 429 when busy, else 5xx."""
     status = 429 if isinstance(error, Busy) else 400 if error.status == InvalidRequest.status else error.status
     text = "; ".join([error.detail, *(f"{one.field}: {one.message}" for one in error.problems[:5])])
     return json_response({"message": text, "detail": text, "log": ""}, status)
@@ -153,7 +153,7 @@ def api_key(_scope: Scope, headers: Mapping[str, str]) -> str | None:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as Vellum's client sends them."""
+    """Return requests like those of Vellum's client, for `wires check`."""
     inputs = [{"type": "STRING", "name": "a", "value": "x"}]
     python = {
         "code": "def main(a: str):\n    return {'score': len(a)}\n",

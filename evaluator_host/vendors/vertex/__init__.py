@@ -1,1 +1,1 @@
-"""Dialect `vertex`: custom metrics of Vertex AI, the Gen AI evaluation service."""
+"""Custom metrics of Vertex AI's Gen AI evaluation service (dialect `vertex`)."""

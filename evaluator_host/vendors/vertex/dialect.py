@@ -1,4 +1,4 @@
-"""Dialect `vertex`: `evaluate(instance)`, which returns a number or `{"score", "explanation"}`.
+"""Arguments and results of Vertex AI's custom metrics (dialect `vertex`): `evaluate(instance)` returns a score.
 
 Source of the rules: google-cloud-aiplatform 2.7.0, `agentplatform/_genai/_evals_metric_handlers.py`.
 """

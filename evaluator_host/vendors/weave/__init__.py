@@ -1,1 +1,1 @@
-"""Dialect `weave`: scorers of Weave."""
+"""Weave's scorers (dialect `weave`)."""

@@ -1,4 +1,4 @@
-"""Dialect `weave`: scorers that return a number, a bool or a dict of these. The result includes Weave's summary.
+"""Arguments and results of Weave's scorers (dialect `weave`), which return a number, a bool or a dict of these.
 
 The runner sends `{"result": value}`. Source of the rules: weave 0.54.0, flow/scorer.py.
 """
@@ -47,7 +47,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the result. A scalar is the score; of a dict, `score`, `passed` or the only number or bool is the score.
+    """Read the result. The score is a plain value itself, or in a dict `score`, `passed` or the only number or bool.
 
     Weave itself does not reduce a result to one score. None and `{}` skip the row; several numbers alone give no score.
     """
@@ -93,7 +93,7 @@ def _leaves(value: dict[str, Json], prefix: str = "") -> Iterator[tuple[str, Jso
 
 
 def _summary(value: Json) -> Json:
-    """Return Weave's summary of one result: for each key, counts of bools and means of numbers."""
+    """Summarize one result as Weave does: for each key, the count of true values or the mean of numbers."""
     if isinstance(value, bool):
         return {"true_count": int(value), "true_fraction": float(value)}
     if is_number(value):

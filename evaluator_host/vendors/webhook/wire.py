@@ -1,4 +1,4 @@
-"""The wire `webhook`: makes a stored evaluator an endpoint that other platforms call to score one row.
+"""Makes a stored evaluator an endpoint that other platforms call to score one row (wire `webhook`).
 
 Sources: promptfoo 0.121.20 (assertion `webhook`), agenta 0.125.1 (`auto_webhook_test`), azure-ai-projects 2.10.0
 (`EndpointBasedEvaluatorDefinition`), Maxim's page on API based evaluators.
@@ -57,7 +57,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
 
 
 def _row(body: dict[str, Any], evaluator: Evaluator) -> tuple[Row, bool]:
-    """Return the row of a request, and whether the caller expects failures as results instead of HTTP errors."""
+    """Read the row in a request, and whether the caller expects failures as results instead of HTTP errors."""
     context = body.get("context")
     if isinstance(context, dict) and "output" in body and set(body) == {"output", "context"}:  # promptfoo
         if evaluator.contract is Contract("promptfoo"):
@@ -75,7 +75,7 @@ def _row(body: dict[str, Any], evaluator: Evaluator) -> tuple[Row, bool]:
 
 
 def _promptfoo_s(result: EvaluationResult) -> dict[str, Json] | None:
-    """Return the result of a promptfoo assert as promptfoo stores it; None for other evaluators."""
+    """Return a promptfoo assertion's result as promptfoo stores it; None for other evaluators."""
     if result.evaluator.contract is not Contract("promptfoo") or not result.native:
         return None
     native = result.native[0]
@@ -83,7 +83,7 @@ def _promptfoo_s(result: EvaluationResult) -> dict[str, Json] | None:
 
 
 def _answer(result: EvaluationResult) -> dict[str, Json]:
-    """Return the result in the form that all callers read; without a verdict, a score of 0.5 or more passes."""
+    """Convert a result to the form that all callers read; without a verdict, a score of 0.5 or more passes."""
     score, passed = result.score, result.passed
     if passed is None:
         passed = score is None or score >= _PASSES
@@ -92,7 +92,7 @@ def _answer(result: EvaluationResult) -> dict[str, Json]:
 
 
 def _failed(error: EvaluationError, *, as_result: bool) -> Response:
-    """Return a failure: promptfoo gets a failed assertion, other callers get an HTTP error and no score."""
+    """Report a failure: promptfoo gets a failed assertion, other callers get an HTTP error and no score."""
     text = described(error)
     if as_result and error.code not in HOST_FAULTS:
         return json_response({"pass": False, "success": False, "score": 0, "reason": f"{error.code}: {text}"})
@@ -112,7 +112,7 @@ def key_of(scope: Scope, headers: Mapping[str, str]) -> str | None:
 
 
 def probes(below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`, as promptfoo and Agenta send them: for the list, or for one evaluator."""
+    """Return requests like those of promptfoo and Agenta, for `wires check`: for the list, or for one evaluator."""
     listed = Probe("what there is", "GET", "", None, lambda got: got.status_code == 200)
     if not below:
         return (listed,)

@@ -1,4 +1,4 @@
-"""Converts a host's row results to NeMo Evaluator's, by the same rules as NeMo Evaluator itself."""
+"""Converts a host's row results to NeMo Evaluator's, by NeMo Evaluator's own rules."""
 
 import math
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ class Answered:
     """The host's result for one row.
 
     Attributes:
-      value: `value` of the row's result; None when the row failed.
-      error: The reason of the failure; None when the row was scored.
+      value: The result's `value`; None if the row failed.
+      error: Why the row failed; None if it was scored.
       sample: The scored output, as NeMo's sample.
       requests: Logged requests to models for this row.
     """
@@ -44,7 +44,7 @@ def evaluation_result(
     together: dict[str, Any] | None = None,
     in_declared_order: bool = False,
 ) -> EvaluationResult:
-    """Return NeMo's result for a metric that scored rows.
+    """Make NeMo's result for a metric that scored rows.
 
     Args:
       metric: A NeMo metric, whose `output_spec()` declares its outputs.
@@ -52,8 +52,8 @@ def evaluation_result(
       rows: Rows of the data set, as the caller gave them.
       answered: The host's result for each row, in the same order.
       together: Scores over all rows, `{"outputs": [{"name", "value"}]}`; None when the metric has none.
-      in_declared_order: Whether each row's outputs have the order of `output_spec()`, as NeMo sorts them for several
-        metrics; otherwise they have the order in which the metric returned them.
+      in_declared_order: Whether each row's outputs are in the order of `output_spec()`, as NeMo sorts them for several
+        metrics; otherwise they are in the order in which the metric returned them.
     """
     declared = metric.output_spec()
     results = [_result(one, declared) for one in answered]
@@ -102,7 +102,7 @@ def _result(one: Answered, declared: list[MetricOutputSpec]) -> MetricResult:
 
 
 def _outputs(value: dict[str, Any], declared: list[MetricOutputSpec]) -> list[MetricOutput]:
-    """Return outputs as the metric gave them; NaN and infinities, which JSON does not have, both become NaN."""
+    """Convert a row's outputs to NeMo's; NaN and infinities, which JSON does not have, all become NaN."""
     numeric = {spec.name for spec in declared if is_aggregateable_output_spec(spec)}
     return [
         MetricOutput(name=one["name"], value=_number(one["value"]) if one["name"] in numeric else one["value"])

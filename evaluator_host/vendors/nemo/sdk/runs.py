@@ -1,4 +1,4 @@
-"""NeMo Evaluator's class `Evaluator`, extended by runs in sandboxes and on a host."""
+"""NeMo Evaluator's class `Evaluator`, extended to run metrics in sandboxes and on a host."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ _URL = "http://127.0.0.1:8710"
 
 
 class Evaluator(LocalEvaluator):  # type: ignore[misc]
-    """Runs metrics in this process, in sandboxes of this machine, or on a host. All three return the same classes.
+    """Runs metrics in this process, in sandboxes on this machine, or on a host. All three return the same classes.
 
     Args:
       client: A backend, such as `Sandboxes(packages=["numpy==2.3.4"])`; None for this process.
@@ -59,7 +59,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
             host.
           prompt_template: The prompt: a string, or the messages of a chat.
           field_mapping: For each of NeMo's field names, the column of the rows that holds it.
-          packages: Exact pins of packages that the metric imports besides the SDK.
+          packages: Exact versions of the packages that the metric imports besides the SDK.
           row_timeout_s: Time limit in seconds for scoring one row.
 
         Raises:

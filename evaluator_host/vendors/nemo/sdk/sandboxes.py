@@ -31,11 +31,12 @@ _UNNAMED: Final = Limits()
 
 
 class Sandboxes:
-    """Runs metrics in sandboxes, which start and end with each evaluation, or with an `async with` around several ones.
+    """Runs metrics in sandboxes, which last for one evaluation, or for an `async with` around several.
 
     Args:
-      packages: Exact pins of packages that the metric imports besides the SDK.
-      isolation: `row` starts a process for each row; with `batch`, which is faster, a sandbox has one process for all.
+      packages: Exact versions of the packages that the metric imports besides the SDK.
+      isolation: `row` starts a process for each row; with `batch`, which is faster, a sandbox has one process for all
+        its rows.
       memory_mb: Memory of a sandbox, in MB.
       timeout_s: Time limit in seconds for scoring one row, unless `row_timeout_s` is given.
     """
@@ -121,7 +122,7 @@ class Sandboxes:
         postprocess_hooks: Any = None,
         **_others: Any,
     ) -> tuple[list[dict[str, Any]], list[Sample]]:
-        """Return the rows, and the sample that a target generated for each row in this process."""
+        """Return the rows, and the sample that a target (called from this process) generated for each."""
         rows = prepare_rows(dataset, limit=params.limit_samples, mapping=field_mapping)
         hooks = preprocess_hooks, postprocess_hooks
         return rows, await self._local._samples(rows, target, params, prompt_template, hooks, key=key)  # noqa: SLF001
@@ -191,7 +192,7 @@ class _OwnModels:
         self._secrets = LocalBackend().secret_resolver
 
     async def answer(self, ask: Ask, _workspace: str) -> dict[str, Json]:
-        """Return the model's whole response to a judge's request, or the error."""
+        """Send a judge's request to its model; return the whole response, or the error."""
         if ask.url != self._allowed:
             raise InvalidRequest(
                 f"the metric calls a model at {ask.url[:80]}, but was given a different model; give it that one"

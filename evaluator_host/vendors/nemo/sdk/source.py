@@ -1,4 +1,4 @@
-"""Turns a metric object of this process into code for a sandbox: the object's class, and what the class needs.
+"""Converts a metric object to code for a sandbox: the object's class, and what the class needs.
 
 The rest of the file (evaluations, prints, other classes) is left out, so that loading the code only defines a metric.
 """
@@ -82,7 +82,7 @@ def _module_source(kind: type) -> str:
 
 
 def _needed(source: str, name: str) -> str:
-    """Return the statements of a module that a class needs, in the order and form in which they are written."""
+    """Return the source of the module's statements that a class needs, in their original order."""
     statements = ast.parse(source).body
     defined: dict[str, list[int]] = {}
     for at, statement in enumerate(statements):

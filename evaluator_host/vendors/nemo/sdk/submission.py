@@ -39,7 +39,7 @@ class Submission:
     Attributes:
       url: The host's address.
       job_id: The job's id.
-      evaluators: References to the metrics as the host stores them: `length@1`.
+      evaluators: References to the stored metrics, such as `length@1`.
       dataset: Name of the data set on the host that has the rows.
     """
 
@@ -187,7 +187,7 @@ def submit(
 
 
 def _kept(client: Client, name: str, metric: Any, packages: tuple[str, ...], limits: Limits) -> str:
-    """Store a metric and return a reference to it; if the name already exists, the metric becomes the next version."""
+    """Store a metric and return a reference to it; if the name exists, store the metric as its next version."""
     evaluator = HostEvaluator(
         metric_code(metric),
         contract=Contract("nemo"),
@@ -203,7 +203,7 @@ def _kept(client: Client, name: str, metric: Any, packages: tuple[str, ...], lim
 
 
 def _kept_rows(client: Client, name: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Store rows under a name made from their content, so that the same rows become the same data set."""
+    """Store rows as a data set that is named after their content, so that the same rows are stored only once."""
     records = [{"inputs": row} for row in rows]
     digest = hashlib.sha256(b"\n".join(encode(record) for record in records)).hexdigest()[:12]
     kept = f"{name}-{digest}"
@@ -218,7 +218,7 @@ def _name(given: str | None, key: str, *, several: bool = False) -> str:
 
 
 def _target(target: Any, prompt_template: str | dict[str, Any] | None, config: Any, rows: Rows) -> Target:
-    """Return the target that a job calls, made from NeMo's `Model`.
+    """Convert NeMo's `Model` to the target that a job calls.
 
     Raises:
       InvalidRequest: there is no prompt, or a parameter is not valid.

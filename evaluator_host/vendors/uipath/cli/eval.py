@@ -51,7 +51,7 @@ _WARNINGS: Final = 20
 
 
 def eval_table(run: EvalRun) -> Text:
-    """Return a table with a line for each test case, a column for each evaluator, and their means."""
+    """Format a table with a line for each test case, a column for each evaluator, and their means."""
     found = scores(run)
     header = ("TEST CASE", *(one.name for one in run.evaluators))
     rows = [(item.name, *(_cell(run, item, one) for one in run.evaluators)) for item in run.eval_set.items]
@@ -79,7 +79,7 @@ def failures(run: EvalRun) -> Iterator[str]:
 
 
 def warnings(run: EvalRun) -> list[str]:
-    """Return each warning of the results once: unknown keys of criteria, scores out of range."""
+    """Return the results' warnings without repetition: unknown keys in criteria, scores out of range."""
     found = [
         f"{one.name}: {note.text}"
         for one in run.evaluators
@@ -236,7 +236,7 @@ def _agent(layout: Layout, name: str | None, read: Callable[..., LoadedEvaluator
 
 
 def _explained(run: EvalRun, layout: Layout) -> EvalRun:
-    """Return the run. If an evaluator's module is missing, the error also tells where the host looked for it."""
+    """Add to each error about a missing module where the host looked for the module."""
     results = dict(run.results)
     for one in run.evaluators:
         for key, result in run.results.items():

@@ -34,7 +34,7 @@ _read_result: Final = Adapter(EvaluationResult).read
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The options of one `uipath eval` command. Without `agent`, recorded executions are scored.
+    """The options of one `uipath eval` command. Without `agent`, it scores recorded executions.
 
     Attributes:
       network: Whether the agent's sandbox has network access; evaluators' sandboxes never have it.
@@ -99,7 +99,7 @@ async def _evaluate(
 
 
 def _as_job(run: EvalRun, plan: Plan, url: str, *, shown: bool) -> EvalRun:
-    """Score the executions as a job on a host, which stores the job."""
+    """Score the executions in a job that a host stores and runs."""
     rows = eval_set_rows(run.eval_set, run.executions)
     with host(url) as client:
         evaluators = [given.evaluator for given in plan.given]
