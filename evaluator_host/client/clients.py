@@ -45,7 +45,7 @@ class HostVerbs(Verbs[TransportT]):
       datasets: Stored rows.
       jobs: Jobs, which run evaluators over data sets.
       secrets: Keys of models' APIs.
-      data: Files that evaluators read.
+      data: Data files that evaluators read.
       models: Models that evaluators may be granted.
       schedules: Schedules, which create jobs at fixed times.
       alerts: Alerts, which send messages when figures go out of bounds.

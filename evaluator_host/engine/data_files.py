@@ -38,7 +38,7 @@ class DataFiles:
 
     Args:
       folder: Folder in which the files are stored.
-      most_bytes: Size limit of a file, and of all files of a workspace together.
+      most_bytes: Size limit of one file, and of a workspace's files together.
     """
 
     def __init__(self, folder: Path, *, most_bytes: int) -> None:

@@ -58,7 +58,7 @@ class AsyncSandboxPool:
         use. If several pools run on one machine, divide the memory between them.
       data_dir: Folder for tools and installed packages, which several processes of one machine may share.
       sandbox: `auto`, `bubblewrap`, `docker` or `none`.
-      settings: Settings of a host, instead of those in the environment (`EVALUATOR_HOST_…`); arguments override them.
+      settings: Settings of a host; None to read them from `EVALUATOR_HOST_…`. The other arguments override them.
 
     Raises (on entering):
       SandboxUnavailable: no backend works on this machine; the message says what to install.

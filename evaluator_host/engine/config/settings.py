@@ -232,7 +232,7 @@ class WireOptions(BaseModel):
 
 
 class WorkspaceLimits(BaseModel):
-    """The limits of one workspace that differ from those of the host; None for the host's limit."""
+    """One workspace's own limits; None where the host's limit applies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

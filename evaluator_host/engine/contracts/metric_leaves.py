@@ -49,7 +49,7 @@ def add_leaves(
 
     Args:
       value: The returned object.
-      metrics: Metrics by name, to which the new ones are added.
+      metrics: The metrics so far, by name; this function adds more.
       notes: Notes of the result; a note is added if metrics were left out.
       reserved: Top-level keys of the object that are not metrics.
 

@@ -1,4 +1,4 @@
-"""Warns about functions that would always score 0 because their parameters or columns have misleading names."""
+"""Warns about functions that always score 0 because their parameters or columns have misleading names."""
 
 import re
 from functools import lru_cache
@@ -33,7 +33,7 @@ _MOST_CHARS: Final = 200_000
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:
     """Return a warning with a correction if parameters of the entry function get other arguments than their names say.
 
-    For example, `def evaluate(input, output, expected)` gets a trace as `expected`, and would always score 0.
+    For example, `def evaluate(input, output, expected)` gets a trace as `expected`, and so always scores 0.
     """
     if loaded.contract is Contract.JUDGE:  # the host's own function, not the user's
         return ()

@@ -79,7 +79,7 @@ def _is_given(loaded: Loaded, name: str, row: Row) -> bool:
 
 @remembered
 def _is_tested(loaded: Loaded, name: str) -> bool:
-    """Return whether the code tests that the value exists, or tests the object that would contain the value."""
+    """Return whether the code tests that the value, or the object with this value, exists."""
     of, _, key = name.rpartition(".")
     return any(one.tested and one.key == key and (not of or one.of == of) for one in loaded.reads)
 

@@ -1,4 +1,4 @@
-"""Warns about integers that JavaScript would round, or passes them without rounding if the settings say so."""
+"""Warns about integers that JavaScript rounds, or passes them without rounding if the settings say so."""
 
 import re
 from collections.abc import Set as AbstractSet
@@ -22,7 +22,7 @@ _SHOWN_DIGITS: Final = 40
 
 
 def may_be_rounded(text: Octets, language: Language) -> bool:
-    """Return whether JSON may contain an integer that this language would round."""
+    """Return whether JSON may contain an integer that this language rounds."""
     return language is not Language.PYTHON and _LONG.search(text) is not None
 
 

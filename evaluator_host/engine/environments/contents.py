@@ -1,4 +1,4 @@
-"""Reads the files of an installed set: digests, which reveal changed files, and the modules of packages."""
+"""Reads an installed package set: digests of its files, which reveal changes, and the modules of its packages."""
 
 import hashlib
 import itertools

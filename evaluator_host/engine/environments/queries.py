@@ -1,4 +1,4 @@
-"""Parses pins, finds the runtime for them, and suggests exact pins in place of refused ones."""
+"""Parses pins (exact package versions), finds the runtime for them, and suggests pins in place of refused strings."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -55,7 +55,7 @@ class BuildEvent:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentReport:
-    """A package set as the API shows it. `digest` is null until packages are resolved; `key` is always set."""
+    """The API's report on a package set. `digest` is null until packages are resolved; `key` is always set."""
 
     key: str
     digest: str | None
@@ -101,7 +101,7 @@ class Record:
         return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1)
 
     def report(self) -> EnvironmentReport:
-        """Return the package set as the API shows it."""
+        """Return the API's report on the package set."""
         return EnvironmentReport(
             status=BuildStatus.READY, **{one.name: getattr(self, one.name) for one in fields(self)}
         )

@@ -167,7 +167,7 @@ class Environments:
     async def request(
         self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Return a package set's state; start to build a new set. `workspace` is the caller's workspace.
+        """Return a package set's state; start to build the set if it is new. `workspace` is the caller's workspace.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -210,7 +210,7 @@ class Environments:
         return await self.find_report(name)
 
     async def reports(self) -> list[EnvironmentReport]:
-        """Return reports of all package sets: first sets being built, then installed ones, then failed ones."""
+        """Return reports of all package sets: first sets being built, then installed sets, then failed sets."""
         running, failed = list(self._builds.running), list(self._builds.failed)
         return await asyncio.to_thread(self._all_reports, running, failed)
 

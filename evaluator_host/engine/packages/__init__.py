@@ -1,1 +1,1 @@
-"""Exact pins of packages, the locks to which pins resolve, and the package that a missing import probably needs."""
+"""Pins (exact package versions), locks, and the packages that missing imports probably need."""

@@ -1,4 +1,4 @@
-"""Exact pins, and locks. A lock lists every package of a set with hashes, for one runtime on one platform."""
+"""Pins (exact package versions), and locks. A lock lists a set's packages with hashes, for one runtime and platform."""
 
 import hashlib
 import json

@@ -27,7 +27,7 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PackageVersions:
-    """At most 500 versions of a package that its runtime can load, the newest first, but pre-releases last."""
+    """A package's versions that this host can load: at most 500, the newest first, but pre-releases last."""
 
     name: str
     language: Language

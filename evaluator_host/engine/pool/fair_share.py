@@ -50,8 +50,8 @@ class PoolLimits:
 class Capacity:
     """Counts the sandboxes of a pool and their memory.
 
-    A resting sandbox counts with the memory that it uses, any other sandbox with its memory limit. One sandbox always
-    fits, even if its limit is larger than the pool's memory.
+    A resting sandbox (which runs no row) counts with the memory that it uses, any other with its memory limit. One
+    sandbox always fits, even if its limit is larger than the pool's memory.
 
     Attributes:
       running: Number of sandboxes that start, run or end, and so may use memory up to their limit.
@@ -184,7 +184,7 @@ class FairShare:
         return share
 
     def memory_with(self, workspace: str, spec: SandboxSpec) -> int:
-        """Return the memory limits of a workspace's busy sandboxes and of one more sandbox, added up, in MB."""
+        """Return the sum of the memory limits of a workspace's busy sandboxes and of one more sandbox, in MB."""
         return self.share_of(workspace).memory_mb + spec.memory_mb
 
     def may_start(self, workspace: str, spec: SandboxSpec) -> bool:

@@ -314,7 +314,7 @@ class Pool:
         self._make_room()
 
     def _next_to_resume(self) -> tuple[Lease, asyncio.Future[None]] | None:
-        """Return the row to resume next: the row that has waited longest in a workspace within its share; else None."""
+        """Return the row to resume next, or None: the longest waiting row whose workspace is within its share."""
         for lease, resumed in self._resuming:
             may_start = self._closed or self._shares.may_start(lease.owner.workspace, lease.sandbox.spec)
             if may_start and not resumed.done():

@@ -1,4 +1,4 @@
-"""Finds the error code for the evaluator's author from the way in which a sandbox ended."""
+"""Converts the way in which a sandbox ended to an error code for the evaluator's author."""
 
 import re
 import signal

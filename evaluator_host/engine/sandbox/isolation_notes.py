@@ -1,4 +1,4 @@
-"""Findings of `doctor` about the strength of each kind of isolation; SECURITY.md has more details."""
+"""`doctor` findings that say how strong each kind of isolation is; SECURITY.md has more details."""
 
 from typing import Final
 

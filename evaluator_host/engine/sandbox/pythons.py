@@ -1,4 +1,4 @@
-"""Finds the Python interpreters of this machine by minor version: the interpreter of the host, and other ones.
+"""Finds this machine's Python interpreters by minor version: the host's own, and others.
 
 The host searches for another interpreter when an evaluator first requests it: in places that the operator named, on the
 PATH, and among the interpreters that uv and pyenv installed. A program counts as an interpreter when it starts and
@@ -82,7 +82,7 @@ def require_glibc() -> None:
     """Check this machine's C library.
 
     Raises:
-      SandboxUnavailable: the C library is not glibc. With another one, such as Alpine's musl, few packages would work.
+      SandboxUnavailable: the C library is not glibc. With another C library, such as Alpine's musl, few packages work.
     """
     name = platform.libc_ver()[0]
     if name != "glibc":

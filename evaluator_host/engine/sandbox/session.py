@@ -89,7 +89,7 @@ _Read = TypeVar("_Read")
 
 
 async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
-    """Read an answer, in a thread if the answer is large; refuse an answer that would fill the host's memory.
+    """Read an answer, in a thread if the answer is large; refuse an answer that is too large for the host's memory.
 
     Raises:
       ProtocolError: the frame is of another kind, or malformed.
@@ -342,7 +342,7 @@ class Sandbox:
     def send(self, body: Body, *, timeout_s: float, share: str | None = None, gate: Gate | None = None) -> None:
         """Send a row without waiting for its outcome; `receive` returns outcomes in the order of rows.
 
-        The arguments are those of `call`.
+        The arguments are the same as for `call`.
 
         Raises:
           ProtocolError: the body is over the protocol's limit; nothing was sent.

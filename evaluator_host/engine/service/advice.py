@@ -502,7 +502,7 @@ def with_row_keys(
 ) -> EvaluationResult:
     """If a result's error is about a missing key, add a hint with the nearest key or with all existing keys.
 
-    The existing keys are those of the row's variables if the code gets variables, else those of the inputs.
+    The existing keys are the keys of the row's variables if the code gets variables, else the keys of the inputs.
     """
     error = result.error
     if error is None or not isinstance(row, Row):

@@ -1,4 +1,4 @@
-"""Who calls an evaluator: a workspace, and the terms for its call."""
+"""Who calls an evaluator, and how: the workspace, the use of models, a lock, a time limit."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ DEFAULT_WORKSPACE: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The workspace that calls an evaluator, and the terms of its call."""
+    """The workspace that calls an evaluator, and the settings of its call."""
 
     workspace: str = DEFAULT_WORKSPACE
     lock: str | None = None  # lock of the evaluator's packages, as JSON; None if this host resolves the pins

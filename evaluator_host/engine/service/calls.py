@@ -1,6 +1,6 @@
 """Calls an evaluator in leased sandboxes: for a single row, for many rows, or for rows that are scored together.
 
-All sandboxes take rows from one source, and get a few rows before they have answered the earlier ones. When a sandbox
+All sandboxes take rows from one source, and get a few rows before they have answered earlier rows. When a sandbox
 breaks, the row that was running gets an outcome, and the rows after it go to the next sandbox. No row is lost, and no
 row is scored twice.
 
@@ -234,7 +234,7 @@ class RowCalls:
         self._changed = asyncio.Event()
 
     async def _wait_for_more(self) -> bool:
-        """Wait until a row can be taken; return False if no row is left, waits for models or may still arrive."""
+        """Wait until a row can be taken. Return False once no more rows can arrive, and no row waits for a model."""
         while not self._returned and (self._arriving or self._exhausted or len(self._at_models) >= _AT_MODELS):
             if self._fault is not None:
                 raise self._fault

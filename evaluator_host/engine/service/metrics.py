@@ -87,7 +87,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     async def text_of_host(self) -> bytes:
-        """Return the metrics of all processes of this host, added up, in the Prometheus text format."""
+        """Add up the metrics of this host's processes; return them in the Prometheus text format."""
         return await self._peers.add_metrics(self.text())
 
 

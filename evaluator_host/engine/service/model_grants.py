@@ -31,7 +31,7 @@ _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 
 def environment_of(evaluator: Evaluator) -> dict[str, str]:
-    """Return environment variables that lead clients of models and HTTP to the runner; it replaces `{address}`."""
+    """Return environment variables that lead clients of models and HTTP to the runner, which replaces `{address}`."""
     found = dict(_FOR_MODELS) if evaluator.models else {}
     if evaluator.network:
         direct = "127.0.0.1,localhost" if evaluator.models else ""
@@ -105,7 +105,7 @@ class Meter:
         self.cost = None if self.cost is None or used.cost is None else self.cost + used.cost
 
     def usage(self, wait_s: float) -> ModelUsage:
-        """Return the sums as results show them; `wait_s` is how long rows waited for answers."""
+        """Return what all requests used together; `wait_s` is how long rows waited for answers."""
         return ModelUsage(
             requests=self.requests,
             replayed=self.replayed,

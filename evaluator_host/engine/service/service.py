@@ -161,7 +161,7 @@ class Service:
         return prepared if caller.load_timeout_s is None else prepared.loaded_within(caller.load_timeout_s)
 
     async def _granted(self, prepared: Prepared, caller: Caller) -> tuple[Prepared, ModelGrant | None]:
-        """Add to an evaluator what it was granted; the grant is None if it may not connect to anything."""
+        """Add an evaluator's secrets to it, and return its grant of models and hosts; None if it has no such grant."""
         evaluator = prepared.evaluator
         if not (evaluator.connects or evaluator.secrets):
             return prepared, None

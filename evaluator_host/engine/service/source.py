@@ -150,7 +150,7 @@ def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int
 def _closes(match: re.Match[str], opening: re.Match[str]) -> bool:
     """Return whether a fence closes the fence `opening`.
 
-    A fence with another indentation is part of a string or comment in the code.
+    A fence with a different indentation is part of a string or comment in the code.
     """
     return match[1] == opening[1] and match[2].startswith(opening[2]) and not match[3].strip()
 

@@ -28,7 +28,7 @@ def stand_in_pin(module: str, names: Sequence[str], language: Language) -> str |
 
 @cache
 def _pins() -> Mapping[str, Mapping[str, str]]:
-    """Return the pins for each replaced module: one for each submodule, and under "" one for all other submodules."""
+    """Return the pins for each replaced module, by submodule; the key "" stands for all submodules not listed."""
     found = {}
     for dialect in all_dialects():
         if (sdk := dialect.sdk) is not None:

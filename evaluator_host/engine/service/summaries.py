@@ -120,7 +120,7 @@ def _problem(prepared: Prepared, failed: Failed, missing: tuple[MissingImport, .
 
 
 def granted(prepared: Prepared) -> dict[str, Any]:
-    """Return an evaluator's grants for a check report, `{"models", "network", "secrets"}`; of secrets, only names."""
+    """Return an evaluator's grants for a check report, `{"models", "network", "secrets"}`; secrets are only named."""
     evaluator = prepared.evaluator
     return {"models": evaluator.models, "network": evaluator.network, "secrets": evaluator.secrets}
 

@@ -28,13 +28,13 @@ class Adapter(Generic[T]):
         return TypeAdapter(self._kind)
 
     def read(self, value: Any) -> T:
-        """Return a value of the type, made from dictionaries and lists."""
+        """Convert dictionaries and lists to a value of the type."""
         return self._made.validate_python(value)
 
     def read_json(self, text: str | bytes) -> T:
-        """Return a value of the type, parsed from JSON."""
+        """Parse JSON to a value of the type."""
         return self._made.validate_json(text)
 
     def json(self, value: T) -> str:
-        """Return a value as JSON."""
+        """Encode a value as JSON."""
         return self._made.dump_json(value).decode()

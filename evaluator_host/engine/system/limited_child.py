@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _import(modules: list[str]) -> int:
-    """Import those of the modules that are installed; return how many bytes of address space they take."""
+    """Import the modules that are installed; return how many bytes of address space they take."""
     before = _address_space()
     for name in modules:
         with suppress(ImportError):  # the function that needs the module will report that it is missing

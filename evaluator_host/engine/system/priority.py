@@ -1,4 +1,4 @@
-"""Lowers the priority of processes for other work than calls, so that calls go first on a busy processor."""
+"""Lowers the priority of processes that do not serve calls, so that calls go first on a busy processor."""
 
 import os
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Runs helper programs (uv, npm, node, bwrap) with limits on time and output, and leaves none of their processes."""
+"""Runs helper programs (uv, npm, node, bwrap) with limits on time and output, and leaves none running."""
 
 import asyncio
 import contextlib

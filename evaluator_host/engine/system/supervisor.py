@@ -29,7 +29,7 @@ class Supervisor:
         self._stop_by: float | None = None
 
     def count_restart(self) -> None:
-        """Count the restart of a part of the host."""
+        """Count one restart of a part of the host."""
         self.restarts += 1
 
     def stop_within(self, grace_s: float) -> float:

@@ -85,9 +85,9 @@ class Build:
             await more.wait()
 
     def report(self, folder: EnvironmentFolder) -> EnvironmentReport:
-        """Return the state of this build as the API shows it.
+        """Return the API's report on this build.
 
-        The lock comes from `folder`; it is missing until packages are resolved.
+        The report has the lock that is stored in `folder`, or None until packages are resolved.
         """
         lock = folder.lock_of(self.key)
         return EnvironmentReport(

@@ -76,7 +76,7 @@ class DiskWatch:
         self._inodes = os.statvfs(home).f_favail
 
     async def watch(self, pid: int | None, kill: Callable[[], None]) -> None:
-        """Measure what a process and its descendants write until cancelled; call `kill` when they reach a limit."""
+        """Until cancelled, measure what a process and its descendants write; call `kill` when they reach a limit."""
         spent_s = 0.0
         while pid is not None and self.reached is None:
             # a pause as long as the look, so that measuring many files takes at most half of a thread's time

@@ -1,4 +1,4 @@
-"""Imports each requested package of an installed set once, in a sandbox, and measures how long that takes.
+"""Imports each requested package of an installed package set once, in a sandbox, and measures how long that takes.
 
 A package that raises an error when it is imported only gets a note: users may want only its data or its command, or a
 system library may be missing. A package is refused if it hangs, ends its process, floods its output, or takes all
@@ -78,7 +78,7 @@ class ImportReport:
 async def check_imports(
     environment: Environment, pins: Sequence[Pin], backend: Backend, *, pins_for: PinsFor
 ) -> ImportReport:
-    """Import every requested package of an installed set, and return times and notes.
+    """Import every requested package of an installed package set; report import times and failed imports.
 
     `pins_for` finds pins for modules that a package imports although it does not declare a dependency on them.
 
@@ -169,7 +169,7 @@ async def _python(environment: Environment, modules: Mapping[str, Sequence[str]]
 
 
 def _note(health: ImportReport, module: str, failed: Failed, environment: Environment) -> None:
-    """Record a note that a module cannot be imported; if it imports a module that is missing, record that name too."""
+    """Record a note that a module cannot be imported; if the cause is a missing module, record its name too."""
     note = f"{module} cannot be imported: {_said(failed)}"
     if (other := without_part(failed, environment)) is not None:
         note = f"{note} ({other})"
@@ -206,7 +206,7 @@ def _measure(health: ImportReport, module: str, outcome: Returned, environment: 
 
 
 def _own_sources(root: Path, said: Sequence[object]) -> Iterator[str]:
-    """Yield the paths that are Python files of the set; `said` comes from a guest, and is not trusted."""
+    """Yield the paths in `said` that are Python files of the package set; `said` comes from untrusted code."""
     prefix = f"{_MOUNT}/"
     names = (name for name in said if isinstance(name, str) and len(name) <= _PATH_CHARS and name.endswith(".py"))
     for name in itertools.islice((name for name in names if name.startswith(prefix)), _MOST_SOURCES):

@@ -54,7 +54,7 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 @dataclass(frozen=True, slots=True)
 class BuildView:
-    """The files of this machine that one build sees, at the same paths as on the host, because uv and npm get these."""
+    """The files of this machine that one build sees, at the same paths as on the host."""
 
     seen: tuple[Bind, ...]  # read-only files: interpreter, libraries, uv, node, npm, configuration of DNS
     writable: tuple[Bind, ...]  # folders to write to: the stage, the download cache, the command's own folder

@@ -18,7 +18,7 @@ _ASKED: Final = 5  # maximum number of missing modules of a set whose pins are l
 
 
 def lacking(failed: Failed, environment: Environment) -> str | None:
-    """Return the missing module of a failed import if a well-known package has the module, but the set lacks it."""
+    """Return the module that an import lacked, if a well-known package has it and is not in the package set."""
     found = _ABSENT.match(failed.error.message)
     module = (found[1] or found[2]) if found else ""
     package = pin_for(module, environment.language) if module else None

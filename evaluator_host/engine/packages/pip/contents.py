@@ -1,4 +1,4 @@
-"""Finds the newest version of a package that a runtime can load, and which imported names its wheel has.
+"""Finds a package's newest version that a runtime can load, and which imported names its wheel has.
 
 This is a separate program, so that a slow index or a large file does not block a host. It runs no code in a wheel. Its
 argument is a JSON file like that of `versions`, with two more keys: `range` (`<82`), and `wanted`, the names that code

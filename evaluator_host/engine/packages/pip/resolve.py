@@ -58,7 +58,7 @@ async def resolve_pip(
 
 
 async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool = False) -> str | None:
-    """Return the newest (or lowest) version in a range with a wheel for the target, or None.
+    """Return the newest (or lowest) version that is in a range and has a wheel for the target, or None.
 
     Raises:
       IndexUnavailable: the index does not answer.

@@ -1,4 +1,4 @@
-"""Lists the versions of a pip package that a runtime can load.
+"""Lists a pip package's versions that a runtime can load.
 
 This is a separate program, so that a slow index or a large page does not block a host. Its argument is a JSON file; it
 prints `{"name", "versions": [newest, …], "with_wheels": [newest, …]}`. `versions` is null for an unknown package;

@@ -73,7 +73,7 @@ class _Ready:
     cgroups: Cgroups | None
 
     def limits(self, controller: str) -> bool:
-        """Return whether cgroups limit what `controller` (memory, pids or cpu) stands for."""
+        """Return whether cgroups can enforce limits for `controller` (`memory`, `pids` or `cpu`)."""
         return self.cgroups is not None and controller in self.cgroups.controllers
 
 
@@ -135,7 +135,7 @@ class BubblewrapBackend(LocalBackend):
         return link
 
     def _forks(self, spec: SandboxSpec, identity: Identity) -> bool:
-        """Return whether a sandbox may be forked from a template; if it needs host folders, only a root host may."""
+        """Return whether to fork a sandbox from a template; if it needs host folders, the host must be root."""
         python = spec.language is Language.PYTHON and not spec.network
         possible = python and (identity.drop or not own_folders(spec))
         return possible and self._start is SandboxStart.TEMPLATE and self._failures < _TEMPLATES

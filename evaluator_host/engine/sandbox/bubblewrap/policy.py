@@ -68,7 +68,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The user id of a sandboxed program, and whether the program starts as root and has to change to it."""
+    """The user id of a sandboxed program, and whether the program starts as root and must change to this id."""
 
     uid: int = NOBODY  # user id and group id
     drop: bool = False  # whether bubblewrap runs as root without a user namespace, and the runner changes to `uid`

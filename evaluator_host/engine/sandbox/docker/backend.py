@@ -241,7 +241,7 @@ class DockerBackend:
         return await check_engine(self._engine, image=self._image, runtime=self._runtime, start=self.start)
 
     async def sweep(self) -> int:
-        """Remove containers of dead hosts, and our own that could not be removed earlier; return how many."""
+        """Remove containers of dead hosts, and this host's that could not be removed earlier; return how many."""
         try:
             facts = await self._engine.facts()
             found = set(await self._engine.run(abandoned_containers, local=is_this_machine(facts))) | self._unremoved

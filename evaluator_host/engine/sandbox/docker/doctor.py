@@ -22,7 +22,7 @@ PODMAN_RUNTIME: Final = (
 
 
 def ignores_runtime(facts: EngineFacts, runtime: str | None) -> bool:
-    """Return whether the engine would ignore the OCI runtime in the settings without an error."""
+    """Return whether the engine silently ignores the OCI runtime in the settings."""
     return facts.podman and runtime is not None and runtime != facts.default_runtime
 
 

@@ -72,7 +72,7 @@ class EnvironmentImages:
     Args:
       engine: The engine. Each start of a sandbox asks it whether the image exists, which takes milliseconds.
       image: Tag of the runtime image.
-      owner: Label of the images of this host; `prune` removes only images with this label.
+      owner: Label of this host's images; `prune` removes only images with this label.
     """
 
     def __init__(self, engine: Engine, *, image: str, owner: str = "") -> None:

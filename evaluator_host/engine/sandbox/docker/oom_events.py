@@ -1,7 +1,7 @@
 """Counts processes killed at a container's memory limit.
 
 On the engine's own machine, the container's cgroup has exact counts of kills and of refused forks. Elsewhere (remote
-engine, Docker Desktop's virtual machine, another mount namespace) the engine's `oom` events report kills some
+engine, Docker Desktop's virtual machine, another mount namespace) the engine's `oom` events report kills a few
 milliseconds later, and nothing reports refused forks.
 """
 

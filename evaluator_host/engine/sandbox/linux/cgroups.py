@@ -51,7 +51,7 @@ class Cgroups:
 
     @property
     def controllers(self) -> tuple[str, ...]:
-        """Return the controllers that can be used: some of memory, pids and cpu."""
+        """Return the controllers that can be used: some of `memory`, `pids` and `cpu`."""
         return tuple(self.homes)
 
     def create(self, name: str, *, memory_mb: int, processes: int, cpus: float | None = _CPUS) -> "Cgroup":
@@ -149,7 +149,7 @@ class Cgroup:
             _write(folder / "cgroup.procs", str(pid))
 
     def enforces(self, controller: str) -> bool:
-        """Return whether this cgroup limits what `controller` (memory, pids or cpu) stands for."""
+        """Return whether this cgroup can enforce limits for `controller` (`memory`, `pids` or `cpu`)."""
         return controller in self._by_controller
 
     def oom_kills(self) -> int:
@@ -225,7 +225,7 @@ def instance_of(home: Path) -> str | None:
 
 
 def host_weight() -> float:
-    """Return the CPU weight of all sandboxes of a host together; 1 is the weight of an ordinary process.
+    """Return the CPU weight for a host's sandboxes together; 1 is the weight of an ordinary process.
 
     The weight is 0.5 for each processor, and at least 1, so that sandboxes give way to their host. It is lower if this
     process has a nice value, like processes of jobs. It does not depend on other hosts.

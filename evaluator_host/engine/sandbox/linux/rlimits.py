@@ -1,6 +1,6 @@
 """Rlimits for a sandbox: the evaluator's limits, plus what the runner or gVisor itself needs.
 
-An evaluator may have `SandboxSpec.processes` processes and threads, but the kernel counts those of the runner too
+An evaluator may have `SandboxSpec.processes` processes and threads, but the kernel counts the runner's own too
 (cgroup `pids.max`, Docker's `PidsLimit`). Both backends add the same number for the runner, so that an evaluator gets
 the same with either backend.
 """
