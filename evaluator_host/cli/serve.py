@@ -77,7 +77,7 @@ def _only_free_memory() -> None:
 
 
 def require_descriptors() -> str:
-    """Check the limit of open files, which includes connections. Return the limit as a string for a message.
+    """Check the limit on open files, which include connections. Return the limit as a string for a message.
 
     Raises:
       Misconfigured: the limit is too low for a host.

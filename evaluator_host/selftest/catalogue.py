@@ -62,7 +62,7 @@ class _Outcome(BaseModel):
     log: str | None = None
 
     def expected(self) -> Expected:
-        """Return the outcome as an `Expected`.
+        """Convert the outcome to an `Expected`.
 
         If the evaluator is refused, there is no result, and so no status.
         """

@@ -64,7 +64,7 @@ def described_host(settings: Settings) -> tuple[Host, Access]:
 
 
 def create_calls_app(service: Service, settings: Settings, access: Access, evaluators: EvaluatorRegistry) -> FastAPI:
-    """Return the application of a process that answers calls. Of all stored resources, it knows only evaluators."""
+    """Return the application of a process that answers calls. Of all stored resources, it can use only evaluators."""
     app = _new_app(service, settings)
     app.router.routes += calls_api(service, access, evaluators).routes
     app.get("/healthz")(healthz)

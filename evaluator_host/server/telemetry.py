@@ -164,13 +164,13 @@ class _Recorder:
         span.end(now_ns)
 
     def carrier(self) -> dict[str, str]:
-        """Return the open span as headers (`traceparent`), for another process to continue."""
+        """Return headers (`traceparent`) with which another process can continue the open span."""
         headers: dict[str, str] = {}
         inject(headers)
         return headers
 
     def traced(self, app: ASGIApp) -> ASGIApp:
-        """Return an application that records requests as spans.
+        """Wrap an application so that it records requests as spans.
 
         The name of a span is method and route, not the path, because a path may contain a key.
         """

@@ -165,7 +165,7 @@ class _Processes:
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def rest(self) -> None:
-        """End the process that forks the others, which takes much memory. It is started again when it is needed."""
+        """End the process that forks the others, because it takes much memory. It is started again when needed."""
         await self._forker.rest()
 
     async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Watches figures of jobs and live traces, such as a mean score. Stores and sends a message when one is out of bounds.
+"""Watches figures of jobs and live traces. If a figure, such as a mean score, goes out of bounds, sends a message.
 
 An alert is one object in the store, with its state and its messages. A host changes an alert only if no other host has
 changed the alert since it was read (`swap_object`). So only one of several hosts adds a message, and only one host
@@ -93,7 +93,7 @@ _STORED: Final = Adapter(_Alert)
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """The current value of the figure that an alert watches, and facts for a message about it.
+    """The current value of the figure that an alert watches, and what a message about the figure contains.
 
     `out` is whether the figure is out of bounds, or None if there are too few rows.
     """

@@ -132,7 +132,7 @@ class FirstRows:
     ) -> None:
         """Check that the rows have the columns that prompts of judges read.
 
-        `evaluators` are evaluators with their names, which appear in the error message. `generated` says whether a
+        `evaluators` are pairs of a name, for the error message, and an evaluator. `generated` says whether a
         model writes the outputs.
 
         Raises:

@@ -135,7 +135,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
 
 
 def with_json(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record. If a row field such as `trace` is a string with JSON, the string is decoded.
+    """Return the record, with JSON decoded in row fields such as `trace` that are strings.
 
     Raises:
       BadRow: a trace, variables or criteria begin like a JSON object, but are not valid JSON.

@@ -60,7 +60,7 @@ def shows(code: str) -> Shows:
 
 
 def moment(serial: float, shown: Shows, *, since_1904: bool) -> str | float:
-    """Return a date, a time, or both as ISO 8601, to the millisecond. Return an elapsed time in seconds.
+    """Convert a serial number to ISO 8601 (a date, a time, or both, to the millisecond), or an elapsed time to seconds.
 
     Raises:
       NotADate: the calendar has no such day.

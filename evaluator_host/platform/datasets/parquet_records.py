@@ -66,7 +66,7 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
 
 
 def _records(batch: Any) -> list[dict[str, Any] | BadRow]:
-    """Return the rows of a batch. If one of them cannot be written as JSON, convert the rows one by one."""
+    """Convert the rows of a batch to JSON values: together or, if a row cannot be written as JSON, one by one."""
     names = batch.schema.names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

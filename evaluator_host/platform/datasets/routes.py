@@ -81,7 +81,7 @@ class TraceRows(Protocol):
     """The part of a host that stores live traces."""
 
     async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return traces of an evaluator as rows, by their numbers; raise `NotFound` if a trace does not exist."""
+        """Convert an evaluator's traces with these numbers to rows; raise `NotFound` if a trace does not exist."""
 
 
 @runtime_checkable

@@ -128,7 +128,7 @@ class DatasetService:
         Raises:
           InvalidRequest: a file cannot be read, or there is no row.
           TooLarge: the rows are over this host's limit.
-          LimitExceeded: reading them takes too much processor time or memory.
+          LimitExceeded: reading the files takes too much processor time or memory.
         """
         await self.usage.require_room(workspace_id)
 
@@ -194,7 +194,7 @@ class DatasetService:
         return await asyncio.to_thread(self.folder.page, dataset.id, first, limit=limit)
 
     async def rows_json(self, workspace_id: str, name: str, first: int, *, limit: int) -> Iterator[bytes]:
-        """Return at most `limit` rows, from row `first` on, as the parts of a JSON array.
+        """Encode at most `limit` rows, from row `first` on, as the parts of a JSON array.
 
         Each part is read from the file when it is needed, so iterating blocks.
 
@@ -278,8 +278,9 @@ class DatasetService:
     ) -> DatasetReport:
         """Store an edited copy of a data set as its next version; jobs over older versions keep their rows.
 
-        `changed` has new rows by number, from 0. With `create`, the added rows become a new data set if no data set has
-        this name. `version` is the newest version that the caller knows, since row numbers belong to a version.
+        `changed` maps row numbers, which begin at 0, to new rows. With `create`, the added rows become a new data set
+        if no data set has this name. `version` is the newest version that the caller knows, since row numbers belong to
+        a version.
 
         Raises:
           InvalidRequest: a row to change or remove does not exist, or no row is left.
@@ -326,7 +327,7 @@ class DatasetService:
         return await asyncio.to_thread(write_rows, stage, numbered, format_=format_, max_bytes=self.max_bytes)
 
     async def rows_by_number(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Json]]:
-        """Return some rows of a data set by their numbers.
+        """Return the rows of a data set that have these numbers.
 
         Raises:
           NotFound: the workspace has no such data set, or it has no such row.

@@ -272,9 +272,9 @@ def _within(parts: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
 
 
 def _costly(node: nodes.Node) -> nodes.Node | None:
-    """Return the value that a filter, a slice, `in`, `~` or `+` reads as a whole.
+    """Return the operand that a filter, a slice, `in`, `~` or `+` reads as a whole.
 
-    Return None for other nodes, or if that value is a constant.
+    Return None for other nodes, or if the operand is a constant.
     """
     match node:
         case nodes.Filter(node=whole) | nodes.Getitem(node=whole, arg=nodes.Slice()):

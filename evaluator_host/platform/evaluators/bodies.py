@@ -304,12 +304,12 @@ class CaseIn(RowIn):
     )
 
     def to_case(self) -> dict[str, Any]:
-        """Return the case as a dict. It has only the fields that are set in the request."""
+        """Convert the case to a dict that contains only the fields that are set in the request."""
         return {name: value for name, value in dict(self).items() if name in self.model_fields_set}
 
 
 def case_dicts(cases: list[CaseIn]) -> list[dict[str, Any]]:
-    """Return test cases as dicts, as they are stored.
+    """Convert test cases to the dicts in which they are stored.
 
     Raises:
       InvalidRequest: the cases have over 1 MB together.

@@ -40,7 +40,7 @@ _HELP: Final = "write 1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails,
 
 
 def read_expect(given: Json) -> dict[str, Any]:
-    """Return an `expect` as an object. It may be given as an object, a number or a string.
+    """Convert an `expect` that is an object, a number or a string to an object.
 
     Raises:
       ValueError: `expect` is empty, or has an unknown form; the message lists the possible forms.
@@ -143,7 +143,7 @@ def case_row(case: dict[str, Any]) -> Row:
 
 
 def case_problems(cases: Sequence[dict[str, Any]], results: Sequence[EvaluationResult]) -> tuple[CaseProblem, ...]:
-    """Return the cases with an unexpected result. `results` has the results in the order of the cases."""
+    """Return the cases with an unexpected result. `results` are the results in the order of the cases."""
     pairs = zip(cases, results, strict=True)
     found = ((place, case, unmet(read_expect(case["expect"]), result)) for place, (case, result) in enumerate(pairs))
     return tuple(CaseProblem(case_name(case, place), problem) for place, case, problem in found if problem is not None)
@@ -152,7 +152,7 @@ def case_problems(cases: Sequence[dict[str, Any]], results: Sequence[EvaluationR
 async def check_cases(
     evaluate: Callable[[list[Row]], Awaitable[list[EvaluationResult]]], report: CheckReport, cases: Sequence[Any]
 ) -> CheckReport:
-    """If `report` says that an evaluator loads, run its cases. Return the report with the cases that fail."""
+    """If `report` says that an evaluator loads, run its cases. Add the cases that fail to the report, and return it."""
     if report.problems or not cases:
         return report
     failing = case_problems(cases, await evaluate([case_row(case) for case in cases]))

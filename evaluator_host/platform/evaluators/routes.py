@@ -174,7 +174,7 @@ def evaluators_api(
 
 
 def shown(report: EvaluatorReport | JobEvaluatorReport) -> dict[str, Any]:
-    """Return an evaluator version as the API shows it, with `evaluator` in the form of `POST /v1/evaluate`."""
+    """Convert an evaluator version to the API's format, with `evaluator` in the form of `POST /v1/evaluate`."""
     found = {one.name: getattr(report, one.name) for one in fields(report)}
     evaluator = {one.name: getattr(report.evaluator, one.name) for one in fields(report.evaluator)}
     del evaluator["name"], evaluator["version"]

@@ -4,7 +4,7 @@ A client has a limited time to send the headers of a request, and to read a resp
 the host closes the connection that has been quiet longest, so that it can still accept new clients.
 
 This builds on uvicorn's protocol class, which is not a public interface: tests/unit/test_connection_limits.py names
-every attribute used here and fails when an upgrade of uvicorn changes one.
+every attribute used here and fails when an upgrade of uvicorn changes an attribute.
 """
 
 import asyncio

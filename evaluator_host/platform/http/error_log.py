@@ -32,7 +32,7 @@ class LineFormatter(logging.Formatter):
     """Formats a log record as one line, and its exception as indented lines. Control characters are escaped."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
-        r"""Return the line of a record: a line feed in it is written as `\n`, a terminal's escape as `\x1b`."""
+        r"""Format a record as one line: a line feed is written as `\n`, a terminal's escape as `\x1b`."""
         return escaped(super().formatMessage(record)[:_CHARACTERS])
 
     def formatException(self, ei: _Fault) -> str:  # noqa: N802 - as above

@@ -74,7 +74,7 @@ class JsonRequest(Request):
         return await self.decoded(await self.body())
 
     async def decoded(self, body: bytes) -> Any:
-        """Return the decoded body as JSON values. A large body is decoded in a thread and becomes the route's model.
+        """Decode a body to JSON values. A large body is decoded in a thread and becomes the route's model.
 
         Raises:
           InvalidRequest: the body has too many values or rows, or does not fit the model.
@@ -149,7 +149,7 @@ class JsonRoute(LateRoute):
 
     @cached_property
     def model(self) -> type[BaseModel] | None:
-        """Return the model of the body; None for a route without one. `build` must have been called."""
+        """Return the model of the body; None for a route without a body. `build` must have been called."""
         kind = None if self.body_field is None else self.body_field.field_info.annotation
         return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 

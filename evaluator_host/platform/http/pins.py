@@ -17,7 +17,7 @@ MOST_PINS: Final = 1000
 
 
 class PinIn(Wire):
-    """One package at one version."""
+    """An exact version of a package."""
 
     name: str = Field(min_length=1)
     version: str = Field(min_length=1)
@@ -37,7 +37,7 @@ AutoPinsIn: TypeAlias = Annotated[
 
 
 def pin_texts(packages: list[str | PinIn], language: Language) -> tuple[str, ...]:
-    """Return pins as strings, `name==version` or `name@version`; the service checks them later."""
+    """Convert pins to strings, `name==version` or `name@version`; the service checks them later."""
     between = "==" if language is Language.PYTHON else "@"
     return tuple(
         text

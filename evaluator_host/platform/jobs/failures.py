@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class TooManyFailures(Exception):
-    """More rows failed than `max_failures` allows. The message has both numbers, and why the first row failed."""
+    """More rows failed than `max_failures` allows. The message contains both numbers, and why the first row failed."""
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
@@ -90,7 +90,7 @@ def ending(job_id: str, fault: BaseException | None) -> tuple[JobStatus, str | N
 
 
 def error_json(code: str, message: str, row: int | None = None) -> str:
-    """Return the error of a failed job as JSON for the store; `row` is the number of the row that caused it."""
+    """Encode the error of a failed job as JSON for the store; `row` is the number of the row that caused the error."""
     error: dict[str, Json] = {"code": code, "message": message}
     return encode_json(error if row is None else {**error, "row": row}).decode()
 

@@ -45,7 +45,7 @@ class NodeUse:
         self.nodes[name] = replace(known, rows=known.rows + rows)
 
     def note(self, found: Sequence[tuple[str, str, str | None]]) -> None:
-        """Store the state of each node: `found` has `(name, state, reason or None)`."""
+        """Store the state of each node. `found` contains a tuple `(name, state, reason or None)` for each node."""
         for name, state, reason in found:
             known = self.nodes.get(name) or JobNode(name)
             self.nodes[name] = replace(known, state=NodeState(state), reason=reason)

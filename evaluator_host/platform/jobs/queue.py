@@ -270,7 +270,7 @@ async def _count(
     results: Sequence[StoredResult],
     notes: Mapping[tuple[int, int], Sequence[Note]],
 ) -> None:
-    """Add results to their evaluators' counts. The mean is updated without a sum, which could overflow."""
+    """Add results to their evaluators' row counts and means. A mean is updated without a sum, which could overflow."""
     table = JobEvaluatorTable
     for position in {result.position for result in results}:
         some = [result for result in results if result.position == position]
@@ -307,7 +307,7 @@ def _is_doubted(result: StoredResult, notes: Mapping[tuple[int, int], Sequence[N
 
 
 def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
-    """Add the warnings of more rows to `known`, which are counts of warnings as JSON; return the new counts."""
+    """Add the warnings of more rows to `known`: JSON that says how often each warning occurred. Return the new JSON."""
     tally = WarningTally(read_warnings(known))
     for row, found in notes.items():
         tally.add(row, found)

@@ -341,7 +341,7 @@ def row_mark(row: int) -> int:
 
 
 def read_warnings(stored: str) -> tuple[WarningCount, ...]:
-    """Return counts of warnings from their JSON."""
+    """Parse JSON that says how often each warning occurred."""
     return _READ_WARNINGS(stored)
 
 
@@ -629,7 +629,7 @@ _ZERO: Final = '"failures":"zero"'  # in the request of every job that counts fa
 
 @cache  # building the query takes a millisecond, as long as reading a job
 def _tallies() -> Select[Any]:
-    """Return the query for evaluators of jobs, with their counts in these jobs and in the previous jobs."""
+    """Return the query for jobs' evaluators, with their row counts in these jobs and in the previous jobs."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)
     chosen = (job_before.id == table.previous_job) & job_before.request.contains(_ZERO)
     zero = select(job_before.request).where(chosen).scalar_subquery()

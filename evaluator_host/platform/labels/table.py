@@ -123,7 +123,7 @@ class Labels(Repository):
     """The label queues in the database."""
 
     async def add_queue(self, workspace_id: str, name: str, rows: Sequence[int], **given: Any) -> StoredQueue:
-        """Store a queue with its rows, which all wait for labels. `given` has other fields of `StoredQueue`.
+        """Store a queue with its rows, which all wait for labels. `given` are the other fields of `StoredQueue`.
 
         Raises:
           InvalidRequest: the name is not valid.

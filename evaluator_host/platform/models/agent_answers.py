@@ -86,7 +86,7 @@ def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
 
 
 def input_message(request: dict[str, Any]) -> str:
-    """Return the last message of the user as text.
+    """Return the text of the user's last message.
 
     If no message is from the user, return all messages; if there are no messages, return the prompt.
 

@@ -185,7 +185,7 @@ def _estimated(request: Json, response: Json) -> tuple[int, int]:
 
 
 def _base_url(url: str) -> str:
-    """Return an address without the path of an endpoint, such as `/chat/completions`, at its end."""
+    """Remove the path of an endpoint, such as `/chat/completions`, from the end of an address."""
     base = url.rstrip("/")
     for suffix in _SUFFIXES:
         base = base.removesuffix(suffix)

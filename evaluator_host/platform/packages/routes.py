@@ -34,7 +34,7 @@ _VERSIONS: dict[int | str, dict[str, Any]] = {
 
 
 def environments_api(service: Service, access: Access) -> APIRouter:
-    """Return the routes of package sets. A key sees the sets that its workspace requested."""
+    """Return the routes of package sets. A key sees the package sets that its workspace requested."""
     router = APIRouter(prefix="/v1/environments", route_class=JsonRoute, tags=["environments"])
 
     @router.post("", response_model=EnvironmentReport, responses=_REFUSED)
@@ -86,10 +86,11 @@ def environments_api(service: Service, access: Access) -> APIRouter:
 async def _seen(environments: Environments, access: Access, caller: KeyHolder, name: str) -> EnvironmentReport:
     """Return a package set that the caller may see.
 
-    The host does not look up sets of other workspaces, because the time of a look-up would reveal that a set exists.
+    The host does not look up other workspaces' package sets, because the time of a look-up reveals whether a set
+    exists.
 
     Raises:
-      NotFound: there is no such set, or the caller's workspace has not requested it.
+      NotFound: there is no such package set, or the caller's workspace has not requested it.
     """
     if await access.package_visibility.sees(caller, name):
         with suppress(NotFound):

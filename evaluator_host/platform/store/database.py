@@ -349,7 +349,7 @@ def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase
 async def insert_many(
     connection: AsyncConnection, table: type[DeclarativeBase], records: Sequence[Any], **same: Any
 ) -> None:
-    """Insert dataclasses of one type as rows. `same` has further columns, each with one value for all rows.
+    """Insert dataclasses of one type as rows. `same` are further columns, each with one value for all rows.
 
     The values are passed to the driver unconverted, because SQLAlchemy's conversion takes a dozen microseconds per row.
     """

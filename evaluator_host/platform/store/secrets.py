@@ -54,7 +54,7 @@ class SecretBox:
         self._file = data_dir / "secrets.key"
 
     def seal(self, text: str, *, workspace_id: str, name: str) -> bytes:
-        """Encrypt a value for one workspace and name. Blocking.
+        """Encrypt a value for one workspace and name. Blocks.
 
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
@@ -67,7 +67,7 @@ class SecretBox:
         return _VERSION + _mark(key) + nonce + sealed
 
     def open(self, sealed: bytes, *, workspace_id: str, name: str) -> str:
-        """Decrypt a value that was encrypted for this workspace and name. Blocking.
+        """Decrypt a value that was encrypted for this workspace and name. Blocks.
 
         Raises:
           Misconfigured: the value was encrypted with a key that this host does not have, or is damaged.
@@ -88,7 +88,7 @@ class SecretBox:
             ) from error
 
     def is_newest(self, sealed: bytes) -> bool:
-        """Return whether an encrypted secret was encrypted with the newest key. Blocking.
+        """Return whether an encrypted secret was encrypted with the newest key. Blocks.
 
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
@@ -96,7 +96,7 @@ class SecretBox:
         return sealed[1:5] == _mark(self._keys()[0])
 
     def marks(self) -> frozenset[bytes]:
-        """Return the marks of this host's keys: the 4 bytes in an encrypted secret that identify its key. Blocking.
+        """Return the marks of this host's keys: the 4 bytes in an encrypted secret that identify its key. Blocks.
 
         Raises:
           Misconfigured: a key cannot be read, or is not valid.
@@ -105,7 +105,7 @@ class SecretBox:
         return frozenset(map(_mark, self._keys())) if there else frozenset()
 
     def add_key(self) -> bool:
-        """Add a new key at the beginning of the key file. Return False if the keys are in the settings. Blocking.
+        """Add a new key at the beginning of the key file. Return False if the keys are in the settings. Blocks.
 
         Raises:
           Misconfigured: the key file cannot be read or written.
@@ -117,7 +117,7 @@ class SecretBox:
         return True
 
     def drop_old_keys(self) -> int:
-        """Leave only the newest key in the key file. Return how many keys were dropped. Blocking.
+        """Leave only the newest key in the key file. Return how many keys were dropped. Blocks.
 
         Raises:
           Misconfigured: the key file cannot be read or written, or the keys are in the settings.

@@ -38,7 +38,7 @@ class Quota:
         return self.own_bytes.get(name, self.own_bytes.get(workspace_id, self.workspace_bytes))
 
     def require_disk(self, more_bytes: int = 0) -> None:
-        """Check that the disk of the data directory has room for more bytes and for its reserve. Blocking.
+        """Check that the disk of the data directory has room for more bytes and for its reserve. Blocks.
 
         Raises:
           MachineExhausted: the disk has too little room.
@@ -60,7 +60,7 @@ class _Measured:
 class StorageUsage:
     """The storage of all workspaces: rows of data sets, files, evaluators, jobs with results, traces, labels.
 
-    Package sets are not counted, since workspaces share them and the host removes those that are not used.
+    Package sets are not counted, since workspaces share package sets and the host removes unused sets.
     """
 
     def __init__(self, database: Database, quota: Quota) -> None:

@@ -66,7 +66,7 @@ def _job_rows(job: JobReport) -> Iterator[tuple[object, ...]]:
 
 
 def score_cells(score: JobScore) -> tuple[object, ...]:
-    """Return an evaluator's figures in a job as table cells, in the order of `SCORE_HEADER`."""
+    """Format an evaluator's figures in a job as table cells, in the order of `SCORE_HEADER`."""
     rate = None if score.pass_rate is None else f"{score.pass_rate:.0%}"
     change = None if score.change is None else f"{score.change:+.4g}"
     mean = score.mean if score.doubt is None or score.mean is None else f"{score.mean:.4g} (doubtful)"
@@ -74,7 +74,7 @@ def score_cells(score: JobScore) -> tuple[object, ...]:
 
 
 def job_facts(job: JobReport) -> Text:
-    """Return a table with the status, times, counts and settings of one job."""
+    """Return a table with the status, times, row counts and settings of one job."""
     progress = job.progress
     speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
     left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
@@ -159,7 +159,7 @@ def _bars(line: ScoreLine) -> str:
 
 
 def _score_text(score: JobScore, *, zero: bool) -> str | None:
-    """Return an evaluator's mean as text, with its number of rows, pass rate and change. None if there is no mean."""
+    """Format an evaluator's mean as text, with its number of rows, pass rate and change. None if there is no mean."""
     if score.mean is None:
         return None
     rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"

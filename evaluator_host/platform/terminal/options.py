@@ -153,7 +153,7 @@ def json_option(option: str, text: str) -> dict[str, Any]:
 
 
 def read_duration(text: str, option: str) -> timedelta:
-    """Return a duration such as `90d`, `12h` or `2w`.
+    """Parse a duration such as `90d`, `12h` or `2w`.
 
     Raises:
       InvalidRequest: the string is not a duration, or the duration is over a hundred years.

@@ -48,7 +48,7 @@ class Progress(_Bar):
         self._drawn = 0.0
 
     def advance(self, position: int, summary: Summary) -> None:
-        """Move the bar to a byte position in the data file and show the counts in `summary`, at most every 0.1 s."""
+        """Move the bar to a byte position in the data file and show `summary`'s row counts, at most every 0.1 s."""
         now = time.monotonic()
         if now - self._drawn < _EVERY_S:
             return

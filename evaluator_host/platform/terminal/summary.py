@@ -151,7 +151,7 @@ class Summary:
         }
 
     def to_table(self, *, bad_lines: int, seconds: float) -> Text:
-        """Return the summary as a table for people."""
+        """Format the summary as a table for people."""
         found = self.to_json(bad_lines=bad_lines, seconds=seconds)
         run_ms, failure = found["run_ms"], found["first_failure"]
         return facts(
@@ -198,7 +198,7 @@ def _spread(numbers: Numbers) -> dict[str, float | None]:
 
 
 def warnings_text(counts: Sequence[WarningCount]) -> str:
-    """Return warnings of rows, one per line, each with the number of rows, what happened, and what to do."""
+    """Format row warnings, one per line, each with the number of rows, what happened, and what to do."""
     return "\n".join(in_options(one.text) for one in counts)
 
 
@@ -304,7 +304,7 @@ def message_of(error: EvaluationError) -> str:
 
 
 def error_text(error: EvaluationError) -> str:
-    """Return an error as lines of text: what happened, where, what to do."""
+    """Format an error as lines of text: what happened, where, what to do."""
     place = f" (line {error.line}{f', column {error.column}' if error.column else ''})" if error.line else ""
     return "\n".join(
         part
@@ -318,7 +318,7 @@ def error_text(error: EvaluationError) -> str:
 
 
 def fix_text(fix: Fix) -> str:
-    """Return a fix as lines of text: its diff, or the diffs to choose from."""
+    """Format a fix as lines of text: its diff, or the diffs to choose from."""
     if fix.diff is not None:
         return f"check --fix makes this change:\n{fix.diff}"
     return "\nor\n".join(one.diff for one in fix.candidates)

@@ -242,7 +242,7 @@ class Traffic:
         ]
 
     async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return scored traces of an evaluator as rows of a data set, by their numbers.
+        """Convert an evaluator's scored traces with these numbers to data set rows.
 
         Raises:
           NotFound: there is no such trace.

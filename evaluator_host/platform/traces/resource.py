@@ -45,7 +45,7 @@ class TraceResource(Resource):
         return await self._traces.live_figures(workspace_id, name, since=since)
 
     async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return live traces as rows of a data set. See `TraceRows`."""
+        """Convert live traces to data set rows. See `TraceRows`."""
         return await self._traffic.rows_of_traces(workspace_id, name, numbers)
 
 

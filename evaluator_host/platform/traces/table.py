@@ -107,7 +107,7 @@ class Traces(Repository):
             return found
 
     async def get_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> dict[int, str]:
-        """Return traces of an evaluator by their numbers, as OTLP/JSON."""
+        """Return `{number: OTLP/JSON}` for an evaluator's traces with these numbers."""
         query = select(TraceTable.id, TraceTable.trace).join(
             EvaluatorTable, EvaluatorTable.id == TraceTable.evaluator_id
         )

@@ -124,7 +124,7 @@ class Access:
         """Count one request of a caller; raise when its key is over the rate limit of the workspace or the host.
 
         Raises:
-          RateLimited: the key has sent too many requests; this one is not counted.
+          RateLimited: the key has sent too many requests; this request is not counted.
           StoreUnavailable: the database does not answer.
         """
         own, rate = await self._limits.of(caller.workspace), self._rate

@@ -39,9 +39,9 @@ _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 class ValuesByName:
     """Collects the values of metrics, 8 bytes each, within a memory limit.
 
-    When there are too many values, half of the metrics lose all their values. These metrics are listed in
-    `postponed`, so that their values can be collected when all results are read again. `wanted` has the names of the
-    metrics to collect (None for all); at most `most` metrics are collected.
+    When there are too many values, half of the metrics lose all their values. These metrics are listed in `postponed`,
+    so that their values can be collected when all results are read again. `wanted` are the names of the metrics to
+    collect (None for all); at most `most` metrics are collected.
     """
 
     def __init__(self, wanted: Collection[str] | None = None, *, most: int = NAMES) -> None:
@@ -140,7 +140,7 @@ def percentile(ordered: "array[float]", p: float) -> float:
 
 
 def as_float(value: float) -> float:
-    """Return a number as a float; infinity when it is too large."""
+    """Convert a number to a float; infinity when it is too large."""
     try:
         return float(value)
     except OverflowError:

@@ -208,7 +208,7 @@ class RowReader:
     async def diff(self, workspace_id: str, job_ids: tuple[str, str], labels: tuple[str, str], index: int) -> RowDiff:
         """Return the differences between two jobs in one row: in its outputs, and in an evaluator's results for it.
 
-        `labels` has the evaluator's label in each of the jobs.
+        `labels` are the evaluator's labels in the two jobs.
 
         Raises:
           NotFound: a job has no such row.
@@ -342,7 +342,7 @@ def _unified(before: list[str], after: list[str]) -> str:
 
 
 def _lines(value: Json) -> list[str]:
-    """Return a string, or another value as JSON, in lines: at most 400 lines with 20,000 characters in total."""
+    """Split a string, or another value's JSON, into lines: at most 400 lines with 20,000 characters in total."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
     return text[:_DIFF_CHARS].splitlines()[:_DIFF_LINES]
 
@@ -355,7 +355,7 @@ def _result_lines(row: JobRowDetail, label: str) -> list[str]:
 
 
 def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
-    """Return the first results, at least one result. The answers for their rows have at most `most_bytes` in total."""
+    """Return as many results as fit, at least one: their rows' answers have at most `most_bytes` in total."""
     held = 0
     seen: set[int] = set()
     for place, one in enumerate(results):
@@ -367,7 +367,7 @@ def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int)
 
 
 def _decoded(one: StoredResult) -> dict[str, Any]:
-    """Return a result as a dict. If its JSON was cut, use the fields before the cut, and the result's other columns."""
+    """Convert a result to a dict. If its JSON was cut, use the fields before the cut and the result's other columns."""
     try:
         found = decode_json(one.result.encode())
     except InvalidJson:

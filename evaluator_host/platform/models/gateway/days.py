@@ -112,7 +112,7 @@ class DayBudgets:
         self._write_later()
 
     async def aclose(self) -> None:
-        """Give unused requests back, and write the remaining counts."""
+        """Give unused requests back, and write the usage counts that are not written yet."""
         self._closed = True
         self._hurry.set()
         tasks = [day.taking for day in self._days.values() if day.taking is not None]

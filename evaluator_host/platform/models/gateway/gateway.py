@@ -104,7 +104,7 @@ class Gateway:
         return Grant(self, evaluator, workspace, models=models, hosts=hosts, terms=terms, redactor=redactor)
 
     async def aclose(self) -> None:
-        """Write the counts that are not written yet, and close the connections."""
+        """Write the usage counts that are not written yet, and close the connections."""
         await self.days.aclose()
         await self.clients.aclose()
 

@@ -84,7 +84,7 @@ def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json
 
 
 def tokens_of(body: Any) -> tuple[int, int] | None:
-    """Return the token counts of request and answer in a response, or in an event of a stream; None if it has none."""
+    """Return the token counts of request and answer in a response or a stream's event; None if it contains none."""
     if not isinstance(body, dict):
         return None
     inner = body.get("response") if isinstance(body.get("response"), dict) else body.get("message")
@@ -140,8 +140,8 @@ class EventStream:
     """Splits an answer into server-sent events, to pass them on, and reads the token counts in them.
 
     Args:
-      hides_usage: Whether to leave out the last event of a chat. This event has only token counts, which the row did
-        not request.
+      hides_usage: Whether to leave out the last event of a chat. This event contains only token counts, which the row
+        did not request.
     """
 
     def __init__(self, *, hides_usage: bool) -> None:
