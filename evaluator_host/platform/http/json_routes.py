@@ -198,7 +198,7 @@ class BodyRoute(JsonRoute):
             raise invalid_request([{"type": "missing", "loc": ("body",), "msg": "Field required"}])
         try:
             if _JSON.fullmatch(request.headers.get("content-type", "")) is not None:
-                given = await request.json()
+                given = await request.decoded(given)
             return self.model.model_validate(given, from_attributes=True)  # for the same messages as FastAPI's
         except json.JSONDecodeError as error:
             fault = {"type": "json_invalid", "loc": ("body",), "msg": "", "ctx": {"error": error.msg}}
