@@ -201,6 +201,8 @@ class Evaluator:
 
         Examples: `model:judge-small`, `network:HOST:443`, `secret:VARIABLE=NAME`.
         """
+        if not (self.connects or self.secrets):
+            return ()
         models = (f"model:{one}" for one in self.models)
         hosts = (f"network:{one}" for one in self.network)
         return (*models, *hosts, *(f"secret:{variable}={name}" for variable, name in self.secrets.items()))
