@@ -62,6 +62,7 @@ class ConnectionLimits(HttpToolsProtocol):
     most_connections = CONNECTIONS
 
     _head_bytes = 0
+    _expects_head = True
     _refused_bytes = 0
     _responding = False
     _quiet_since = 0.0
@@ -92,6 +93,8 @@ class ConnectionLimits(HttpToolsProtocol):
             if not self._responding:
                 self.transport.write(_HEAD_TOO_LARGE)
             self.transport.close()
+        if self._expects_head:
+            self._expect_head()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text; ours has the common error shape
         """Send a 400 response to data that is not HTTP."""
@@ -100,7 +103,7 @@ class ConnectionLimits(HttpToolsProtocol):
         self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Start the time limit for the headers of the next request.
+        """Begin the next request. Its headers have a time limit, unless they have arrived already.
 
         Raises:
           BufferError: too many requests wait for earlier requests; the error ends the parser and the connection.
@@ -109,7 +112,7 @@ class ConnectionLimits(HttpToolsProtocol):
             raise BufferError(PIPELINED)
         super().on_message_begin()
         self._responding = False
-        self._expect_head()
+        self._expects_head = True
 
     def on_headers_complete(self) -> None:
         """Pass the request to the application, with a transport that closes the connection gracefully."""
@@ -172,6 +175,7 @@ class ConnectionLimits(HttpToolsProtocol):
 
     def _end_head(self) -> None:
         self._head_bytes = 0
+        self._expects_head = False
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
