@@ -142,10 +142,13 @@ class PipeLink:
 
     async def read(self, *, patience_s: float = 0.0) -> bytes:
         """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended."""
+        # the event loop would have ended the watch if anything had come since the last read
+        waits = self._watching and not patience_s and not self._child.exited.is_set()
         while not self._eof:
-            data = self._receive()
+            data = None if waits else self._receive()
             if data is not None:
                 return data
+            waits = False
             if self._child.exited.is_set():  # another process may still hold the pipe, but the runner is gone
                 self._eof = True
                 break
