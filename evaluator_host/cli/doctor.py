@@ -24,7 +24,7 @@ from evaluator_host.engine.backends import (
     builder_findings,
     machine_pythons,
 )
-from evaluator_host.engine.config.settings import UNIT_FILE, SandboxChoice, Settings
+from evaluator_host.engine.config.settings import UNIT_FILE, SandboxChoice, Settings, unknown_variables
 from evaluator_host.engine.environments import toolchain
 from evaluator_host.engine.packages.index import require_authorities
 from evaluator_host.engine.sandbox.base import Finding
@@ -85,6 +85,7 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
 async def examine(settings: Settings) -> dict[str, list[Finding]]:
     """Return the findings on the machine (`host`), on each backend, and on how packages are installed."""
     found = {"host": [*await _tools(settings), _data_dir(settings.data_dir)]}
+    found["host"] += [Finding("settings", ok=False, detail=problem) for problem in unknown_variables()]
     found["host"].append(_checked("open files", lambda: f"up to {require_descriptors()} at once"))
     found["host"].append(_checked("CA file", lambda: _authorities(settings)))
     found["host"] += [*await database_findings(settings), _port(settings), *_WIRES.load()(settings)]

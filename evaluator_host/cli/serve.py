@@ -8,6 +8,7 @@ import errno
 import faulthandler
 import gc
 import ipaddress
+import logging
 import resource
 import socket
 from typing import Annotated, Final
@@ -20,6 +21,7 @@ from evaluator_host.platform.terminal.command import cli_state, load_settings, r
 from evaluator_host.platform.terminal.console import out
 from evaluator_host.types.errors import Misconfigured
 
+_log = logging.getLogger(__name__)
 _BACKLOG: Final = 2048
 _FEWEST_DESCRIPTORS: Final = 64  # about as many descriptors as an idle host and one sandbox have open
 # seconds after the grace period to answer running calls, store results, and end sandboxes
@@ -46,6 +48,7 @@ def serve(
     require_descriptors()
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox, workers=workers)
     gc.disable()  # a search for garbage during imports would take a tenth of the start
+    from evaluator_host.engine.config.settings import unknown_variables  # noqa: PLC0415
     from evaluator_host.platform.http.error_log import log_to_stderr  # noqa: PLC0415
     from evaluator_host.server.server import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
     from evaluator_host.server.workers import open_workers  # noqa: PLC0415
@@ -54,6 +57,8 @@ def serve(
     gc.enable()
     forker = Forker()  # created before anything starts a thread, because it forks
     log_to_stderr(debug=cli_state.debug)
+    for problem in unknown_variables():
+        _log.warning("%s", problem)
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
     faulthandler.enable()  # a crash in native code is logged, too

@@ -576,3 +576,15 @@ def test_workspaces_in_settings_that_do_not_exist_are_named_at_the_start_and_by_
     assert [one["detail"] for one in findings if one["name"] == "workspaces"] == UNKNOWN_WORKSPACES
     for one in UNKNOWN_WORKSPACES:
         assert log.read_text().count(one) == 1
+
+
+def test_a_variable_that_is_not_a_setting_is_named_at_the_start_and_by_doctor(machine: Machine) -> None:
+    new_home(machine.folder)
+    log, said = machine.folder / "log", "did you mean EVALUATOR_HOST_RATE_LIMIT_PER_S?"
+    machine.environment = {"EVALUATOR_HOST_RATE_LIMIT": "3"}
+    with Server(log=log, data_dir=machine.data, environment={**NO_DOCKER, **machine.environment}):
+        pass
+    assert log.read_text().count(said) == 1
+    findings = json.loads(machine.command("doctor", "--json").stdout)["findings"]["host"]
+    [finding] = [one for one in findings if one["name"] == "settings"]
+    assert (finding["ok"], said in finding["detail"]) == (False, True)

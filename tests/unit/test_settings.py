@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from evaluator_host.engine.config.settings import Settings, python_homes
+from evaluator_host.engine.config.settings import Settings, python_homes, unknown_variables
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.types.errors import Misconfigured
 
@@ -59,3 +59,47 @@ def test_a_user_without_a_home_folder_can_serve(monkeypatch: pytest.MonkeyPatch)
     for name in ("XDG_DATA_HOME", "UV_PYTHON_INSTALL_DIR", "PYENV_ROOT"):
         monkeypatch.delenv(name, raising=False)
     assert python_homes() == (Path("/.local/share/uv/python"), Path("/.pyenv/versions"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("MODELS", '{"m": {"base_url": "https://a.test", "workspace": "search"}}', "m.workspace: this field is unknown; did you mean workspaces? The fields are base_url, model, "),
+        ("MODEL_DAY", '{"request": 5}', "request: this field is unknown; did you mean requests? The fields are requests, tokens, cost"),
+        ("WORKSPACE_LIMITS", '{"a": {"model_day": {"token": 3}}}', "a.model_day.token: this field is unknown; did you mean tokens?"),
+        ("WIRE_OPTIONS", '{"openai": {"timeout": 3}}', "openai.timeout: this field is unknown; did you mean timeout_s?"),
+        ("WIRE_OPTIONS", '{"openai": {"timeout_s": -1}}', "openai.timeout_s: Input should be greater than 0, not -1"),
+        ("MODELS", '{"m": {"key": "hidden"}}', "m.base_url: this field is required"),
+        ("MODELS", '{"m": {"base_url": "https://a.test", "key": ["hidden"]}}', "m.key: Input should be a valid string"),
+        ("MODELS", '{"m": {"key": "hidden"', "Expecting"),
+        ("MODELS", '{"m": "hidden"}', "m: Input should be"),
+        ("WIRE_OPTIONS", '{"openai": {"secret": "hidden"}}', "openai.secret: must have at least 16 characters"),
+        ("JUDGE_HOSTS", "api.test, b.test", 'this is not JSON; did you mean ["api.test", "b.test"]?'),
+        ("WIRE_OPTIONS", '{"openai": {"secret": "hidden"', "this is not JSON; write an object: {…}"),
+        ("JUDGE_HOSTS", "[3]", "0: Input should be a valid string, not 3"),
+    ],
+)  # fmt: skip
+def test_a_fault_inside_a_setting_is_named_by_its_path_and_shows_no_secret(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(f"EVALUATOR_HOST_{name}", value)
+    with pytest.raises(Misconfigured) as refused:
+        load_settings()
+    [problem] = refused.value.problems
+    assert problem.field == f"EVALUATOR_HOST_{name}"
+    assert said in problem.message
+    assert "hidden" not in f"{refused.value.detail} {problem}"
+
+
+def test_variables_that_set_nothing_are_named_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unknown_variables() == []
+    for name in ("TEST_ANY", "BENCH_ANY", "DEBUG", "PERSON", "URL", "SERVICE_HOST", "PORT_8710_TCP_ADDR", "PORT"):
+        monkeypatch.setenv(f"EVALUATOR_HOST_{name}", "1")
+    assert unknown_variables() == []
+    for name in ("RATE_LIMIT", "XYZ", "MODEL"):
+        monkeypatch.setenv(f"EVALUATOR_HOST_{name}", "1")
+    assert unknown_variables() == [
+        "EVALUATOR_HOST_MODEL is not a setting, so it has no effect; did you mean EVALUATOR_HOST_MODELS?",
+        "EVALUATOR_HOST_RATE_LIMIT is not a setting, so it has no effect; did you mean EVALUATOR_HOST_RATE_LIMIT_PER_S?",
+        "EVALUATOR_HOST_XYZ is not a setting, so it has no effect; docs/settings.md lists all settings",
+    ]

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, fi
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from evaluator_host.types.evaluator import Limits, ModelBudget, ModelKind
+from evaluator_host.types.names import nearest_name
 
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
 _BUNDLED: Final = _PACKAGE / "_bundled"  # data files in a wheel
@@ -26,6 +27,9 @@ SETS_FOLDER: Final = "environments"  # folder of the data directory with the ins
 
 
 _PORT: Final = 8710
+_PREFIX: Final = "EVALUATOR_HOST_"
+_NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")  # variables of commands, without the prefix
+_OF_OTHERS: Final = ("TEST_", "BENCH_", "SERVICE_", "PORT_")  # tests, benchmarks; links to a service of Kubernetes
 _PLAIN_VARIABLES: Final = {"port": "PORT", "database_url": "DATABASE_URL", "ca_file": "SSL_CERT_FILE"}
 _IDLE_HOST_MB: Final = 192
 _IDLE_SANDBOX_MB: Final = 8  # measured memory of an idle Python sandbox without packages
@@ -173,8 +177,13 @@ def plain_port() -> Any:
 
 def variable_of(field: str) -> str:
     """Return the name of the environment variable for a setting."""
-    own, plain = f"EVALUATOR_HOST_{field.upper()}", _PLAIN_VARIABLES.get(field)
+    own, plain = f"{_PREFIX}{field.upper()}", _PLAIN_VARIABLES.get(field)
     return plain if plain is not None and os.environ.get(plain) and not os.environ.get(own) else own
+
+
+def value_of(field: str) -> str:
+    """Return what the environment variable for a setting contains; empty if it is not set."""
+    return os.environ.get(variable_of(field), "")
 
 
 def otel_variable(name: str, default: str) -> str:
@@ -245,7 +254,7 @@ class WorkspaceLimits(BaseModel):
 class Settings(BaseSettings):
     """Everything an operator can set; each field is the environment variable `EVALUATOR_HOST_<FIELD>`."""
 
-    model_config = SettingsConfigDict(env_prefix="EVALUATOR_HOST_", env_ignore_empty=True, extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on; until a key exists only loopback is allowed.")
     port: int = Field(
@@ -531,6 +540,19 @@ class Settings(BaseSettings):
     def engine_address(self) -> str | None:
         """The Docker engine's address, or None for docker-py's own default."""
         return self.docker_host or os.environ.get("DOCKER_HOST")
+
+
+def unknown_variables() -> list[str]:
+    """Return a message about each environment variable that has the prefix of settings but sets nothing."""
+    known = {name.upper() for name in Settings.model_fields}
+    given = (name.removeprefix(_PREFIX) for name in sorted(os.environ) if name.startswith(_PREFIX))
+    unknown = (name for name in given if name not in {*known, *_NOT_SETTINGS} and not name.startswith(_OF_OTHERS))
+    meant = {name: nearest_name(name, known) for name in unknown}
+    return [
+        f"{_PREFIX}{name} is not a setting, so it has no effect; "
+        + (f"did you mean {_PREFIX}{near}?" if near else "docs/settings.md lists all settings")
+        for name, near in meant.items()
+    ]
 
 
 def revealed(secret: SecretStr | None) -> str | None:

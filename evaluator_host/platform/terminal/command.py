@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from evaluator_host.engine.system.signals import stopping_signals
 from evaluator_host.platform.terminal.console import buffer_streams, err, plain
 from evaluator_host.platform.terminal.words import in_options
-from evaluator_host.types.errors import HostError, Misconfigured, Problem, refusal_of
+from evaluator_host.types.errors import HostError, Misconfigured, refusal_of
 
 if TYPE_CHECKING:
     from evaluator_host.engine.config.settings import Settings
@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 _INTERNAL: Final = 3
 _ON: Final = ("1", "true", "t", "yes", "y", "on")
+_INVALID: Final = "a setting is invalid; docs/settings.md lists all settings"
 _NO_THREAD: Final = "can't start new thread"
 
 
@@ -48,15 +49,16 @@ def load_settings(**overrides: Any) -> "Settings":
     import pydantic_settings  # noqa: PLC0415 - as above
 
     from evaluator_host.engine.config.settings import Settings  # noqa: PLC0415 - as above
+    from evaluator_host.platform.terminal.setting_problems import not_json, setting_problem  # noqa: PLC0415 - as above
 
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
         return Settings(**given)
-    except pydantic_settings.SettingsError as error:  # raised for a list that is not JSON; the error names the field
-        raise Misconfigured(f"a setting is invalid: {error}; docs/settings.md lists all settings") from error
+    except pydantic_settings.SettingsError as error:  # raised for a list or object that is not JSON
+        raise Misconfigured(_INVALID, problems=(not_json(error),)) from error
     except pydantic.ValidationError as error:
-        problems = tuple(_setting_problem(fault, given) for fault in error.errors())
-        raise Misconfigured("a setting is invalid; docs/settings.md lists all settings", problems=problems) from error
+        problems = tuple(setting_problem(fault, given) for fault in error.errors())
+        raise Misconfigured(_INVALID, problems=problems) from error
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -135,11 +137,3 @@ def print_error(error: HostError) -> None:
             err.print(plain(f"  {in_options(problem.field)}: {in_options(problem.message)}"))
         if hint:
             err.print(plain(f"    {in_options(hint) if ' ' in hint else f'did you mean {hint}?'}"))
-
-
-def _setting_problem(fault: Any, given: dict[str, Any]) -> Problem:
-    name = str(fault["loc"][0]) if fault["loc"] else "settings"
-    from evaluator_host.engine.config.settings import variable_of  # noqa: PLC0415 - `--help` needs no settings
-
-    source = f"--{name.replace('_', '-')}" if name in given else variable_of(name)
-    return Problem(source, f"{fault['msg']}, not {fault['input']!r}")
