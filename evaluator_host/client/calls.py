@@ -154,7 +154,7 @@ def encode(body: Mapping[str, Any]) -> bytes:
 
 
 def encode_line(record: Mapping[str, Json]) -> bytes:
-    """Return a record of a data set as a line of JSON Lines; the host reads NaN as null, with a note.
+    """Encode a data set's record as a line of JSON Lines; the host reads NaN as null, with a note.
 
     Raises:
       InvalidRequest: the record cannot be written as JSON.

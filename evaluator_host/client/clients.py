@@ -99,7 +99,7 @@ class HostVerbs(Verbs[TransportT]):
 
         Raises:
           NotFound: there is no evaluator of that name.
-          PackagesFailed: its packages cannot be installed.
+          PackagesFailed: the evaluator's packages cannot be installed.
         """
         row = Row(inputs or {}, outputs, trace, variables, criteria, messages=messages)
         body = {"evaluator": evaluator_body(evaluator), **row_body(row), **_replay_body(replay)}
@@ -129,7 +129,7 @@ class HostVerbs(Verbs[TransportT]):
         Raises:
           InvalidRequest: the code reads outputs, but several rows were given and all lack them.
           NotFound: there is no evaluator of that name.
-          PackagesFailed: its packages cannot be installed.
+          PackagesFailed: the evaluator's packages cannot be installed.
         """
         posted = [row_body(row) for row in rows]
         given = {"evaluator": evaluator_body(evaluator), "rows": posted, "isolation": isolation}
@@ -149,7 +149,7 @@ class HostVerbs(Verbs[TransportT]):
 
         Raises:
           NotFound: there is no evaluator of that name.
-          PackagesFailed: its packages cannot be installed.
+          PackagesFailed: the evaluator's packages cannot be installed.
         """
         body = {"evaluator": evaluator_body(evaluator), **given_cases(cases)}
         return await self._transport.send(

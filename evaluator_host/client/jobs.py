@@ -329,7 +329,7 @@ class JobVerbs(Verbs[TransportT]):
     async def pairs(
         self, job_id: str, other_id: str, *, evaluator: str | None = None, metric: str = "score", by_place: bool = False
     ) -> Pairs:
-        """Return the values of a metric for each row in two jobs, as at most 2,000 points.
+        """Return a scatter plot of a metric's values in two jobs, row by row, with at most 2,000 points.
 
         Args:
           job_id: Id of the earlier job.

@@ -132,7 +132,7 @@ class AsyncSandboxPool:
 
         Raises:
           InvalidRequest: the evaluator is not valid, or the row has NaN or an infinity.
-          PackagesFailed: its packages cannot be installed.
+          PackagesFailed: the evaluator's packages cannot be installed.
           SandboxUnavailable: no sandbox can be started.
         """
         row = Row(inputs or {}, outputs, trace, variables, criteria, messages=messages)

@@ -1,4 +1,4 @@
-"""Responses of the evaluation routes besides single results: batches, checks and facts about the host."""
+"""Responses of the evaluation routes, except single results: batches, checks and facts about the host."""
 
 from dataclasses import dataclass, field
 from typing import Annotated

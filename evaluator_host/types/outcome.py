@@ -170,7 +170,7 @@ class FunctionFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReadFacts:
-    """A field that code reads by a constant name (an attribute or a key), or a parameter that the code tests."""
+    """A field that code reads by a constant name (an attribute or a key), or a parameter whose value it tests."""
 
     of: Annotated[
         str | None, Doc("Name of the value that has it, empty for a value without a name; None for a parameter.")

@@ -103,7 +103,7 @@ def _folder_of(package: str) -> Path:
 
 
 def _entry_points(folders: Iterable[str]) -> set[tuple[str, str]]:
-    """Return name and package of each plugin that a package installed in these folders declares as an entry point.
+    """Return name and package of each plugin entry point that a package installed in these folders declares.
 
     `importlib.metadata` would take twenty times as long.
     """

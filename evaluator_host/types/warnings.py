@@ -305,7 +305,7 @@ class RowWarnings:
         return self._tally.counts()
 
     def doubt(self) -> str | None:
-        """Return why no score can be relied on, as the function `doubt` of this module does."""
+        """Return why no score can be relied on, or None (see the function `doubt`)."""
         return doubt(
             rows=self._rows,
             failed=self._failed,

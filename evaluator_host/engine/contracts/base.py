@@ -1,4 +1,4 @@
-"""The part of a dialect that runs in the host: it converts rows to calls, and reads returned values."""
+"""Dialects (ways in which evaluators are written), as far as they run in the host: rows to calls, values to scores."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

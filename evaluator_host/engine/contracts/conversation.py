@@ -139,7 +139,7 @@ def _from_fields(fields: _Message, role: str) -> _Message:
 
 
 def _turns(spans: list[dict[str, Any]]) -> list[_Message]:
-    """Return the inputs and outputs of each root span as the messages of a user and an assistant."""
+    """Convert each root span's inputs and outputs to a user's message and an assistant's message."""
     told: list[_Message] = []
     for span in spans:
         data = ((span.get("attributes") or {}).get("ag") or {}).get("data") or {}

@@ -168,7 +168,7 @@ def has_outputs(row: Row, contract: Contract, language: Language, names: Iterabl
 
 @remembered
 def truths_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
-    """Return the keys of the row that the code reads as the expected answer."""
+    """Return the row's keys from which the code reads the expected answer."""
     return tuple(one for one in keys_read(loaded, language) if meaning(one) == EXPECTED)
 
 
@@ -187,7 +187,7 @@ def keys_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
 
 
 def inputs_read(evaluator: Evaluator, loaded: Loaded) -> tuple[str, ...]:
-    """Return the columns that the code reads from a row, besides its outputs."""
+    """Return the row's columns that the code reads, except its outputs."""
     keys = [*keys_read(loaded, evaluator.language)]
     found = functions(loaded)
     if loaded.contract is Contract.EVALUATE_V1 and len(found) == 1 and len(found[0].parameters) > 3:

@@ -52,7 +52,7 @@ def settle(root: Path) -> None:
 
     Raises:
       PackagesFailed: an entry is not a file, folder or link; an entry lies too deep, or its path is too long; a folder
-        cannot be read; a link leads out of the set; or there are too many entries.
+        cannot be read; a link leads out of `root`; or there are too many entries.
     """
     home = root.resolve()
     try:
@@ -86,7 +86,7 @@ def _settle_one(entry: Entry, home: Path) -> None:
 
 
 def outward_links(root: Path) -> list[str]:
-    """Return the symbolic links that lead out of a set or nowhere: in a sandbox they could lead to other files."""
+    """Return the symbolic links that lead nowhere or out of `root`: in a sandbox they could lead to other files."""
     home = root.resolve()
     return [entry.path for entry in walk(root) if entry.is_link and not _stays(entry, home)]
 

@@ -1,6 +1,6 @@
 """The folder of installed package sets.
 
-If a host dies while it installs or removes a set, no incomplete set remains.
+Even if a host dies while it installs or removes a package set, no incomplete set remains.
 
 sets/<key>.json          the lock of a set
 <digest>/env.json        the record of an installation, written before the folder gets its name
@@ -58,7 +58,7 @@ class EnvironmentFolder:
         self.root.chmod(0o711)  # a sandbox without a user namespace reaches its files as another user
 
     def build_lock(self, key: str) -> Path:
-        """Return the path of the file that is locked while this set is built."""
+        """Return the path of the file that is locked while this package set is built."""
         return self._locks / f"build-{_hex(key)}"
 
     def use_lock(self, digest: str) -> FileLock:
@@ -70,18 +70,18 @@ class EnvironmentFolder:
         return FileLock(self._locks / f"use-{_hex(digest)}")
 
     def lock_of(self, key: str) -> Lock | None:
-        """Return the stored lock (exact packages and hashes) of a set, or None."""
+        """Return the stored lock (exact packages and hashes) of a package set, or None."""
         try:
             return Lock.from_json((self._sets / f"{_hex(key)}.json").read_text("utf-8"))
         except (OSError, ValueError):
             return None
 
     def keep_lock(self, key: str, lock: Lock) -> None:
-        """Store the lock (exact packages and hashes) of a set."""
+        """Store the lock (exact packages and hashes) of a package set."""
         replace_file(self._sets / f"{_hex(key)}.json", lock.to_json().encode())
 
     def forget_lock(self, key: str) -> None:
-        """Delete the stored lock of a set, so that the next build resolves its packages again."""
+        """Delete a package set's stored lock, so that the next build resolves its pins again."""
         (self._sets / f"{_hex(key)}.json").unlink(missing_ok=True)
 
     def trim_locks(self, most_bytes: int) -> None:
@@ -140,7 +140,7 @@ class EnvironmentFolder:
                 os.utime(home)
 
     def new_stage(self, key: str) -> Path:
-        """Return an empty folder to install into; remove the folders that earlier builds of this set left.
+        """Return an empty folder to install into; remove the folders that earlier builds of this package set left.
 
         The caller holds the build lock.
         """
@@ -227,7 +227,7 @@ class EnvironmentFolder:
             yield
 
     async def trim_downloads(self, most_bytes: int) -> None:
-        """If downloads that belong to no installed set exceed `most_bytes` in total, delete all downloads.
+        """If downloads that belong to no installed package set exceed `most_bytes` in total, delete all downloads.
 
         This first waits until no build uses them.
         """

@@ -87,7 +87,7 @@ class Environments:
         return known
 
     def lock_of(self, digest: str) -> str | None:
-        """Return the lock of an installed set as JSON, to install the same files later; None if there is no lock."""
+        """Return an installed package set's lock as JSON, to install the same files later; None if there is no lock."""
         record = self._folder.record(digest)
         lock = self._folder.lock_of(record.key) if record is not None else None
         return None if lock is None or lock.digest != digest else lock.to_json()
@@ -132,7 +132,7 @@ class Environments:
         return known
 
     async def _ensure_locked(self, lock: Lock, workspace: str) -> Environment:
-        """Install the packages of a lock without resolving pins; the digest of the lock becomes the key of the set."""
+        """Install the packages of a lock without resolving pins; the lock's digest becomes the package set's key."""
         if await asyncio.to_thread(self._folder.record, lock.digest) is None:
             repository = self._context.packages_from
             if repository is not None and await self.transfer.pull_locked(lock, repository):
@@ -155,7 +155,7 @@ class Environments:
     async def _held(
         self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> Environment:
-        """Keep other processes from removing a set, install it if it is missing, and return its environment."""
+        """Keep other processes from removing a package set, install it if it is missing, and return its environment."""
         while True:
             record = await self._installed(key)
             if record is None:
@@ -284,7 +284,7 @@ class Environments:
             raise error
 
     async def _remove_unused(self, records: Sequence[Record], fits: Callable[[int], Awaitable[bool]]) -> list[Record]:
-        """Remove unused sets, least recently used first, until `fits(freed bytes)` is true; return the sets removed."""
+        """Remove unused package sets, least recently used first, until `fits(freed bytes)`; return their records."""
         removed: list[Record] = []
         freed_bytes = 0
         for record in reversed(records):
@@ -313,7 +313,7 @@ class Environments:
         return [await self._verify(digest) for digest in wanted]
 
     async def release(self, digest: str) -> None:
-        """End this process's idle sandboxes on a set.
+        """End this process's idle sandboxes on a package set.
 
         Other processes may then remove the set, unless a row in this process uses it.
         """
@@ -324,7 +324,7 @@ class Environments:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def run_releases(self) -> None:
-        """Repeatedly let other processes remove the sets that this process no longer uses; run until cancelled."""
+        """Until cancelled, repeatedly let other processes remove package sets that this process no longer uses."""
         while True:
             await asyncio.sleep(_RELEASE_EVERY_S)
             for digest in self._usage.release_unused():
@@ -357,7 +357,7 @@ class Environments:
         return Verified(digest, tuple(strange), mended=True)
 
     async def _repair(self, digest: str, broken: Sequence[str]) -> Verified:
-        """Install a set again from its lock.
+        """Install a package set again from its lock.
 
         Delete the downloads first, because they may be hard links to the broken files.
         """

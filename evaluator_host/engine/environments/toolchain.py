@@ -1,7 +1,7 @@
 """The tools that every host needs: Node, esbuild, the built JavaScript runner, and Python packages for sandboxes.
 
 Node and npm come with the host's own dependencies. npm installs esbuild once, from a lock with hashes, into a temporary
-folder that is renamed into place. So a host that is killed meanwhile leaves no incomplete tool.
+folder that is renamed into place. So a host that is killed during this leaves no incomplete tool.
 """
 
 import hashlib

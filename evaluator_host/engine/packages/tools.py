@@ -83,7 +83,7 @@ class Tools:
 
 @lru_cache(maxsize=1)
 def installed_tools() -> Tools:
-    """Return the tools installed beside this package.
+    """Return the tools that were installed with this package.
 
     Raises:
       Misconfigured: the Node distribution that this host depends on is not installed.

@@ -126,7 +126,7 @@ def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
 class SendWindow:
     """Limits how many rows may be sent before earlier rows are answered.
 
-    These are as many rows as finish in `_AHEAD_S` seconds, but at least 2 and at most `CALLS_AHEAD`. So a sandbox need
+    The limit is how many rows finish in `_AHEAD_S` seconds, but at least 2 and at most `CALLS_AHEAD`. So a sandbox need
     not wait for the host, and other sandboxes still get rows.
     """
 

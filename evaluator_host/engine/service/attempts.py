@@ -74,7 +74,7 @@ def settled(outcome: Outcome, gate: RowGate) -> Outcome:
 async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
     """Lease a sandbox, or return a `Failed` if the evaluator does not load.
 
-    If a sandbox is lost meanwhile, another one replaces it.
+    If the sandbox is lost while it loads the evaluator, another sandbox replaces it.
 
     Raises:
       Busy: too many calls wait already.

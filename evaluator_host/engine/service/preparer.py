@@ -1,8 +1,8 @@
 """Prepares evaluators for calls: installs their pins, and caches evaluators that were called recently.
 
 To find the SDK that an evaluator imports, the host searches for import lines, without parsing the code. Such evaluators
-get small stand-in modules in place of the SDK. If a line only looks like an import, this does no harm: nothing then
-imports the stand-in modules.
+get light modules (the host's own small modules) in place of the SDK. If a line only looks like an import, this does no
+harm: nothing then imports the light modules.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class SdkNeeds:
-    """The stand-in modules that an evaluator gets in place of a platform's SDK, and the packages that these need."""
+    """The light modules that an evaluator gets in place of a platform's SDK, and the packages that these need."""
 
     stand_in: StandIn  # the modules
     missing: frozenset[str]  # names of packages that these modules need and the evaluator does not pin
@@ -63,7 +63,7 @@ class SdkNeeds:
         return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing)) if self.missing else ()
 
     def without(self, packages: tuple[str, ...]) -> tuple[str, ...]:
-        """Remove the pins that were added for the stand-in modules from `packages`."""
+        """Remove the pins that were added for the light modules from `packages`."""
         return tuple(text for text in packages if text.partition("==")[0] not in self.missing)
 
     def lock(self, target: LockTarget) -> Lock:
@@ -72,7 +72,7 @@ class SdkNeeds:
 
 
 def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
-    """Return the stand-in modules that an evaluator needs; None if it uses no SDK, or pins the real package."""
+    """Return the light modules that an evaluator needs; None if it uses no SDK, or pins the real package."""
     if evaluator.language is not Language.PYTHON:
         return None
     sdk = _sdk_of(evaluator)
@@ -202,7 +202,7 @@ class Preparer:
         return prepared if known is None else replace(prepared, environment_ms=environment_ms)
 
     async def _needs(self, evaluator: Evaluator) -> tuple[SdkNeeds | None, str | None]:
-        """Return the stand-in modules that an evaluator needs, and its version of Python (None for the host's own)."""
+        """Return the light modules that an evaluator needs, and its version of Python (None for the host's own)."""
         needs = await _run(evaluator, partial(sdk_needs, evaluator))
         if not evaluator.packages and needs is None and evaluator.python is None:
             return None, None

@@ -327,7 +327,7 @@ def _evaluator_info(prepared: Prepared, loaded: Loaded | None) -> EvaluatorInfo:
 
 
 def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> EnvironmentInfo:
-    """Return the environment for results, with the runtime's version as the sandbox reports it."""
+    """Return the facts about the environment for results; the sandbox reports the runtime's exact version."""
     environment = prepared.environment
     return EnvironmentInfo(
         digest=environment.digest,

@@ -74,7 +74,7 @@ _ROWS_WORTH_A_SANDBOX: Final = 16
 class Service:
     """The operations of one host: evaluate rows, check evaluators, install package sets.
 
-    If the user's code fails, this is a result, never an exception. Each method that runs code may raise these errors:
+    A failure of the user's code is a result, never an exception. Each method that runs code may raise these errors:
 
     Raises:
       InvalidRequest: the evaluator is not valid.

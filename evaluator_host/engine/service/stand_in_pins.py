@@ -1,4 +1,4 @@
-"""Finds the pins of packages that stand-in modules replace, in the versions with which these modules were tested.
+"""Finds the pins of packages that light modules replace, in the versions with which these modules were tested.
 
 The runner's errors name the same pins, because the runner also reads them from these modules.
 """
@@ -14,7 +14,7 @@ from evaluator_host.types.evaluator import Language
 
 
 def stand_in_pin(module: str, names: Sequence[str], language: Language) -> str | None:
-    """Return the pin of the package that stand-in modules replace for this module; None for any other module.
+    """Return the pin of the package that light modules replace for this module; None for any other module.
 
     `names` are the names that the code uses from the module.
     """

@@ -21,7 +21,7 @@ class Command:
     """A program to run, with its arguments and environment.
 
     Attributes:
-      environment: Environment variables, besides a plain PATH and LANG. Never show them, because they may contain
+      environment: Further environment variables than PATH and LANG. Never show them, because they may contain
         credentials.
       stdin: Bytes for its standard input.
     """

@@ -97,7 +97,7 @@ class _Level:
 
 
 def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Generator[Entry, None, None]:
-    """Yield all entries below a folder, each folder before its content; entries that vanish meanwhile are left out.
+    """Yield all entries below a folder, each folder before its content; entries that vanish are left out.
 
     If the loop may raise an error, wrap the walk in `contextlib.closing`; otherwise a stored exception keeps
     descriptors open.

@@ -174,7 +174,7 @@ class Build:
 async def adopt(
     context: BuildContext, stage: Path, *, key: str, lock: Lock, started: float = 0.0, pulled: Record | None = None
 ) -> Record:
-    """Check installed files in their staging folder, move them to the final folder, and return the record of the set.
+    """Check a package set in its staging folder, move it to the final folder, and return its record.
 
     `started` is when the build began, as a value of `time.monotonic`. `pulled` is the record of files that were pulled
     from a registry; these files have byte code already.

@@ -47,7 +47,7 @@ def compiled(name, text, mtime, size):
 async def compile_sources(
     files: Path, sources: Sequence[str], *, python: str, backend: Backend, room_bytes: int
 ) -> None:
-    """Compile the Python files that are read when the packages of the set are imported.
+    """Compile the Python files that are read when a package set's packages are imported.
 
     All files of a small package are compiled, because some packages, such as pydantic, import most of their modules
     late. Compiling all files of a large set would take longer than installing the set. A file that cannot be compiled

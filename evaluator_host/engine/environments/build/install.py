@@ -35,7 +35,7 @@ async def install(
     """Install the packages of a lock in `files`: a site directory for Python, a folder with `node_modules` for npm.
 
     Raises:
-      PackagesFailed: a hash is wrong, or the set is larger than `ceiling_mb`.
+      PackagesFailed: a hash is wrong, or the package set is larger than `ceiling_mb`.
       IndexUnavailable: the index does not answer.
     """
     await asyncio.to_thread(files.mkdir)
@@ -103,7 +103,7 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
 async def _watched(
     files: Path, lock: Lock, *, index: IndexSettings, ceiling_mb: int, tell: Tell
 ) -> AsyncIterator[None]:
-    """Report the progress of an installation in the `with` block; cancel it if the set exceeds `ceiling_mb`."""
+    """Report the progress of an installation in the `with` block; cancel it if the files exceed `ceiling_mb`."""
     work = asyncio.current_task()
     too_large = False
 

@@ -61,7 +61,7 @@ _LOOPBACK: Final = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
 
 def tag_of(digest: str) -> str:
-    """Return the image tag, `sha256-…`, for the digest of a set, `sha256:…`."""
+    """Return the image tag, `sha256-…`, for a package set's digest, `sha256:…`."""
     return digest.replace(":", "-")
 
 

@@ -39,7 +39,9 @@ class RegistryTransfer:
     on_pulled: Callable[[], Awaitable[object]]  # called when a set has been installed
 
     async def push(self, name: str, reference: str, *, progress: Progress | None = None) -> str:
-        """Push the set with key or digest `name` to `reference` (`registry/team/set:1`); return the image's exact name.
+        """Push the package set with key or digest `name`; return the exact name of its image.
+
+        `reference` is the image name to push to, such as `registry/team/set:1`.
 
         Raises:
           NotFound: there is no such set.
@@ -76,7 +78,7 @@ class RegistryTransfer:
         digest: str | None = None,
         progress: Progress | None = None,
     ) -> EnvironmentReport:
-        """Pull a set, test it in a sandbox, and install it unless it is installed.
+        """Pull a package set, test it in a sandbox, and install it unless it is installed.
 
         `digest` is the digest of the expected set.
 

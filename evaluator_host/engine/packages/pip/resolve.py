@@ -166,7 +166,7 @@ def _sorted(needed: Mapping[str, set[str]], name: str) -> tuple[str, ...]:
 
 
 def requirements_text(packages: Sequence[LockedPackage]) -> str:
-    """Return locked packages as a requirements file with hashes, for uv to install."""
+    """Write locked packages in the format of a requirements file, with hashes, for uv to install."""
     lines = (" \\\n    --hash=".join([f"{package.name}=={package.version}", *package.hashes]) for package in packages)
     return "".join(f"{line}\n" for line in lines)
 
