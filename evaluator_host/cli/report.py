@@ -243,7 +243,7 @@ def _first(rows: list[ReportedRow]) -> str:
 
 
 def _lines(name: str, form: str, figure: Figure, report: Report, baseline: Report | None) -> list[str]:
-    """Return the lines for a figure. If some rows are in only one report, a second line compares the common rows."""
+    """Return a figure's lines. If some rows are in only one report, a second line compares the rows in both reports."""
     if baseline is None:
         now = figure(report)
         return [] if now is None else [f"| {name} | {_number(now, form)} |"]

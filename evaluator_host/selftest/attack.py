@@ -104,7 +104,7 @@ class Attack:
       without: Guards that stop the attack: it gets through if all of them are switched off. Empty if no guard can be
         switched off alone; then `seen` says how somebody saw the attack get through.
       seen: How somebody saw the attack get through, if `without` is empty.
-      like: Numbers of known flaws in other sandboxes (`CVE-…`). The attack tries whether this host has them.
+      like: Numbers of known flaws in other sandboxes (`CVE-…`). The attack tests whether this host has these flaws.
       witness: A program of another workspace that runs while this attack's sandbox still lives. It looks for what the
         attack left or holds, and must find nothing.
       calm: Whether the program scores `CALM_SCORE` for a harmless row, which it gets after the attack. False for code

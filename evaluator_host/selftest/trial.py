@@ -182,7 +182,7 @@ class _Trial:
         return [await self._service.evaluate(evaluator, row, caller=Caller(_ATTACKER)) for row in rows]
 
     def _excesses(self, results: list[EvaluationResult]) -> Iterator[str]:
-        """Yield a message for each thing that no result may contain, not even a result with an expected outcome."""
+        """Yield a message for each result that contains the secret of the host's file, or too much output."""
         for result in results:
             text = f"{result.reason} {result.logs} {result.error} {result.value}"
             if self._canaries.secret in text:

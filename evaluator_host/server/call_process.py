@@ -151,7 +151,7 @@ class CallOwners(Peers):
 
     @asynccontextmanager
     async def answering(self, service: Service) -> AsyncIterator[None]:
-        """Answer the calls that other processes send to this one during the block."""
+        """During the block, answer the calls that other processes send to this process."""
         opened = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
         self._sockets = Path(f"/proc/self/fd/{opened}")  # a short name, because paths of sockets have at most 107 bytes
         served, path = _OwnCalls(service), self._sockets / str(self._number)
@@ -173,14 +173,14 @@ async def _nothing(name: str, _: tuple[Any, ...]) -> None:
 
 
 class _OwnCalls:
-    """The calls that the other processes of a host send to this one."""
+    """Answers the calls that the other processes of a host send to this process."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._channels: set[Channel] = set()
 
     def accept(self) -> Channel:
-        """Return a channel on which another process can call this one."""
+        """Return a channel on which another process can call this process."""
         self._channels = {channel for channel in self._channels if not channel.ended.is_set()}
         self._channels.add(channel := Channel(self._evaluate))
         return channel

@@ -287,7 +287,7 @@ async def serve_http(
 
     Raises:
       SandboxUnavailable: no backend works.
-      Misconfigured: the database belongs to another version.
+      Misconfigured: a newer version has used the database.
       StoreUnavailable: the database does not answer.
     """
     asyncio.get_running_loop().set_exception_handler(log_loop_fault)

@@ -1,4 +1,4 @@
-"""The processes of a host besides the first: one runs jobs while there are any, the others answer calls.
+"""The processes of a host besides the first: one process runs jobs while there are jobs, the others answer calls.
 
 Each process has its own sandboxes, a part of the host's limits, and its own connections to the database. A process that
 dies is started again, and its jobs continue from the results that were stored last.
@@ -112,7 +112,7 @@ class _Others(Peers):
         await asyncio.gather(*(one.ask(_RELEASE_S, "release", digest) for one in self._all()))
 
     def tell_jobs(self, name: str, *args: Any) -> None:
-        """Send a call to the process of jobs, if there is one. Do not wait for an answer."""
+        """Send a call to the process that runs jobs, if it exists. Do not wait for an answer."""
         if (jobs := self._workers.get(0)) is not None:
             jobs.channel.tell(name, *args)
 

@@ -215,7 +215,7 @@ def first_rows_of_file(
     """Return the first rows of the user's own file; None for a file that can be read only once.
 
     Raises:
-      InvalidRequest: the file cannot be read, or has another format than its suffix says.
+      InvalidRequest: the file cannot be read, or has a different format than its suffix says.
     """
     if not path.is_file():
         return None
@@ -248,7 +248,7 @@ def first_rows(
     for_command: bool = False,
     notes: Sequence[str] = (),
 ) -> FirstRows:
-    """Return the first rows of data, made from its first records."""
+    """Map the first records of data to its first rows."""
     objects = [one for one in records if isinstance(one, dict)]
     known = dict.fromkeys(islice(columns, MOST_COLUMNS))
     for one in objects:

@@ -56,7 +56,7 @@ class Mapping:
         """Parse `FIELD=SOURCE` options from the user of this machine. Their templates are compiled in this process.
 
         Raises:
-          InvalidRequest: an option has another form or sets an unknown field, or a template is not valid.
+          InvalidRequest: an option does not have this form or sets an unknown field, or a template is not valid.
         """
         cut = [pair.partition("=") for pair in pairs]
         made = cls._checked([(field, source if equals else "") for field, equals, source in cut], named="--map")
@@ -72,7 +72,7 @@ class Mapping:
 
     @classmethod
     def from_sources(cls, sources: dict[str, str]) -> "Mapping":
-        """Return a mapping made from `{field: source}`; `rendering.require_templates` checks its templates.
+        """Build a mapping from `{field: source}`; `rendering.require_templates` checks its templates.
 
         Raises:
           InvalidRequest: a field is unknown.

@@ -143,7 +143,7 @@ def _first_that_is_not_utf_8(file: io.BufferedReader) -> bytes | None:
 
 
 class _Recoded(io.RawIOBase):
-    """Reads a text file that has another encoding, and returns its text in UTF-8."""
+    """Reads a text file in an encoding other than UTF-8, and returns its text in UTF-8."""
 
     def __init__(self, file: BinaryIO, encoding: str) -> None:
         self._text = io.TextIOWrapper(file, encoding=encoding, newline="")

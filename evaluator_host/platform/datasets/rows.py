@@ -102,7 +102,7 @@ class RowFile:
         """Yield the valid rows.
 
         Raises:
-          InvalidRequest: the file cannot be read, or has another format than its suffix says.
+          InvalidRequest: the file cannot be read, or has a different format than its suffix says.
         """
         return (row for row in islice(self._rows(), self._limit) if self._shard.has(row.index))
 

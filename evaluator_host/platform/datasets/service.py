@@ -68,7 +68,7 @@ class DatasetService:
         rows.
 
         Raises:
-          InvalidRequest: the name is not valid, or the file has another format or no row.
+          InvalidRequest: the name is not valid, or the file has a different format or contains no row.
           NameTaken: there is a data set with that name, and `replace` is not set.
           TooLarge: the file is over this host's limit.
           LimitExceeded: reading the file takes too much processor time or memory.

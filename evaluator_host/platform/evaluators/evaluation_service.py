@@ -69,7 +69,7 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
     If `shown`, a progress bar and the names of the files are printed.
 
     Raises:
-      InvalidRequest: the service runs evaluators on another version of Python.
+      InvalidRequest: the service runs evaluators on a different version of Python.
       InvalidPin: a package is not pinned exactly.
       PackagesFailed: the packages cannot be resolved or installed.
       IndexUnavailable: the index does not answer.

@@ -280,7 +280,7 @@ async def _nothing() -> Message:
 
 
 def memory_of(scope: Scope) -> Reservation:
-    """Return the memory reservation of a request. The middleware made it, and the request's handler may enlarge it."""
+    """Return a request's memory reservation. The middleware creates it, and the request's handler may enlarge it."""
     memory: Reservation = scope[_MEMORY]
     return memory
 

@@ -66,7 +66,7 @@ _KEYS: Final = {
 
 
 class DescribedApi(FastAPI):
-    """A FastAPI application that makes its OpenAPI document at the first request, in a thread, in about a second."""
+    """A FastAPI application that builds its OpenAPI document at the first request, in a thread, in about a second."""
 
     def __init__(self, **options: Any) -> None:
         # the host has its own metrics; without this, FastAPI looks for OpenTelemetry at each request

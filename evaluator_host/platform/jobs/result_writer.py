@@ -45,7 +45,7 @@ class ResultWriter:
     The caller runs `run` as a task while it adds results. When it has added all of them, it calls `flush`.
 
     Attributes:
-      failed: Number of failed results since this writer was made.
+      failed: Number of failed results since this writer was created.
       stored: Number of results and answers that this writer has stored.
 
     Args:

@@ -213,7 +213,7 @@ class JobService:
         return [job_report(job) for job in await self.jobs.list_overviews(workspace_id, limit=limit, **chosen)]
 
     async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> JobReport:
-        """Give a job another name, or none, and return it."""
+        """Rename a job, or remove its name, and return the job."""
         await self.jobs.rename_job(workspace_id, job_id, name)
         return await self.get_job(workspace_id, job_id)
 
@@ -288,7 +288,7 @@ class JobService:
         A job that failed because of `max_failures` may then have that many further failures.
 
         Raises:
-          InUse: the job has ended in another way.
+          InUse: the job has ended, but did not fail.
         """
         request = await self._allowing_more(workspace_id, job_id) if desired is DesiredState.RUN else None
         await self.jobs.set_desired_state(workspace_id, job_id, desired, request=request)

@@ -50,7 +50,7 @@ from evaluator_host.types.warnings import WarningCount, doubt
 class JobTable(Table):
     """Jobs (class `Job`). `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
 
-    `dataset_name` is the name that the data set had when the job was made; `stored_bytes` is the size of the job's
+    `dataset_name` is the name that the data set had when the job was created; `stored_bytes` is the size of the job's
     results and of its model's answers. The host that runs a job is its `owner` and keeps changing `heartbeat_at`; if
     the heartbeat stops changing, any other host may claim the job.
     """
@@ -256,7 +256,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Tally(Counts):
-    """Counts, mean score and warnings of one evaluator of a job so far."""
+    """The row counts, mean score and warnings so far of one of a job's evaluators."""
 
     numbers: int = 0  # number of rows with a score or a metric
     doubted: int = 0  # number of those rows with a warning that makes the score doubtful
@@ -497,7 +497,7 @@ class Jobs(Repository):
     ) -> list[tuple[Job, EvaluatorTally]]:
         """Return the completed jobs that ran a stored evaluator, newest first, each with the scores of that evaluator.
 
-        `dataset` is the name that the data set had when the job was made.
+        `dataset` is the name that the data set had when the job was created.
         """
         chosen = (JobTable.workspace_id == workspace_id) & (JobEvaluatorTable.name == evaluator)
         query = _scored(chosen & (JobTable.status == JobStatus.COMPLETED))
@@ -531,7 +531,7 @@ class Jobs(Repository):
         return [(job, tallies[job.id]) for job in jobs]
 
     async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> None:
-        """Give a job another name, or none."""
+        """Rename a job, or remove its name."""
         chosen = (JobTable.workspace_id == workspace_id) & (JobTable.id == job_id)
         if not await self._database.change_rows(update(JobTable).where(chosen).values(name=name)):
             raise _not_found(job_id)

@@ -35,7 +35,7 @@ class ModelUsageTable(Table):
 
 
 class ModelDayTable(Table):
-    """How many requests hosts have taken from a workspace's budget for a day (UTC). Some may not have been made yet."""
+    """How many requests hosts have taken from a workspace's budget for a day (UTC). Some may still be unused."""
 
     __tablename__ = "model_days"
 
@@ -179,7 +179,7 @@ class Models(Repository):
         return None if found is None else str(found)
 
     async def add_answers(self, workspace_id: str, answers: Sequence[RecordedAnswer], *, most_bytes: int) -> None:
-        """Store or replace recorded answers. If a workspace's answers exceed `most_bytes`, delete its oldest ones."""
+        """Store or replace recorded answers. If a workspace exceeds `most_bytes`, delete its oldest answers."""
         table = ModelAnswerTable
         known = self._unmeasured.get(workspace_id)
         grown = (known or 0) + sum(len(one.content) for one in answers)

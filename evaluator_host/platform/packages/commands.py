@@ -38,7 +38,7 @@ def build(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Install a package set in advance. Does nothing if the set is installed already."""
+    """Install a package set in advance. Does nothing if the package set is installed already."""
     asked = read_set(pins, language, python)
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
 
@@ -73,7 +73,7 @@ def versions(
 
 @app.command(name="list")
 def list_(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
-    """List the installed sets, the most recently used first."""
+    """List installed package sets, last used first."""
     reports = _with_sets(load_settings(data_dir=data_dir), Environments.reports)
     if as_json:
         print_json(reports)
@@ -87,7 +87,7 @@ def list_(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption
 def show(
     digest: _DigestArgument, *, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
 ) -> None:
-    """Show a set: its packages, the time that each import takes, and warnings."""
+    """Show a package set: its packages, import times and warnings."""
     report = _with_sets(load_settings(data_dir=data_dir), lambda environments: environments.find_report(digest))
     print_found(report, _table, as_json=as_json)
 
@@ -128,7 +128,7 @@ def prune(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Remove unused sets, least recently used first, until the rest fits the limit. Locks are kept."""
+    """Remove unused package sets, least recently used first, until the rest fits. Locks are kept."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     removed = _with_sets(settings, lambda environments: environments.prune(ceiling_mb=max_mb))
     sizes = [{"digest": record.digest, "size_bytes": record.size_bytes} for record in removed]
@@ -140,7 +140,7 @@ def prune(
 def delete(
     digest: _DigestArgument, *, sandbox: options.SandboxOption = None, data_dir: options.DataDirOption = None
 ) -> None:
-    """Delete a set and its lock. The next build resolves its packages again."""
+    """Delete a package set and its lock. The next build resolves its packages again."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     _with_sets(settings, lambda environments: environments.delete(digest))
     err.print(plain(f"deleted {digest}"))
@@ -160,7 +160,7 @@ def push(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Push a set to a container registry. Prints its permanent name."""
+    """Push a package set to a container registry. Prints its permanent name."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
 
     async def work(environments: Environments) -> str:
@@ -183,7 +183,7 @@ def pull(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Install a set that another host pushed. No package index is needed."""
+    """Install a package set from a registry. No package index is needed."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
 
     async def work(environments: Environments) -> EnvironmentReport:

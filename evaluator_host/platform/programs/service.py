@@ -68,7 +68,7 @@ class ScriptResult:
       stdout: Standard output, cut at `limits.log_kb`.
       stderr: Standard error, also cut at `limits.log_kb`; an exception's traceback is at its end.
       truncated: Whether `stdout` or `stderr` was cut.
-      error: Why there is no exit code; None if there is one.
+      error: Why there is no exit code; None if there is an exit code.
     """
 
     exit_code: int | None

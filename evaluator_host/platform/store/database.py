@@ -324,7 +324,7 @@ def file_facts(file: Path) -> os.stat_result | None:
 
 
 def backups_dir(file: Path) -> Path:
-    """Return the folder of the copies that migrations make of a SQLite file."""
+    """Return the folder in which migrations keep copies of a SQLite file."""
     return file.parent / "backups"
 
 

@@ -19,7 +19,7 @@ _TRIES: Final = 5  # attempts to change an object that another host changes at t
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """A stored object of one kind; `content` is JSON."""
+    """A stored object, such as an alert; `content` is JSON."""
 
     id: str
     workspace_id: str

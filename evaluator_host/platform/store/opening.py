@@ -15,7 +15,7 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
     """Open the host's database.
 
     Raises:
-      Misconfigured: the database belongs to another version, or its URL is invalid.
+      Misconfigured: a newer version has used the database, or its URL is invalid.
       StoreUnavailable: the database does not answer.
     """
     from evaluator_host.platform.store import store, usage  # noqa: PLC0415 - SQLAlchemy, which `run` never needs

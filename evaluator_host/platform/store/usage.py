@@ -129,7 +129,7 @@ class StorageUsage:
         self._measured[workspace_id] = replace(last, held=last.held + more_bytes)
 
     async def metered(self, workspace_id: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the chunks of an upload. Before the first one and after every 16 MB, check that the workspace has room.
+        """Yield an upload's chunks. Before the first chunk and after every 16 MB, check that the workspace has room.
 
         Raises:
           OverQuota: the workspace reaches its quota.

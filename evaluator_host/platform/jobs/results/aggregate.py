@@ -172,7 +172,7 @@ async def with_rubrics(
 
 
 async def rubrics_of(result: StoredResult) -> Rubrics:
-    """Return the rubrics in a result. Values in another format are skipped, because the result comes from a sandbox."""
+    """Return the rubrics in a result. Values in a wrong format are skipped, because the result comes from a sandbox."""
     found = (await _value(result)).get("rubrics")
     known = found.items() if isinstance(found, dict) else ()
     return {name: [str(label) for label in labels] for name, labels in known if isinstance(labels, list) and labels}

@@ -144,7 +144,7 @@ class JobResults:
         return [replace(groups.figures(one.label, zero=zero), doubt=doubts[one.label]) for one, groups in gathered]
 
     async def _gather(self, job_id: str, evaluator: JobEvaluator, values: dict[int, Json], groups: Groups) -> None:
-        """Count the results of an evaluator for some consecutive rows. `values` has the column's value for each row."""
+        """Count an evaluator's results for consecutive rows. `values` are the column's values in these rows."""
         first, last = min(values), max(values)
         async with aclosing(self._results.figures(job_id, evaluator.position, after=first - 1, last=last)) as figures:
             async for one in figures:

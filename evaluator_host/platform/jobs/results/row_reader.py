@@ -172,7 +172,7 @@ class RowReader:
         return JobRowPage(tuple(map(row_preview, rows) if brief else rows), next_cursor, count)
 
     async def _with_made_outputs(self, job: Job, rows: list[JobRow]) -> list[JobRow]:
-        """Return rows with outputs. If a template of the mapping makes the outputs, render it for these rows."""
+        """Return the rows with outputs filled in. If the mapping has a template for outputs, render it."""
         templates = spec_from_json(job.request).parse_mapping().templates
         mapping = Mapping(tuple((field, source) for field, source in templates if field == "outputs"))
         if not mapping.sources or not rows or self._asks(job):

@@ -78,7 +78,7 @@ class OperatorGrants:
 
 
 def _entries_for(allowed: Iterable[str], names: frozenset[str]) -> Iterator[str]:
-    """Yield a setting's entries for a workspace. `NAME` applies to every workspace, `WORKSPACE/NAME` to one."""
+    """Yield a setting's entries for a workspace. `NAME` is for every workspace, `WORKSPACE/NAME` for one workspace."""
     for one in allowed:
         whose, _, name = one.rpartition("/")
         if not whose or whose in names:
