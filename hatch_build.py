@@ -1,4 +1,4 @@
-"""Hatchling's build hook: every sdist and wheel has the pages of the workbench, every wheel an SBOM."""
+"""Hatchling's build hook: puts the workbench's pages into every sdist and wheel, and an SBOM into every wheel."""
 
 import importlib.util
 import json
@@ -33,11 +33,11 @@ class BuildPages(BuildHookInterface):  # type: ignore[type-arg]
     """Builds the pages if they are missing or older than their sources. Without the pages, nothing is packed."""
 
     def dependencies(self) -> list[str]:
-        """Return Node.js if the pages have to be built. An sdist always contains them, a checkout sometimes."""
+        """Require Node.js if the pages have to be built. An sdist always contains the pages, a checkout sometimes."""
         return [] if pages_are_built() else [NODE]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the pages before files are collected. An editable install uses those that `make setup` has built."""
+        """Build the pages before files are collected. Editable installs use the pages that `make setup` has built."""
         if version == "editable":
             return
         if not pages_are_built():
@@ -57,7 +57,7 @@ def pages_are_built() -> bool:
 
 
 def build_pages() -> None:
-    """Install the pinned packages from which the pages are made, and build the pages.
+    """Install the pinned packages that the pages need, and build the pages.
 
     Raises:
       RuntimeError: the installation or the build failed; its output is on standard error.

@@ -1,8 +1,8 @@
-"""Writes `known_packages.json`: the packages that the host may choose for an import, and which package has a module.
+"""Writes `known_packages.json`: the packages that the host may choose for an import, and the modules of each.
 
-Packages that many people install are known, and so are the packages in `known_names.json`. The host never chooses
-another package, so that nobody can get a package installed by giving it the name of somebody's own file. Run this with
-lists of the most used packages, one name a line (anything after a tab is ignored), the most used first:
+Packages that many people install are known, and so are the packages in `known_names.json`. The host never chooses any
+other package. Otherwise, people could name a package like somebody's own file to get it installed. Run this with lists
+of the most used packages, one name a line (anything after a tab is ignored), the most used first:
 
     uv run --with pipreqs --with autopep723 .ci/known_packages.py --python pypi.txt --javascript npm.txt
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def most_used(file: Path) -> list[str]:
-    """Return the first names in a list file, without packages of types."""
+    """Return the first names in a list file, without packages that contain only type stubs."""
     names = (line.partition("\t")[0].strip() for line in file.read_text("utf-8").splitlines())
     return [name for name in names if name and not STUBS.fullmatch(name)][:MOST]
 
@@ -72,7 +72,7 @@ def shorter(package: str, known: set[str]) -> Iterator[str]:
 
 
 def below(package: str, namespaces: set[str]) -> Iterator[str]:
-    """Yield the modules that a package may have in a namespace: azure-ai-inference may have `azure.ai.inference`."""
+    """Yield the namespace modules that a package may have: azure-ai-inference may have `azure.ai.inference`."""
     for namespace in namespaces:
         start = canonical(namespace) + "-"
         if package.startswith(start):

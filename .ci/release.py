@@ -73,7 +73,7 @@ def pack_chart(target: Path) -> None:
 
 
 def save_image(image: str, target: Path) -> None:
-    """Save an image with the tag of this version, as an archive that `docker load` and `podman load` read.
+    """Save an image, tagged with this version, as an archive that `docker load` and `podman load` read.
 
     Its files are in one layer, in order and without times, because an engine would save the times of the build.
     """
@@ -192,7 +192,7 @@ def notes_of(version: str, changelog: str) -> str:
 
 
 def list_of(artifacts: Iterable[Path]) -> str:
-    """Return the part of the notes that says what each file is for."""
+    """Write the part of the notes that says what each file is for."""
     uses = {path.name: use for path in artifacts for pattern, use in USES.items() if path.match(pattern)}
     listed = "".join(f"- `{name}`: {use}\n" for name, use in uses.items())
     told = "`sha256sum --check SHA256SUMS` checks them. The source has the pages of docs/ that these notes name."

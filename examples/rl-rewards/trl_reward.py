@@ -30,7 +30,7 @@ def text_of(completion: str | list[dict]) -> str:
 
 
 def checked(tests: list[str]) -> list[str]:
-    """Return the tests of a row; raise an error if the row has none."""
+    """Return a row's tests; raise an error if the row has none."""
     if not isinstance(tests, list) or not tests or not all(isinstance(one, str) for one in tests):
         raise ValueError(f"`tests` of a row is {tests!r}, not a list of texts")
     return tests

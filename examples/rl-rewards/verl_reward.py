@@ -8,7 +8,7 @@ from trl_reward import passes
 def compute_score(
     data_source: str, solution_str: str, ground_truth: list[str] | str, extra_info: dict | None = None
 ) -> float:
-    """Return the reward for one answer; if the ground truth is a string, it is read as JSON."""
+    """Return the reward for one answer; a ground truth that is a string is parsed as JSON."""
     tests = json.loads(ground_truth) if isinstance(ground_truth, str) else list(ground_truth)
     return passes([solution_str], [tests])[0]
 

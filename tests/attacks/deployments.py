@@ -49,13 +49,13 @@ main()
 
 
 def environment(backend: str) -> dict[str, str]:
-    """Return the settings of a deployment as environment variables; start a Docker engine if none answers."""
+    """Return a deployment's settings as environment variables; start a Docker engine if none answers."""
     named = {"EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": backend}
     return named | ({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {})
 
 
 async def report_as_ordinary_user(attacks: Sequence[str]) -> Any:
-    """Return the report of `selftest --json` about some attacks on a bubblewrap host that an ordinary user runs."""
+    """Run `selftest --json` with some attacks on a bubblewrap host of an ordinary user, and return its report."""
     await toolchain.ensure_javascript_runner(DATA_DIR)
     toolchain.restricted_python_dir(DATA_DIR)
     toolchain.shell_tools_dir(DATA_DIR)

@@ -48,7 +48,7 @@ async def evaluate_as_ordinary_user(asked: list[dict[str, Any]], folder: Path) -
 
 
 def tools_folder() -> Path:
-    """Prepare the tools that a host uses in its sandboxes, and return their folder. A host with another data folder
+    """Prepare the tools that a host uses in its sandboxes, and return their folder. A host with a different data folder
     gets a copy of it.
     """
     with ThreadPoolExecutor(1) as aside:  # the caller may be in an event loop

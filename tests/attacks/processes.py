@@ -37,7 +37,7 @@ async def attack_processes(own: Settings, attacks: Sequence[Attack], folder: Pat
       folder: A new folder for the host's data.
 
     Raises:
-      AssertionError: something of the host is left after its end.
+      AssertionError: the host left something behind when it ended.
     """
     sent = [replace(one, expected=_OVER_HTTP.get(one.name, one.expected)) for one in attacks]
     results = await _attack_evaluators(own, [one for one in sent if one.group is not Group.HOST], folder, at_once)
@@ -72,7 +72,7 @@ async def _attack_evaluators(own: Settings, attacks: Sequence[Attack], folder: P
 
 
 def _granting(canaries: Canaries, own: Settings) -> dict[str, Any]:
-    """Return the settings from `Canaries.granting`, as environment variables."""
+    """Convert the settings from `Canaries.granting` to environment variables."""
     granted = canaries.granting(own)
     models = {name: {"base_url": one.base_url, "key": canaries.secret} for name, one in granted.models.items()}
     return {

@@ -45,7 +45,7 @@ function evaluate(inputs, outputs, trace) {{
 
 
 def in_shared_sandboxes(attacks: Sequence[Attack]) -> list[Attack]:
-    """Return the attacks in the same order; attacks that can share a sandbox now have the same code."""
+    """Return the attacks in the same order; those that can share a sandbox get the same code."""
     shared: dict[tuple[object, ...], list[Attack]] = {}
     for attack in filter(acts_in_a_row_alone, attacks):
         shared.setdefault((attack.language, attack.limits), []).append(attack)
@@ -65,7 +65,7 @@ def acts_in_a_row_alone(attack: Attack) -> bool:
 
 
 def _acts(statement: ast.stmt) -> bool:
-    """Whether a statement acts when the module is loaded, because it is neither a definition nor a string."""
+    """Whether a statement does something when the module is loaded: it is neither a definition nor a string."""
     if isinstance(statement, ast.Expr):
         return not isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.For | ast.While | ast.Try | ast.If | ast.With)

@@ -35,7 +35,7 @@ def the_next_caller_is_served(server: Server) -> Iterator[None]:
 
 
 def resident_mb(server: Server) -> float:
-    """Return the host's memory now, and reset the recorded peak."""
+    """Return how much memory the host uses now, in MB, and reset the recorded peak."""
     restart_peak(server.process.pid)
     return peak_mb(server.process.pid)
 
@@ -78,7 +78,7 @@ def test_a_gigabyte_is_never_in_memory(server: Server, declared: bool) -> None:
 
 
 def test_a_body_without_a_reader_ends_the_connection(server: Server) -> None:
-    """If the host answers before it has read the whole body, the connection must not stay open for ever."""
+    """If the host answers before it has read the whole body, the connection must not stay open forever."""
     with connected(server) as raw:
         raw.sendall(b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n")
         answer = raw.recv(65536)

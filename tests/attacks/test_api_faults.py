@@ -1,7 +1,7 @@
-"""A fault of the host itself: the answer and the log say where it happened, and contain no data of callers.
+"""If the host itself has a fault, the answer and the log say where, and contain no caller's data.
 
-The faults are put into a real host process: into a method of the service, into the code that sends an answer, and into a
-task that nobody waits for. Each raises an exception that quotes the row, as careless code does.
+The faults are put into a real host process: into a method of the service, into the code that sends an answer, and into
+a task that nobody waits for. Each raises an exception that quotes the row, as careless code does.
 """
 
 import sys

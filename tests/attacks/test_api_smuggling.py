@@ -1,4 +1,4 @@
-"""Requests that a proxy and the host could split in different ways. Each is refused, so that nobody can send requests
+"""Byte streams that a proxy and the host could split into different requests are refused, so nobody can send requests
 in another caller's name.
 """
 

@@ -28,7 +28,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 
 def escaped(home: Path) -> list[str]:
-    """Return the files that contain the mark and are neither in a set nor in the downloads that sets share."""
+    """Return the files that contain the mark outside of the package sets and of the downloads that sets share."""
     found = [*home.rglob(f"*{MARK}*"), *(path for folder in home.parents for path in folder.glob(f"*{MARK}*"))]
     sets = [folder / "files" for folder in (home / "environments").iterdir()]
     allowed = [home / "environments" / "build" / "downloads", *sets]

@@ -1,4 +1,4 @@
-"""Files in a package that would do harm once they are installed: start-up hooks, shadowed modules, commands, bombs.
+"""Files in packages that do harm without the guards: start-up hooks, shadowed modules, commands, bombs.
 
 The guards: the runner starts with `-I -S` and with its own modules first; a set is mounted only for its own evaluators;
 `bin` is removed; and a meter ends a build that writes too much (without the meter, the bomb is unpacked completely).
@@ -121,7 +121,7 @@ def evaluate(i, o, t):
 
 
 def bomb(name: str, size_mb: int) -> Archive:
-    """Return a wheel that is a thousand times larger when it is unpacked."""
+    """Return a wheel that becomes a thousand times larger when unpacked."""
     small = wheel(name, {f"{name}.py": ""})
     content = io.BytesIO(small.content)
     block = bytes(1 << 20)

@@ -55,16 +55,14 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture
 def short_box(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give programs that use up their time one second instead of thirty, and give the other programs less memory to
-    fill.
-    """
+    """Give programs that use up their time one second instead of thirty, and give the others less memory to fill."""
     timeout_s = 1.0 if name in ("hangs", "floods", "floodserr") else 30.0
     monkeypatch.setattr(health, "_IMPORT_S", timeout_s)
     monkeypatch.setattr(health, "_LIMITS", replace(health._LIMITS, timeout_s=timeout_s, memory_mb=300))
 
 
 def lay_out(archive: Archive, folder: Path) -> None:
-    """Unpack an archive as an installation would; every user can read the files."""
+    """Unpack an archive like an installation; every user can read the files."""
     folder.chmod(0o755)
     if archive.file_name.endswith(".whl"):
         zipfile.ZipFile(io.BytesIO(archive.content)).extractall(folder)

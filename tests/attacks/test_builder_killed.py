@@ -30,7 +30,7 @@ def index() -> Iterator[Index]:
 
 
 class Kill:
-    """A package set, and a function that checks whether its build is in the middle of a step."""
+    """A package set, and a function that returns whether its build is in the middle of a step."""
 
     def __init__(self, name: str, language: str, reached: Callable[[Index, Path], bool]) -> None:
         self.name = name

@@ -1,5 +1,5 @@
-"""The processes of a build can see, use and do only what is allowed. Programs inside a build check this, on hosts that
-root and an ordinary user run.
+"""A build's processes can see, use and do only what is allowed. Programs inside a build check this, on hosts that root
+and an ordinary user run.
 
 Each test fails if its guard is missing: with one more mounted folder, without a limit, without the filter, or without
 `_ENTER`.

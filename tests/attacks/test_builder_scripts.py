@@ -97,7 +97,7 @@ async def permissive(
 
 
 def marks(home: Path) -> list[Path]:
-    """Return the files that scripts have left outside a sandbox, or in folders that several builds share."""
+    """Return the marks (files) that scripts have left outside a sandbox, or in folders that several builds share."""
     return [*home.rglob("ran"), *home.rglob("*poisoned*"), *([MARK] if MARK.exists() else [])]
 
 

@@ -1,4 +1,4 @@
-"""Byte code of package sets. On every backend, the Python version that imports packages also compiles them, and the
+"""Byte code in package sets. On every backend, the Python version that imports packages also compiles them, and the
 host writes the byte code only to the right place.
 
 The guards: a sandbox without packages compiles, and the host writes only through descriptors
@@ -73,7 +73,7 @@ async def test_a_set_of_containers_is_compiled_by_the_python_of_their_image(inde
 
 
 async def compiled(service: Service, files: Path, *names: str, room_bytes: int = ROOM) -> list[str]:
-    """Compile files, and return the names of the byte code files that then exist."""
+    """Compile files, and return the names of the byte code files that exist afterwards."""
     await compile_sources(files, names, python=OWN, backend=service.pool.backend, room_bytes=room_bytes)
     return byte_code_of(files)
 

@@ -53,7 +53,7 @@ def chosen(deployment: str) -> list[Attack]:
 
 
 def by_kind(attacks: Iterable[Attack]) -> list[list[Attack]]:
-    """Group attacks by what they try, their language, and the guards that stop them."""
+    """Group attacks by what they try, by language, and by the guards that stop them."""
     kinds: dict[tuple[object, ...], list[Attack]] = {}
     for attack in attacks:
         kinds.setdefault((attack.language, attack.group, attack.without), []).append(attack)
@@ -68,7 +68,7 @@ def ends_in_the_runner(attack: Attack) -> bool:
 
 
 def each_counts(attack: Attack) -> bool:
-    """Whether every attack of this kind must be tried on a deployment; for other kinds, a single attack shows that the
+    """Whether every attack of this kind must be tried on a deployment. For other kinds, a single attack shows that the
     guard works there.
     """
     return attack.language is Language.PYTHON and meets_a_deployment(attack)
@@ -100,7 +100,7 @@ CASES = [
 
 
 def to_run(request: pytest.FixtureRequest, deployment: str) -> list[Attack]:
-    """Return the attacks on a deployment for which this run has a test."""
+    """Return the attacks for which this run has a test on a deployment."""
     cases = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
     wanted = {case.params["attack"].name for case in cases if case and "attack" in case.params}
     return [attack for attack in chosen(deployment) if attack.name in wanted]
@@ -108,7 +108,7 @@ def to_run(request: pytest.FixtureRequest, deployment: str) -> list[Attack]:
 
 @pytest.fixture(scope="module")
 async def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return the verdict and the problems of each attack, by its name; problems of the host itself have the name None."""
+    """Return each attack's verdict and problems, by its name; problems of the host itself are under None."""
     attacks = to_run(request, request.param)
     if request.param == ORDINARY_USER:
         report = await report_as_ordinary_user([attack.name for attack in attacks])

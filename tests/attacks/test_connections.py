@@ -123,9 +123,7 @@ class _Server(uvicorn.Server):
 
 
 async def status(reader: asyncio.StreamReader) -> bytes:
-    """Read a response with a body of two bytes, and return its status; the status is empty if the connection was
-    closed.
-    """
+    """Read a response with a body of two bytes, and return its status, which is empty if the connection was closed."""
     head = await asyncio.wait_for(reader.readline(), 10)
     while head and (await reader.readline()).strip():
         pass

@@ -142,7 +142,7 @@ class Hosts:
                 await one.aclose()
 
     def stored(self) -> bytes:
-        """Return the content of all places that could store models' answers: rows of the database, or SQLite's files."""
+        """Return the content of all places that could contain models' answers: rows of the database, or SQLite's files."""
         if self.database_url.startswith("postgresql"):
             with psycopg.connect(self.database_url) as server:
                 return repr(server.execute("SELECT * FROM model_answers").fetchall()).encode()

@@ -1,5 +1,5 @@
-"""Every operation of a host is called with the key of one workspace and with names of objects in another: the host
-answers as if there were no objects with these names.
+"""Calls every operation of a host with one workspace's key and names of another workspace's objects: the host answers
+as if no such objects existed.
 
 The operations are read from the running application: from the OpenAPI document, from repeated prefixes, and from wires.
 If a route is added, the first test fails until the tables here contain the names in its path, query and body. Each
@@ -350,7 +350,7 @@ class Operation:
 
     @property
     def is_told(self) -> bool:
-        """Whether a table in this file contains requests for this operation."""
+        """Whether the tables in this file contain requests for this operation."""
         return self.asks != [Ask()]
 
     def at(self, names: Names) -> str:
@@ -473,7 +473,7 @@ class Scene:
         return httpx.Response(200, json=[job["status"], job["error"], [one["message"] for one in failures]])
 
     def of_beta(self) -> dict[str, tuple[int, str]]:
-        """Return beta's answers to all requests that only read."""
+        """Send all requests that only read as `beta`, and return the answers."""
         reading = [one for one in operations() if one.method == "GET" and one.path not in OF_THE_HOST]
         return {str(one): plain(self.ask("beta", one, Ask(), self.names), self.names) for one in reading}
 
@@ -492,7 +492,7 @@ VARIES = re.compile(
 
 
 def plain(answer: httpx.Response, *known: Names) -> tuple[int, str]:
-    """Return the status and text of an answer, without known names, new ids, times and measurements."""
+    """Return an answer's status and text, without known names, new ids, times and measurements."""
     text = answer.text
     for kind, name in (pair for names in known for pair in names.items()):
         text = text.replace(name, f"<{kind}>")
@@ -652,7 +652,7 @@ def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path
 
 @pytest.mark.long
 def test_the_same_requests_depend_on_the_names_for_who_has_them(scene: Scene) -> None:
-    """Without this test, the test above would pass even if requests were refused for another reason than the names."""
+    """Without this test, the test above would also pass if requests were refused for reasons other than the names."""
     blind, gone = list[str](), set[str]()
     for operation, ask in in_order():
         last = operation.at(scene.names).rpartition("/")[2]

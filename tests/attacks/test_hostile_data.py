@@ -1,5 +1,5 @@
-"""One caller attacks others with data on a real host: the templates and files could stop a host. The host is also
-killed meanwhile.
+"""One caller attacks others on a real host with templates and files that could stop a host. The host is also killed
+meanwhile.
 """
 
 import io
@@ -47,8 +47,8 @@ class Host:
 
     @contextmanager
     def neighbour(self) -> Iterator[Counter[object]]:
-        """Let the neighbour make calls during the block, and check that all calls are answered and that the host's
-        memory stays small.
+        """Let the neighbour make calls during the block; check that all are answered and that the host's memory stays
+        small.
         """
         before_mb, answers, stop = resident_mb(self.server.process.pid), Counter[object](), threading.Event()
         restart_peak(self.server.process.pid)

@@ -89,7 +89,7 @@ def test_large_bodies_of_many_callers_are_refused_and_small_ones_served(host: Ho
     body = json.dumps({"evaluator": {"code": code}, "outputs": ["x" * 90] * 140_000}).encode()
 
     def call(_: int) -> httpx.Response:
-        """Call like a client that sends the whole request before it reads the answer."""
+        """Call the host like a client that sends the whole request before it reads the answer."""
         headers = {"Content-Type": "application/json", **bearer(host.alpha)}
         with closing(http.client.HTTPConnection("127.0.0.1", host.server.port, timeout=120)) as connection:
             connection.request("POST", "/v1/evaluate", body, headers)

@@ -1,4 +1,4 @@
-"""`evaluator-host selftest`: its output if the deployment is sound, if it is weakened, and if there is no deployment."""
+"""What `evaluator-host selftest` prints for a sound deployment, a weakened one, and none."""
 
 import json
 import os

@@ -47,7 +47,7 @@ Outcome = int | str
 
 
 def calls() -> list[Call]:
-    """Return every call number with harmless arguments. If a rule limits a call's arguments, also return the call with
+    """Return every system call number with harmless arguments. If a rule limits a call's arguments, also return it with
     values around the limits.
     """
     made = [(way(n), n, () if NAME.get(n) in PROCESSES else (ALL_ONES,) * 6) for n in range(NEWEST + 130)]
@@ -96,8 +96,8 @@ MATCHES = {
 
 
 def declared(number: int, arguments: tuple[int, ...]) -> set[int]:
-    """Return the errors that the declaration allows for a call; if several rules match, a sandbox may return the error
-    of any of them.
+    """Return the errors with which a call may be refused, as declared; if several rules match, a sandbox may return
+    that of any of them.
     """
     padded = (*arguments, *[0] * 6)
     return {
@@ -117,7 +117,7 @@ def question() -> dict[str, Any]:
 
 @cache
 def without_a_filter() -> list[Outcome]:
-    """Return the results of these calls in a process that has as few rights as a sandbox, but no filter."""
+    """Make these calls in a process with as few rights as a sandbox but without a filter, and return the results."""
     script = (
         "import ctypes, json, os, sys\n"
         "asked = json.load(sys.stdin)\n"

@@ -108,7 +108,7 @@ def test_two_hosts_and_two_tenants_look_alike(seen: Seen, language: str) -> None
 
 
 def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
-    """Return the places in which two views differ although they should not."""
+    """Return the places where two views differ but must not."""
     expected = [
         key for pattern in (COUNTERS, PROCESS, ANSWERS) for key in one.keys() | other.keys() if pattern.fullmatch(key)
     ]
@@ -121,8 +121,8 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
 
 
 def alike(view: dict[str, str]) -> dict[str, str]:
-    """Return a view in a form that is the same for all sandboxes: without the user's number, and with only the place
-    and kind of each mount.
+    """Reduce a view to what is the same in all sandboxes: without the user's number, and with only the place and kind
+    of each mount.
     """
     status = dict(line.split(":\t", 1) for line in view["/proc/own/status"].splitlines() if ":\t" in line)
     uid = status["Uid"].split()[0]

@@ -1,4 +1,4 @@
-"""Every attack succeeds if the guards that stop it are removed. This shows that each test of an attack can fail.
+"""Every attack succeeds if the guards that stop it are removed, which shows that each attack's test can fail.
 
 If one limit stops several attacks with an error, only one of them is tried, because the error itself names the limit.
 

@@ -223,7 +223,7 @@ def _bind_of(arguments: list[str], target: str) -> int:
 
 
 def _last_mount(arguments: list[str]) -> int:
-    """Return the index of the argument that makes the root read-only."""
+    """Return the index of the last mount, which is the argument that makes the root read-only."""
     return next(at for at, word in enumerate(arguments) if word == "--remount-ro" and arguments[at + 1] == "/")
 
 
@@ -377,7 +377,7 @@ def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
 
 
 def _scored_whatever(result: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a host return a score for every program, even for programs that exit, hang or raise an error."""
+    """Make a host return a score for every program, even if the program exits, hangs or raises an error."""
 
     async def weaker(*args: Any, **kwargs: Any) -> EvaluationResult:
         made: EvaluationResult = await result(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""A case of a dialect: code in the form that the platform's users paste, a row, and the result on the platform."""
+"""A test case for a dialect (a platform's kind of evaluator): code as users paste it, a row, and the platform's result."""
 
 from dataclasses import dataclass, field
 from textwrap import dedent
@@ -19,10 +19,10 @@ class NativeCase:
     Attributes:
       contract: Declared contract; `auto` if the host has to recognise it.
       row: Fields of the row; `variables` contains the platform's own row.
-      recognised: Contract that the result must name; None if the code does not load.
+      recognised: Contract that the result must contain; None if the code does not load.
       error: Code of the expected error; None if the row must not fail.
       message: Text that the error's message and hint must contain.
-      native: Objects that the platform stores for the row.
+      native: Objects that the platform itself stores for the row.
       warnings: Codes that must be among the warnings.
     """
 
@@ -60,7 +60,7 @@ class NativeCase:
         )
 
     def mismatches(self, result: EvaluationResult) -> list[str]:
-        """Return the differences between a result and the expected result; empty if there are none."""
+        """Describe the differences between a result and the expected result; empty if there are none."""
         error = result.error
         found = {
             "status": (result.status.value, self.status),
@@ -91,7 +91,7 @@ class NativeCase:
 
 
 def _same(have: Any, want: Any) -> bool:
-    """Whether two values are equal as JSON; unlike in Python, 1 and true differ."""
+    """Whether two values are equal as JSON, where (unlike in Python) 1 and true differ."""
     if want is ANY:
         return True
     if isinstance(want, dict) and isinstance(have, dict):

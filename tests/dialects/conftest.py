@@ -1,5 +1,5 @@
-"""Fixtures for tests of dialects: Python sandboxes are forked from a template, which takes half the processor time of a
-fresh start.
+"""Fixtures for dialect tests: Python sandboxes are forked from a template process, which takes half the time of a fresh
+start.
 
 `tests/contract/test_template.py` checks that forked and fresh sandboxes behave in the same way. Containers, and
 sandboxes that commands start, are not forked.

@@ -1,4 +1,4 @@
-"""Conversations: each platform's metrics get the row's messages in the platform's form, from rows in every form."""
+"""Conversations: each platform's metrics get the row's messages in the platform's form, whatever form the row has."""
 
 import asyncio
 from functools import partial

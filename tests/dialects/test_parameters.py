@@ -1,4 +1,4 @@
-"""Parameters whose names suggest another value than they get: checks and results refuse such code or warn about it."""
+"""Parameters whose names suggest a different value than they get: checks and results refuse such code or warn about it."""
 
 import asyncio
 

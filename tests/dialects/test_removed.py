@@ -29,7 +29,7 @@ ADD = "def evaluate(inputs, outputs, trace):\n    return float(inputs['a'] + inp
 
 
 def folders_of(vendor: str) -> list[Path]:
-    """Return all folders and files of a vendor, as docs/dialects/adding.md lists them."""
+    """Return all folders and files that belong to a vendor, as docs/dialects/adding.md lists them."""
     named = (VENDORS / vendor, *(found for one in DIALECTS.values() for found in one.glob(f"{vendor}*")))
     kept = [path for path in named if path.name.partition(".")[0] == vendor]
     return [*(path.relative_to(ROOT) for path in kept), *map(Path, PUBLIC.get(vendor, ()))]

@@ -1,4 +1,4 @@
-"""Mistakes that people make, in three languages, and the words that the host must use about each.
+"""Mistakes that people make, in three languages, and the words that the host's report of each must contain.
 
 A case is (code, words): the result must contain the words in its message, its hint or its warnings.
 """

@@ -1,7 +1,7 @@
-"""Evaluators, by kind, that once got another score than their author meant, or an error that did not explain the cause.
+"""Evaluators that once got a wrong score, or an error that did not explain the cause, by kind.
 
-Each kind has the reported evaluator and others like it. A case lists what the caller must get: the score, the verdict,
-the reason, codes of warnings, and words in the error, its hint or the warnings.
+Each kind has the evaluator that was reported, and similar ones. A case lists what the caller must get: the score, the
+verdict, the reason, codes of warnings, and words in the error, its hint or the warnings.
 """
 
 import random

@@ -87,7 +87,7 @@ RETURNED = values(LEAVES.filter(lambda one: one == one) | NUMBERS, TEXT)
 
 
 def drawn(count: int) -> list[dict[str, Any]]:
-    """Draw random rows. One call gets many rows, since each difference is reported with its value."""
+    """Generate random rows. One call gets many rows, since each difference is reported with its value."""
     rows = [_row(value, json.dumps(value)) for value in ODD] + [_row(None, text) for text in MADE]
 
     @bounded(count, shrink=False)
@@ -124,7 +124,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def unsaid(row: dict[str, Any], result: dict[str, Any], evaluator: str) -> list[str]:
-    """Return the paths at which a result differs from its row, but which neither a warning nor the error names."""
+    """Return the paths at which a result differs from its row although no warning or error names the path."""
     if result["error"] is not None:
         message = result["error"]["message"]
         return [] if "$.made[0]" in message or "$.given[0]" in message else [message]
@@ -156,7 +156,7 @@ def test_any_value_comes_back_or_is_named(engine: str, databases: Databases, tmp
 
 
 def came(client: httpx.Client, rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, list[Any]]]:
-    """For each evaluator and each way of reading results, yield the rows that have differences which nothing reports."""
+    """For each evaluator and each way of reading results, yield the rows with differences that nothing reports."""
     for name, evaluator in EVALUATORS.items():
         results = [one for some in (rows[:10], rows[10:]) for one in _batch(client, evaluator, some)]
         yield name, "batch", missed(rows, results, name)

@@ -46,7 +46,7 @@ def index() -> Iterator[Index]:
 
 @pytest.fixture(scope="module")
 async def service(tmp_path_factory: pytest.TempPathFactory, index: Index) -> AsyncIterator[Service]:
-    """A service that uses the tests' own Python index."""
+    """A service that installs packages from the tests' own Python index."""
     home = tmp_path_factory.mktemp("data")
     async with open_engine(settings(home, pip_index_url=index.simple, no_proxy="127.0.0.1")) as opened:
         yield opened
@@ -54,7 +54,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, index: Index) -> Asy
 
 @pytest.fixture(scope="module")
 async def real(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A service that uses the public indexes."""
+    """A service that installs packages from the public indexes."""
     async with open_engine(settings(tmp_path_factory.mktemp("data"))) as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""`backup` on a running host and `restore` elsewhere, with SQLite and PostgreSQL: jobs, secrets, data sets and keys."""
+"""Backs up a running host and restores it elsewhere, with SQLite and PostgreSQL: jobs, secrets, data sets and keys."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The command line installs the pins in a file with a progress bar, and refuses bad pins with a suggestion."""
+"""The command line installs the exact versions in a file with a progress bar, and suggests a fix for a wrong one."""
 
 import os
 import pty

@@ -47,7 +47,7 @@ def client() -> Iterator[docker.APIClient]:
 
 @pytest.fixture
 def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: docker.APIClient) -> Iterator[Host]:
-    """A host without package sets. It keeps its sets as folders or as images; the fixture removes the images
+    """A host that has no package sets yet and stores them as folders or images; the fixture removes the images
     afterwards.
     """
     made = Host(tmp_path / "host", getattr(request, "param", "docker"), index=index)
@@ -57,7 +57,7 @@ def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: d
 
 
 async def build(host: Host, *pins: str) -> list[str]:
-    """Build one set after another, as a separate process would; return the sets' digests."""
+    """Build one package set after another, like a separate process; return the sets' digests."""
     digests = []
     async with open_engine(host.settings(environments_mb=1)) as service:
         for pin in pins:
@@ -67,13 +67,13 @@ async def build(host: Host, *pins: str) -> list[str]:
 
 
 def age(host: Host, digest: str, hours: int) -> None:
-    """Make a set look as if nobody had used it for this many hours."""
+    """Make a package set look unused for this many hours."""
     then = time.time() - hours * HOUR_S
     os.utime(host.folder(digest), (then, then))
 
 
 def images(client: docker.APIClient, *digests: str) -> list[bool]:
-    """Return for each set whether the engine has an image of it."""
+    """Return for each package set whether the engine has an image of it."""
     present = {name for image in client.images() for name in image["RepoTags"] or ()}
     return [layer_tag(digest) in present for digest in digests]
 
@@ -118,7 +118,7 @@ async def test_a_set_that_another_process_uses_is_not_evicted(
 @pytest.mark.long
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host, index: Index, tmp_path: Path) -> None:
-    """The set can be deleted because idle sandboxes that use it are ended; while a row runs, its set is kept."""
+    """The package set can be deleted because idle sandboxes that use it are ended. While a row runs, its set is kept."""
     pin = index.add("shared", "said = 'shared'\n")
     evaluators = [{"code": f"{LABEL.format('shared')}# {number}\n", "packages": [pin]} for number in range(6)]
     slow = LABEL.format("shared").replace("return", "__import__('time').sleep(8)\n    return")
@@ -185,7 +185,7 @@ async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
 
 @contextmanager
 def stages_of(host: Host) -> Iterator[set[str]]:
-    """During the block, collect the names of all folders into which packages are installed; yield the collection."""
+    """Yield a collection to which the names of all folders into which packages are installed are added in the block."""
     seen: set[str] = set()
     ended = threading.Event()
 

@@ -1,4 +1,4 @@
-"""`packages verify` finds and repairs sets and images that were changed or only partly written."""
+"""`packages verify` finds and repairs package sets and images that were changed or only partly written."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -31,7 +31,7 @@ def client() -> Iterator[docker.APIClient]:
 
 @pytest.fixture(scope="module", params=["bubblewrap", "docker"])
 def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """A host with one set; the fixture removes the host's images from the engine afterwards."""
+    """A host with one package set; the fixture removes the host's images from the engine afterwards."""
     with package_index.serving() as index, client_at(engine_address()) as client:
         index.add("mended", "said = 'well'\n")
         made = Host(tmp_path_factory.mktemp("host") / "data", request.param, index=index)
@@ -103,7 +103,7 @@ def test_the_command_says_what_it_found_and_whether_it_is_mended(host: Host) -> 
 
 
 def swap(client: docker.APIClient, digest: str, recipe: str, files: dict[str, bytes]) -> None:
-    """Replace the image of a set with another image that has the same name and labels."""
+    """Replace a package set's image with a different image that has the same name and labels."""
     labels = client.inspect_image(layer_tag(digest))["Config"]["Labels"]
     whole = BytesIO(b"".join(tar_stream({"Dockerfile": recipe.encode(), **files}, trees={})))
     lines = list(

@@ -1,4 +1,4 @@
-"""The operator's ceilings: limits that nobody set fall to the ceiling, limits that a caller set are refused over it."""
+"""The operator's ceilings: a default limit is lowered to its ceiling; a caller's limit above the ceiling is refused."""
 
 from collections.abc import Iterator
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The recipe for rewards of code runs on each backend, with right, wrong and hostile answers in both languages."""
+"""Tests that the code-reward recipe works on every backend, with right, wrong and hostile answers in both languages."""
 
 import re
 from collections.abc import AsyncIterator

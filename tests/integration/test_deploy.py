@@ -1,4 +1,6 @@
-"""The files in `deploy/`, with the real programs: the image and compose.yaml with an engine, the chart with helm, the unit with systemd."""
+"""Runs the files in `deploy/` with the real programs: image and compose.yaml with an engine, chart with helm, unit with
+systemd.
+"""
 
 import grp
 import json
@@ -49,7 +51,7 @@ exec postgres -D $data -c listen_addresses='*' -c unix_socket_directories=/tmp
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[dict[str, str]]:
-    """Environment variables for Docker's tools, which then use an engine that has both images."""
+    """Environment variables that make Docker's tools use an engine with both images."""
     env = {**os.environ, "DOCKER_HOST": engine_address(), "POSTGRES_IMAGE": DATABASE}
     run(["sh", ".ci/image", IMAGE, "evaluator-host/base:trixie"], env)
     build_database(env)
@@ -168,7 +170,7 @@ def test_a_container_that_forbids_user_namespaces_is_told_what_to_allow(engine: 
 
 
 def test_the_first_key_is_never_half_written(tmp_path: Path) -> None:
-    """A stand-in for the command lists the data directory while it makes the key; the key's file must not exist then."""
+    """A stand-in for the command lists the data directory while it makes the key; the key's file must not exist yet."""
     program, data = tmp_path / "evaluator-host", tmp_path / "data"
     data.mkdir()
     program.write_text('#!/bin/sh\n[ "$1 $2" != "keys create" ] || { ls "$EVALUATOR_HOST_DATA_DIR"; echo made; }\n')
@@ -226,7 +228,7 @@ def listener(path: Path) -> socketlib.socket:
 
 
 def manifests(chart: str, options: list[str]) -> list[Any]:
-    """Return the manifests that the chart renders, after checking each with the schema of its kind."""
+    """Render the chart's manifests, and check each with the schema for its kind."""
     rendered = list(yaml.safe_load_all(run([str(HELM), "template", "host", chart, *options])))
     for manifest in rendered:
         kubernetes_validate.validate(manifest, "1.33", strict=True)

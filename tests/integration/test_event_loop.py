@@ -50,7 +50,7 @@ def encoded(value: object) -> Body:
 
 
 def with_lists(value: Any, *path: Any, few: bool = False) -> Body:
-    """Return a body whose list at this path has the longest allowed length; with `few`, a quarter of that length."""
+    """Fill the list at this path in a body to the longest allowed length; with `few`, to a quarter of that length."""
     holder = value
     for step in path[:-1]:
         holder = holder[step]
@@ -143,7 +143,7 @@ APP = described_app()
 
 
 def routes() -> list[Route]:
-    """Return every route of the application; if several paths share a handler, only one of them is returned."""
+    """Return every route of the application, but only one of several paths with the same handler."""
     once = {(route.endpoint.__code__, *sorted(route.methods or ())): route for route in reversed(APP.routes)}
     return list(reversed(once.values()))
 

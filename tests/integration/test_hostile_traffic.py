@@ -39,7 +39,7 @@ class Host:
 
     @property
     def cpu_s(self) -> float:
-        """Processor seconds of the host's own process, without its children."""
+        """Processor seconds used by the host's own process, without its children."""
         return own_seconds(self.server.process.pid)
 
     @contextmanager

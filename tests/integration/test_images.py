@@ -1,4 +1,4 @@
-"""A real engine builds the runtime image, and rebuilds it if necessary. The host refuses images that cannot run."""
+"""A real engine builds the runtime image, and rebuilds it when needed. The host refuses images that cannot run."""
 
 import tarfile
 from dataclasses import replace

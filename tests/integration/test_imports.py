@@ -1,4 +1,4 @@
-"""Code imports a well-known package that is not pinned: only code that uses the package fails, even in whole files, and
+"""Code imports a well-known package that is not pinned: even in whole files, only code that uses the package fails, and
 no score is wrong.
 """
 

@@ -143,7 +143,7 @@ def test_the_wheel_scores_in_three_languages(installed: Path, tmp_path: Path) ->
 
 @pytest.mark.long
 def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path) -> None:
-    """The requirements come from the existing environment, because the wheel has the same requirements."""
+    """The requirements come from the existing environment, because they are the same as the wheel's."""
     target = tmp_path / "target"
     quiet = ("install", "--quiet", "--no-compile", "--no-deps")
     done(installed / "python", "-m", "pip", *quiet, "--target", target, checkout, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""When a host requires keys, and at which addresses it may listen: before the first key is made, and afterwards."""
+"""When a host requires keys, and at which addresses it may listen, before and after the first key is made."""
 
 from pathlib import Path
 

@@ -87,7 +87,7 @@ def test_mistakes_in_code_are_answered_with_what_to_do(
 
 
 def in_page_words(answers: list[str]) -> list[str]:
-    """Return answers as the pages show them: with labels in place of the names of the API's fields."""
+    """Convert answers to what the pages show: labels in place of the API's field names."""
     ended = subprocess.run(
         [
             executable.ROOT_DIR + "/bin/node",

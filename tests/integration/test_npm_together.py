@@ -1,6 +1,4 @@
-"""One set contains many npm packages that evaluators pin: each can be loaded and used in a sandbox as outside a
-sandbox.
-"""
+"""One package set contains many npm packages that evaluators pin: each works in a sandbox as outside a sandbox."""
 
 from typing import Final
 

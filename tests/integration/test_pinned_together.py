@@ -1,4 +1,4 @@
-"""One set contains many packages that evaluators pin: each can be imported and used in a sandbox as outside a sandbox."""
+"""One package set contains many packages that evaluators pin: each works in a sandbox as outside a sandbox."""
 
 import textwrap
 from typing import Final
@@ -340,7 +340,7 @@ LIMITS: Final = Limits(timeout_s=60, memory_mb=1024, processes=64, disk_mb=256)
 
 
 def program(used: dict[str, tuple[str, str]]) -> str:
-    """Return an evaluator that uses one package, whose pin is in the row's inputs."""
+    """Return an evaluator that uses the package whose exact version is in the row's inputs."""
     functions = [
         f"def use_{number}():\n{textwrap.indent(statements, '    ')}\n    return bool({true})\n"
         for number, (statements, true) in enumerate(used.values())

@@ -1,4 +1,4 @@
-"""The Python client is built and installed alone, as users do it, and calls a real host."""
+"""The Python client is built, installed alone as users install it, and calls a real host."""
 
 import os
 import shutil

@@ -1,5 +1,5 @@
-"""Evaluators run on the minor version of Python that they request, with packages for that version. If no such Python is
-installed, the error names the version.
+"""Evaluators run on the Python version that they request, such as 3.13, with packages for that version. If no such
+Python is installed, the error names the version.
 """
 
 import time
@@ -81,7 +81,7 @@ def server(index: Index, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 
 def built(server: Server, pin: str, **asked: str) -> str:
-    """Build a set, and return its key."""
+    """Build a package set, and return its key."""
     key: str = server.client.post(SETS, json={"packages": [pin], **asked}).json()["key"]
     assert "event: ready" in server.client.get(f"{SETS}/{key}/events").text
     return key

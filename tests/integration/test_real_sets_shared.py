@@ -1,4 +1,4 @@
-"""Evaluators share an installed set: it is not installed again, needs no network, and has the same versions."""
+"""Evaluators share an installed package set: it is not installed again, needs no network, and has the same versions."""
 
 import asyncio
 import json

@@ -25,7 +25,7 @@ def tiny_set(tmp_path: Path) -> Set:
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
-    """Return the path in an empty folder at which a set would be stored."""
+    """Return the path at which to store a package set, in an empty folder."""
     (tmp_path / "here").mkdir()
     return tmp_path / "here" / "set"
 

@@ -1,5 +1,5 @@
-"""One host pushes a set, and another host, which cannot reach an index, runs it. The other host refuses sets that do
-not fit it.
+"""One host pushes a package set, and another host, which cannot reach an index, uses it. It refuses sets that do not
+fit it.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ def module_set(folder: Path, code: str, target: Any = OWN, *, resolved: str = ""
 
 
 def nothing_of(host: Host) -> bool:
-    """Whether a host has installed nothing, not even a part of a set."""
+    """Whether a host has installed nothing, not even part of a package set."""
     staged = list((host.shelf / "build" / "staging").iterdir())
     return not staged and not list(host.shelf.glob("*/env.json")) and not list((host.shelf / "sets").iterdir())
 

@@ -1,4 +1,6 @@
-"""Package sets are pushed to a registry over HTTP, pulled, and found by their lock, also if the registry needs tokens."""
+"""Package sets are pushed to a registry over HTTP, pulled, and found by their lock, even if the registry requires
+tokens.
+"""
 
 import asyncio
 import base64

@@ -1,5 +1,5 @@
-"""The files that `make release` makes are complete, have correct checksums, have the same bytes each time, and work on
-a new machine.
+"""The files that `make release` makes are complete, have correct checksums and the same bytes each time, and work on a
+new machine.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Reports of `run` for CI systems; the GitHub action, the GitLab template and the pre-commit hook run as in these
+"""Reports that `run` writes for CI systems; the GitHub action, GitLab template and pre-commit hook run as in these
 systems.
 """
 

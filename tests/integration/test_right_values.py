@@ -20,7 +20,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def wrong(case: Case, server: Server) -> list[str]:
-    """Return the differences between the host's result and the right result."""
+    """Describe the differences between the host's result and the right result."""
     evaluator = {"code": case.code, "language": case.language, **case.evaluator}
     if case.batch:
         body: dict[str, Any] = {"evaluator": evaluator, "rows": [{"outputs": "a"}] * 3}

@@ -1,4 +1,4 @@
-"""The TypeScript client is packed and installed as users do it, and calls a real host: examples on its page, and
+"""The TypeScript client is packed, installed as users install it, and calls a real host: its page's examples, and
 errors.
 """
 

@@ -1,6 +1,4 @@
-"""If a schedule, alert, label queue, model or evaluator uses an object, a running host deletes the object only with
-`force`.
-"""
+"""A running host deletes an object that a schedule, alert, label queue, model or evaluator uses only with `force`."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The versions of packages that a user can choose, from the real indexes and from the tests' own index."""
+"""The package versions that a user can choose, from the real indexes and from the tests' own index."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""If a package set is requested in advance, a sandbox that has imported its packages waits for the first call."""
+"""If a package set is requested in advance, a sandbox with its packages imported waits for the first call."""
 
 import asyncio
 from pathlib import Path

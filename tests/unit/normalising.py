@@ -1,4 +1,4 @@
-"""Makes a runner's report about a returned value, and the result that follows from it, for tests of normalisation."""
+"""Makes a runner's report about a returned value, and the host's result for that report, for tests of normalisation."""
 
 from typing import Any
 

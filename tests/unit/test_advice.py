@@ -1,4 +1,4 @@
-"""Advice in errors names the arguments and the row's fields that the evaluator's contract has."""
+"""Advice in errors uses the names that the evaluator's contract has for arguments and fields of the row."""
 
 import pytest
 

@@ -140,7 +140,7 @@ async def test_a_runner_that_gives_up_twice_as_it_loads_is_the_evaluators_own_fa
 async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the three replacements, two killed runners could fail all rows of an evaluator in a job."""
+    """Without these replacements, two killed runners could fail all of an evaluator's rows in a job."""
     for kills, status in ((3, "scored"), (4, "failed")):
         loads = _Loads(monkeypatch, *(RunnerGaveUp(CRASHED, killed=True) for _ in range(kills)))
         async with host(tmp_path) as (service, _):

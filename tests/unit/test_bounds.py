@@ -1,4 +1,4 @@
-"""Bounds for means and differences: rounding errors in sums of floats never change whether a run passes."""
+"""Bounds for means and differences: rounding errors in floating-point sums never change whether a run passes."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Bytes from sandboxes, callers and other machines wait in buffers in the host's memory: each buffer has a limit, which
+"""Bytes from sandboxes, callers and other machines wait in buffers in the host's memory. Each buffer has a limit, which
 a test tries.
 """
 

@@ -203,7 +203,7 @@ ROUTED = {"format", "resume"}  # arguments that are not sent, since they decide 
 
 
 def falsy_arguments() -> Iterator[tuple[str, str, Any]]:
-    """Yield the optional arguments of methods that may have a falsy value, each with such a value."""
+    """Yield the methods' optional arguments that accept a falsy value, each with such a value."""
     for name, verb in verbs_of(Client()).items():
         for argument in inspect.signature(verb).parameters.values():
             kinds = re.split(r"\W+", str(argument.annotation))
@@ -217,7 +217,7 @@ class Sent(Exception):
 
 
 def request_of(flavour: str, monkeypatch: pytest.MonkeyPatch, verb: str, *first: Any, **given: Any) -> httpx.Request:
-    """Return the request that a method sends for these arguments; other required arguments get any value."""
+    """Return the request that a method sends for these arguments; other required arguments get arbitrary values."""
     found: list[httpx.Request] = []
 
     def handle(asked: httpx.Request) -> httpx.Response:

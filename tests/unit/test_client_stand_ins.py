@@ -1,5 +1,5 @@
-"""Clients from packages that are not pinned: code can create a client while it loads; using the client gives an error
-that names the pin.
+"""Clients from packages that are not pinned: code can create a client while it loads, but using it gives an error that
+names the pin.
 """
 
 import json

@@ -179,7 +179,7 @@ def test_a_comma_after_blanks_is_read_too() -> None:
 
 
 def as_file(record: dict[str, str], format_: Format) -> bytes:
-    """Return a file with one row."""
+    """Encode one row as a file in this format."""
     match format_:
         case Format.JSONL:
             return json.dumps(record).encode()

@@ -1,6 +1,4 @@
-"""Which error code the host makes of a sandbox's exit status. The texts of standard error were recorded from real
-engines.
-"""
+"""Which error code a sandbox's exit status gives. The texts on standard error were recorded from real engines."""
 
 import signal
 

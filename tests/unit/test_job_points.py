@@ -1,4 +1,4 @@
-"""The rows of two jobs become points of a plot, and the failures of a job become groups, however many there are."""
+"""Two jobs' rows become points of a plot, and a job's failures become groups, however many there are."""
 
 import asyncio
 import json

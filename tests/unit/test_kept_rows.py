@@ -1,4 +1,4 @@
-"""An interrupted download continues at the row at which it broke off; the tests try this for each row."""
+"""An interrupted download continues at the row where it broke off; the tests try this for each row."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Stored answers of models: a secret is masked in every form that JSON and streams of a provider can have."""
+"""In models' stored answers, a secret is masked in every form in which JSON and a provider's streams can contain it."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Which package provides a missing import, and that the host looks this up only once for many rows."""
+"""The host finds out which package provides a missing import, only once for many rows."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Rows for other platforms: a row may be the platform's own row, or only the fields of the object in that row. The host
+"""Rows for other platforms: a row may be the platform's own row, or only the fields of the object in it. The host
 accepts both and never confuses them.
 """
 

@@ -1,5 +1,5 @@
-"""Code uses syntax or modules of a newer Python: the error names the Python version that has them, instead of reporting
-a mistake in the code.
+"""Code uses syntax or modules from a newer Python version: the error names that version, instead of reporting a mistake
+in the code.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Which result the host makes from the runner's report, for each returned value and contract; no evaluator runs here."""
+"""Which result the host derives from a runner's report, for each returned value and contract. No evaluator runs here."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""`run --out` writes results in the order of the rows. It waits for a slow row as long as the results of later rows fit
+"""`run --out` writes results in the order of the rows. It waits for a slow row as long as the later rows' results fit
 into a limit of memory.
 """
 

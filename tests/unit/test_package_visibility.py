@@ -37,7 +37,7 @@ class Sets:
 
 
 class Uses:
-    """A stand-in for the stored names that workspaces have requested."""
+    """A stand-in for the record of which names each workspace has requested."""
 
     def __init__(self, **names: set[str]) -> None:
         self._names = names

@@ -1,4 +1,4 @@
-"""Pins of Python packages must be exact and have one canonical form; others are refused by name."""
+"""Pins of Python packages must be exact versions, and have one canonical form; other pins are refused by name."""
 
 import re
 from typing import Any

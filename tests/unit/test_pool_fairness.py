@@ -19,7 +19,7 @@ async def called(pool: Pool, *workspaces: str) -> None:
 
 
 class Flood:
-    """A workspace that takes a sandbox for each of `count` evaluators, and keeps each until the test gives it back."""
+    """A workspace that takes `count` sandboxes, one for each evaluator, and keeps each until the test gives it back."""
 
     def __init__(self, pool: Pool, workspace: str, count: int, *, memory_mb: int = SPEC.memory_mb) -> None:
         spec = replace(SPEC, memory_mb=memory_mb)

@@ -14,7 +14,7 @@ class Clock:
 
 
 def taken(rates: RateLimiter, key: str | None, times: int, rate: Rate) -> int:
-    """Make requests, and return how many of them were accepted."""
+    """Make requests, and return how many were accepted."""
     count = 0
     for _ in range(times):
         try:

@@ -11,8 +11,8 @@ from tests.benchmarks import ratios
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, float]]:
-    """Return a list of ratios, to which the test adds: each measurement takes the next ratios from it. The stored
-    ratios are 2 for a row and 1 for a call.
+    """Return a list to which the test adds ratios; each measurement takes the next ones from it. The stored ratios are
+    2 for a row and 1 for a call.
     """
     runs: list[dict[str, float]] = []
 

@@ -8,7 +8,7 @@ from evaluator_host.engine.sandbox.session import SendWindow
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return a list with the time that the window reads as the present time."""
+    """Replace the window's clock; return a list that contains the current time."""
     now = [0.0]
     monkeypatch.setattr(session.time, "monotonic", lambda: now[0])
     return now

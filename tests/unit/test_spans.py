@@ -1,4 +1,4 @@
-"""Spans for UiPath's evaluators are read from traces in every format."""
+"""The host reads spans for UiPath's evaluators from traces in every format."""
 
 import base64
 from typing import Any

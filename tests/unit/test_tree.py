@@ -1,5 +1,5 @@
-"""Trees of files from strangers. Some are nested too deeply for recursion or for PATH_MAX, some cannot be read by their
-owner, some have names that are not text, and some change while they are read.
+"""Folders from untrusted sources. Some are nested too deeply for recursion or for PATH_MAX, some cannot be read by
+their owner, some have names that are not text, and some change while they are read.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""From which versions of a package a user can choose."""
+"""Which versions of a package a user can choose."""
 
 import threading
 from collections.abc import Iterator

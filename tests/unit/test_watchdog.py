@@ -1,4 +1,4 @@
-"""The watchdog reads files in /proc in its own thread: with many sandboxes, callers would have to wait for the
+"""The watchdog reads files in /proc in its own thread, because with many sandboxes callers would have to wait for the
 reading.
 """
 

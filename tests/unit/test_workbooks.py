@@ -1,5 +1,5 @@
-"""Workbooks that programs write, and damaged workbooks: the values of cells by their formats, and notes about the
-files.
+"""Workbooks as various programs write them, and damaged workbooks: values of cells by their formats, and notes about
+the files.
 """
 
 import io

@@ -14,7 +14,7 @@ class NoteIn(Wire):
 
 
 def notes_api(notes: Notes, access: Access) -> APIRouter:
-    """Return the routes of notes. A key sees the notes of its own workspace."""
+    """Return the routes for notes. A key gives access to the notes of its own workspace."""
     router = APIRouter(prefix="/v1/notes", route_class=JsonRoute, tags=["notes"])
 
     @router.get("", response_model=list[Note])

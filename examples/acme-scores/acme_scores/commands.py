@@ -8,7 +8,7 @@ app = typer.Typer(name="acme-scores", no_args_is_help=True)
 
 
 class StarVerbs(Verbs[TransportT]):
-    """Methods for stars, of both clients."""
+    """The methods for stars that both clients get."""
 
     @verb
     async def give(self, stars: int) -> None:
@@ -17,7 +17,7 @@ class StarVerbs(Verbs[TransportT]):
 
     @verb
     async def sum(self) -> int:
-        """Return the sum of the stars."""
+        """Return the sum of all given stars."""
         return (await self._transport.send(Call("GET", "/acme/stars", dict[str, int])))["sum"]
 
 

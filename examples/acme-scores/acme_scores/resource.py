@@ -12,14 +12,14 @@ from evaluator_host.platform.resource import Resource, Task
 
 
 class Stars(Resource):
-    """The resource of stars, which people give."""
+    """The `stars` resource: people give stars, and can see their sum."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         self._given: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of Acme."""
+        """Return Acme's routes."""
         return acme_api(self.give, self.count).routes
 
     def tasks(self) -> Iterable[Task]:

@@ -7,7 +7,7 @@ from evaluator_host.platform.http.json_routes import JsonRoute
 
 
 def acme_api(give: Callable[[str, int], None], count: Callable[[str], Awaitable[int]]) -> APIRouter:
-    """Return the routes of Acme."""
+    """Return Acme's routes."""
     router = APIRouter(prefix="/acme", route_class=JsonRoute, tags=["acme"])
 
     @router.get("/scale")

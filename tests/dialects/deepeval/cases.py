@@ -26,7 +26,7 @@ def metric(body: str, base: str = "BaseMetric", more: str = "") -> str:
 
 
 def one(score: Any, success: Any, **more: Any) -> dict[str, Any]:
-    """Return a metric's values as DeepEval stores them."""
+    """Return what DeepEval stores for a metric."""
     return {"name": "Mine", "score": score, "threshold": 0.5, "success": success, "reason": None, "error": None, **more}
 
 

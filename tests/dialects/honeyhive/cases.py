@@ -17,7 +17,7 @@ declared = partial(case, contract=Contract("honeyhive"))
 
 
 def stored(name: str, score: Any, explanation: str | None = None, **extras: Any) -> list[dict[str, Any]]:
-    """Return a verdict as HoneyHive stores it."""
+    """Return what HoneyHive stores for a verdict."""
     return [{"eval_name": name, "score": score, "explanation": explanation, "extras": extras}]
 
 

@@ -25,7 +25,7 @@ def scorer(body: str, decorator: str = "@scorer(metrics=[accuracy(), stderr()])"
 
 
 def one(value: Any, **more: Any) -> dict[str, Any]:
-    """Return a score as Inspect logs it."""
+    """Return what Inspect logs for a score."""
     return {"name": "mine", "value": value, "answer": None, "explanation": None, "metadata": None, **more}
 
 

@@ -29,7 +29,7 @@ def returns(value: str) -> str:
 
 
 def one(name: str, value: Any, kind: str | None = None, **more: Any) -> list[dict[str, Any]]:
-    """Return a single score as Langfuse stores it."""
+    """Return what Langfuse stores for a single score."""
     return [{"name": name, "value": value, **({} if kind is None else {"dataType": kind}), **more}]
 
 

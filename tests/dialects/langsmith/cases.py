@@ -1,6 +1,6 @@
-"""Evaluators of LangSmith: functions of its pages and of its SDKs, and the feedback that LangSmith stores.
+"""LangSmith's evaluators: functions for its website and for its SDKs, and the feedback that LangSmith stores.
 
-Facts: langsmith 0.15.0 (PyPI), 0.12.0 (npm), and LangSmith's documentation of evaluators in its pages.
+Facts: langsmith 0.15.0 (PyPI), 0.12.0 (npm), and LangSmith's documentation of evaluators on its website.
 """
 
 from functools import partial
@@ -25,7 +25,7 @@ refused = partial(case, status="failed", error="invalid_result", native=[])
 
 
 def one(key: str, score: Any = None, value: Any = None, comment: Any = None, **more: Any) -> dict[str, Any]:
-    """Return a feedback as LangSmith stores it."""
+    """Return what LangSmith stores for a piece of feedback."""
     return {"key": key, "score": score, "value": value, "comment": comment, **more}
 
 
@@ -35,7 +35,7 @@ def returns(value: str) -> str:
 
 
 def pages(value: str) -> str:
-    """Return code for LangSmith's pages: a function that returns this expression."""
+    """Return code for LangSmith's website: a function that returns this expression."""
     return f"def perform_eval(run, example):\n    return {value}\n"
 
 

@@ -19,7 +19,7 @@ def scorer(body: str, parameters: str = "outputs", decorator: str = "@scorer") -
 
 
 def one(value: Any, name: str = "mine", **more: Any) -> dict[str, Any]:
-    """Return a feedback as MLflow stores it."""
+    """Return what MLflow stores for a piece of feedback."""
     return {"name": name, "value": value, "rationale": None, "error": None, "metadata": None, **more}
 
 

@@ -1,4 +1,4 @@
-"""A NeMo job loses its name or its rows while it is created, because of other callers or faults of the database."""
+"""While a NeMo job is created, it loses its name or rows because of other callers, or the database fails."""
 
 import asyncio
 from collections.abc import AsyncIterator

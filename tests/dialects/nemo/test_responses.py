@@ -1,4 +1,4 @@
-"""NeMo's metrics get whole responses of models: with all fields of OpenAI's types, which are null if they are not set."""
+"""NeMo's metrics get models' whole responses, with all fields of OpenAI's types; fields that are not set are null."""
 
 from typing import Any
 

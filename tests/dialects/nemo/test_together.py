@@ -1,4 +1,4 @@
-"""Scores over all rows of a job or data file: they are computed once, even if a process is killed meanwhile, and every
+"""Scores over all rows of a job or file: they are computed once, even if a process is killed meanwhile, and every
 report contains them.
 """
 

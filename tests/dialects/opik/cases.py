@@ -38,7 +38,7 @@ def metric(
 
 
 def one(value: Any, name: str = "mine", **more: Any) -> dict[str, Any]:
-    """Return a score as Opik stores it."""
+    """Return what Opik stores for a score."""
     usual = {"reason": None, "category_name": None, "metadata": None, "scoring_failed": False}
     return {"name": name, "value": value, **usual, **more}
 

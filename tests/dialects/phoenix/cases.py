@@ -36,12 +36,12 @@ def made(value: str, head: str = "output", decorator: str = "name='x'") -> str:
 
 
 def kept(label: Any = None, score: Any = None, explanation: Any = None) -> list[dict[str, Any]]:
-    """Return an annotation as the server stores it."""
+    """Return what the server stores for an annotation."""
     return [{"label": label, "score": score, "explanation": explanation}]
 
 
 def score(**fields: Any) -> list[dict[str, Any]]:
-    """Return a score as the package returns it."""
+    """Return the score that the package returns."""
     return [{"name": "x", **fields, "kind": "code", "direction": "maximize"}]
 
 

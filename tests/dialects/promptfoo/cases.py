@@ -1,7 +1,7 @@
-"""Asserts of promptfoo in Python and JavaScript (files, functions, one-liners and bodies), and the results that
+"""promptfoo's assertions in Python and JavaScript (files, functions, one-liners and bodies), and the results that
 promptfoo stores.
 
-Facts: promptfoo 0.121.20, its handlers for Python and JavaScript asserts, and python/wrapper.py.
+Facts: promptfoo 0.121.20, its handlers for Python and JavaScript assertions, and python/wrapper.py.
 """
 
 from functools import partial
@@ -37,12 +37,12 @@ def plain(passed: bool, score: float, language: Language = Language.PYTHON) -> d
 
 
 def returns(value: str) -> str:
-    """Return the content of a Python file with an assert that returns this expression."""
+    """Return the content of a Python file with an assertion that returns this expression."""
     return f"def get_assert(output, context):\n    return {value}\n"
 
 
 def exports(value: str) -> str:
-    """Return the content of a JavaScript file with an assert that returns this expression."""
+    """Return the content of a JavaScript file with an assertion that returns this expression."""
     return f"module.exports = (output, context) => ({value});"
 
 

@@ -51,7 +51,7 @@ def rollout(value: str) -> str:
 
 
 def one(reward: Any, name: str = "reward", **more: Any) -> dict[str, Any]:
-    """Return a reward as verl, TRL or verifiers store it."""
+    """Return what verl, TRL or verifiers store for a reward."""
     return {"name": name, "reward": reward, **more}
 
 

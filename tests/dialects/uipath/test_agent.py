@@ -1,4 +1,4 @@
-"""The agent of a project: which function runs, which files the sandbox gets, and how the host reads the agent's answer."""
+"""A project's agent: which function runs, which files the sandbox gets, and how the host reads the agent's answer."""
 
 import base64
 import dataclasses

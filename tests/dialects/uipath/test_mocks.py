@@ -1,4 +1,4 @@
-"""Test cases that simulate functions of an agent: simulation by mockito works in a real sandbox, and simulation by a
+"""Test cases that simulate an agent's functions: simulation by mockito works in a real sandbox, and simulation by a
 model is refused.
 """
 

@@ -22,7 +22,7 @@ def op(value: str, head: str = "output") -> str:
 
 
 def native(result: Any, summary: Any) -> list[dict[str, Any]]:
-    """Return a result as Weave stores it."""
+    """Return what Weave stores for a result."""
     return [{"result": result, "summary": summary}]
 
 
