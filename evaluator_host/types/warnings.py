@@ -155,6 +155,10 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "skipped": WarningKind("the evaluator says that it does not apply to the row"),
         "not_asked": WarningKind("the row has no criteria for the evaluator"),
         "several_entries": WarningKind("the code has several evaluators; the message says which ones are called"),
+        "several_scores": WarningKind(
+            "the evaluator returned several scores; the score is their mean",
+            remedy="to use one of them, name it in `settings.score_output`",
+        ),
         "not_an_entry": WarningKind("a function beside the evaluators is not called"),
         "entry_found_inside": WarningKind("the evaluator is inside a string or a function of the code"),
         "source_cleaned": WarningKind("a code fence, line numbers or the like were removed from the code"),

@@ -519,6 +519,7 @@ PASTED: Final = [
             same = outputs["output"] == reference_outputs["output"]
             return [{"key": "same", "score": same}, {"key": "length", "score": len(outputs["output"])}]
         """,
+        expected=3.0,
         contract="langsmith",
         metrics={"same": 1.0, "length": 5.0},
     ),

@@ -8,13 +8,14 @@ from typing import Final, TypeGuard
 
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.interpret import FINITE, Scored, contradiction
-from evaluator_host.engine.contracts.metric_leaves import finite
+from evaluator_host.engine.contracts.metric_leaves import MOST_METRICS, NAME_CHARS, finite, too_many_metrics
 from evaluator_host.engine.contracts.words import names_truth
 from evaluator_host.types.evaluator import EvaluatorSettings, Json, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note, Returned
 from evaluator_host.types.warnings import remedy_of
 
 _SHOWN: Final = 200
+_NAMED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +143,27 @@ def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
 
 
 def scored(
-    named: Iterable[NamedScore], native: Iterable[dict[str, Json]], *, notes: tuple[Note, ...] = ()
+    named: Iterable[NamedScore],
+    native: Iterable[dict[str, Json]],
+    *,
+    notes: tuple[Note, ...] = (),
+    chosen: str | None = None,
+    first_leads: bool = False,
 ) -> Scored | EvaluationError:
-    """Combine a platform's scores: the first number or bool is the score, the first string is the label."""
+    """Combine a platform's scores: their mean is the score, the first string is the label.
+
+    Args:
+      named: Scores in the platform's order.
+      native: Objects that the platform would store.
+      notes: Notes of the result.
+      chosen: Name of the score that counts alone (`settings.score_output`), or None.
+      first_leads: Whether the first number or bool is the score, and the others are only metrics.
+    """
     found = list(named)
     metrics: dict[str, float | int] = {}
-    first: NamedScore | None = None
-    names: set[str] = set()
+    numbers: dict[str, tuple[NamedScore, float | int]] = {}
     twice: list[Note] = []
+    left_out = 0
     for one in found:
         if one.value is None or isinstance(one.value, str):
             continue
@@ -157,35 +171,64 @@ def scored(
         if number is None:
             message = f"the score {one.name[:_SHOWN]!r} is not a finite number"
             return EvaluationError(ErrorCode.NON_FINITE, message, hint=FINITE)
-        if first is None:
-            first = one
-            metrics["score"] = number
-        elif one.name in names:
-            kept = metrics[one.name]
+        if one.name in numbers:
+            kept = numbers[one.name][1]
             message = f"two scores have the name {one.name[:_SHOWN]!r}: {kept:g} is kept, and {number:g} is left out"
             twice.append(Note("duplicate_metric", message, remedy_of("duplicate_metric")))
-        names.add(one.name)
-        metrics.setdefault(one.name, number)
+            continue
+        numbers[one.name] = (one, number)
+        if len(numbers) < MOST_METRICS and len(one.name) <= NAME_CHARS:
+            metrics[one.name] = number
+        else:
+            left_out += 1
+    if left_out:
+        twice.append(too_many_metrics(left_out))
     label = next((one.value for one in found if isinstance(one.value, str)), None)
-    reasons = [one.reason for one in ([first] if first else found) if one.reason]
-    if first is None and not notes:
+    if numbers:
+        counts = [numbers[chosen]] if chosen in numbers else list(numbers.values())[: 1 if first_leads else None]
+        return _whole(counts, metrics, label, (*notes, *twice), tuple(native))
+    reasons = [one.reason for one in found if one.reason]
+    if not notes:
         notes = (
             Note(
                 "no_score", "the evaluator returned neither a number nor a bool; score is null", remedy_of("no_score")
             ),
         )
-    passed = first.passed if first else None
-    if first is not None and passed is None and isinstance(first.value, bool):
-        passed = first.value
+    reason = reasons[0] if reasons else None
+    return Scored(None, None, metrics, label, reason, (*notes, *twice), tuple(native))
+
+
+def _whole(
+    counts: list[tuple[NamedScore, float | int]],
+    metrics: dict[str, float | int],
+    label: str | None,
+    notes: tuple[Note, ...],
+    native: tuple[dict[str, Json], ...],
+) -> Scored:
+    """Return the only score that counts, or the mean of several with a warning; it passes if all of them pass."""
+    verdicts = [_passed(one) for one, _ in counts]
+    if len(counts) == 1:
+        [(only, score)] = counts
+        return Scored(
+            score, verdicts[0], {"score": score} | metrics | {"score": score}, label, only.reason, notes, native
+        )
+    score = math.fsum(number for _, number in counts) / len(counts)
+    passed = None if None in verdicts else all(verdicts)
+    reason = "; ".join(f"{one.name}: {one.reason}" for one, _ in counts if one.reason) or None
     return Scored(
-        score=metrics.get("score"),
-        passed=passed,
-        metrics=metrics,
-        label=label,
-        reason=reasons[0] if reasons else None,
-        notes=(*notes, *twice),
-        native=tuple(native),
+        score, passed, {"score": score} | metrics | {"score": score}, label, reason, (*notes, _several(counts)), native
     )
+
+
+def _passed(one: NamedScore) -> bool | None:
+    return one.value if one.passed is None and isinstance(one.value, bool) else one.passed
+
+
+def _several(counts: list[tuple[NamedScore, float | int]]) -> Note:
+    names = [one.name[:_SHOWN] for one, _ in counts[:_NAMED]]
+    more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
+    message = f"the score is the mean of {len(counts)} scores: {', '.join(names)}{more}"
+    return Note("several_scores", message, remedy_of("several_scores"))
 
 
 def invalid(message: str, hint: str | None = None) -> EvaluationError:

@@ -82,7 +82,7 @@ def interpret(
     named = [NamedScore(one["name"], one["score"] if "score" in one else one.get("label", one["id"])) for one in native]
     if all(one.value is None for one in named):
         return Scored(None, None, {}, notes=(_SKIPPED,), native=tuple(native), skipped=True)
-    return scored(named, native)
+    return scored(named, native, chosen=settings.score_output)
 
 
 def _score(value: Json, name: str | None) -> dict[str, Json]:
@@ -118,7 +118,7 @@ DIALECT: Final = Dialect(
         "expected": "Paris",
         "metadata": {},
     },
-    takes=("correct_answer_key", "variables"),
+    takes=("correct_answer_key", "score_output", "variables"),
     truth=("expected",),
     sdk=Sdk(
         module="braintrust",

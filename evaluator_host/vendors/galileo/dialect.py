@@ -69,7 +69,7 @@ def interpret(
 def _aggregated(value: Json) -> Scored | EvaluationError:
     values = value if isinstance(value, dict) else {"scorer_fn": value}
     named = [NamedScore(name, one) for name, one in values.items() if isinstance(one, bool | str) or is_number(one)]
-    return scored(named, (values,))
+    return scored(named, (values,), first_leads=True)
 
 
 DIALECT: Final = Dialect(

@@ -50,7 +50,7 @@ def interpret(
     first = NamedScore(name, native["score"], native["explanation"])
     if first.value is None:
         return Scored(None, None, {one.name: one.value for one in extras}, notes=tuple(notes), native=(native,))  # type: ignore[misc]
-    return scored([first, *extras], (native,), notes=tuple(notes))
+    return scored([first, *extras], (native,), notes=tuple(notes), first_leads=True)
 
 
 def _read(value: dict[str, Json], dropped: list[str]) -> dict[str, Json]:

@@ -56,7 +56,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned scores by their `dataType`; the first number or boolean is the row's score."""
+    """Read the returned scores by their `dataType`; the row's score is the mean of the numbers and booleans."""
     if (error := unreadable(returned)) is not None:
         return error
     value = returned.value
@@ -68,7 +68,7 @@ def interpret(
         native = [_score(one, f"scores[{index}]") for index, one in enumerate(value["scores"])]
     except _Refused as refused:
         return invalid(str(refused), _SHAPE)
-    return scored(map(_named, native), native)
+    return scored(map(_named, native), native, chosen=settings.score_output)
 
 
 def _named(one: dict[str, Json]) -> NamedScore:
@@ -142,6 +142,6 @@ DIALECT: Final = Dialect(
         },
         "experiment": {"itemExpectedOutput": "Paris", "itemMetadata": None},
     },
-    takes=("correct_answer_key", "variables"),
+    takes=("correct_answer_key", "score_output", "variables"),
     truth=("item_expected_output", "itemExpectedOutput"),
 )

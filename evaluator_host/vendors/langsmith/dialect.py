@@ -100,7 +100,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned feedback; the first feedback with a number or bool is the score."""
+    """Read the returned feedback; the score is the mean of the feedback with a number or bool."""
     if (error := unreadable(returned)) is not None:
         return error
     value, name = returned.value, settings.entry or "evaluate"
@@ -117,19 +117,19 @@ def interpret(
     except _Refused as refused:
         return invalid(str(refused), _HINT)
     if name in _PAGES and isinstance(value, dict) and not _is_feedback(value):
-        return _of_pages(value, native)
-    return scored(map(_named, native), native)
+        return _of_pages(value, native, settings.score_output)
+    return scored(map(_named, native), native, chosen=settings.score_output)
 
 
-def _of_pages(value: dict[str, Json], native: list[dict[str, Json]]) -> Scored | EvaluationError:
+def _of_pages(value: dict[str, Json], native: list[dict[str, Json]], chosen: str | None) -> Scored | EvaluationError:
     """Convert an object of feedback to a result; several numbers without one called `score` give no score."""
     comment = value.get("comment")
-    found = scored(map(_named, native), native)
+    found = scored(map(_named, native), native, chosen=chosen)
     if not isinstance(found, Scored):
         return found
     found = replace(found, reason=comment if isinstance(comment, str) else found.reason)
     numbers = [one for one in native if one["score"] is not None]
-    if len(numbers) < 2:
+    if len(numbers) < 2 or chosen in found.metrics:
         return found
     said = f"none of the {len(numbers)} pieces of feedback is called score: each becomes a metric, and score is null"
     note = Note("no_score", said)
@@ -218,7 +218,7 @@ DIALECT: Final = Dialect(
         "run": {"inputs": {"question": "What is the capital of France?"}, "outputs": {"answer": "Paris"}},
         "example": {"inputs": {"question": "What is the capital of France?"}, "outputs": {"answer": "Paris"}},
     },
-    takes=("correct_answer_key", "messages", "variables"),
+    takes=("correct_answer_key", "messages", "score_output", "variables"),
     truth=("reference_outputs", "referenceOutputs", "example.outputs"),
     sdk=Sdk(
         module="langsmith",

@@ -39,7 +39,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the feedback; the first number or bool is the score, "yes" and "no" are verdicts. None skips the row."""
+    """Read the feedback; the score is the mean of numbers and bools, "yes" and "no" are verdicts; None skips."""
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value
@@ -60,7 +60,7 @@ def interpret(
         unusable = "no feedback has a number, bool or string as its value"
         why = next((str(one["error"]) for one in native if one.get("error")), unusable)
         return Scored(None, None, {}, native=tuple(native), error=invalid(why[:200]))
-    read = scored(map(_named, usable), native)
+    read = scored(map(_named, usable), native, chosen=settings.score_output)
     if isinstance(read, Scored) and read.score is None and read.label is not None:
         return replace(read, passed=_YES.get(read.label.lower()))
     return read
@@ -82,7 +82,7 @@ DIALECT: Final = Dialect(
         "outputs": "Paris",
         "expectations": {"expected_response": "Paris"},
     },
-    takes=("correct_answer_key", "config", "messages", "variables"),
+    takes=("correct_answer_key", "config", "messages", "score_output", "variables"),
     truth=("expected_response",),
     sdk=Sdk(
         module="mlflow",

@@ -73,7 +73,7 @@ def interpret(
         Note("scoring_failed", f"score {shown(one.get('name'))} has no usable value", remedy_of("scoring_failed"))
         for one in failed[:10]
     )
-    return scored(map(_named, usable), native, notes=notes)
+    return scored(map(_named, usable), native, notes=notes, chosen=settings.score_output)
 
 
 def _named(one: dict[str, Json]) -> NamedScore:
@@ -87,7 +87,7 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     languages=PYTHON_ONLY,
     native_row={"data": {"output": "Paris", "reference": "Paris"}},
-    takes=("correct_answer_key", "config", "messages", "variables"),
+    takes=("correct_answer_key", "config", "messages", "score_output", "variables"),
     truth_or_column=_TRUTH,
     sdk=Sdk(
         module="opik",

@@ -63,11 +63,11 @@ def interpret(
         return error
     value = returned.value
     if isinstance(value, dict) and isinstance(value.get("scores"), list) and "of_package" in value:
-        return _of_package([one for one in value["scores"] if isinstance(one, dict)])
+        return _of_package([one for one in value["scores"] if isinstance(one, dict)], settings.score_output)
     several = settings.config.get("output_configs")
     try:
         if isinstance(several, dict) and len(several) > 1:
-            return _routed(value, several)
+            return _routed(value, several, settings.score_output)
         config = next(iter(several.values())) if isinstance(several, dict) and several else None
         native = _coerce(value, _config(config or settings.config.get("output_config")))
     except _Refused as refused:
@@ -75,17 +75,17 @@ def interpret(
     return _one(native, verdict=value if isinstance(value, bool) else None)
 
 
-def _of_package(found: list[dict[str, Json]]) -> Scored | EvaluationError:
+def _of_package(found: list[dict[str, Json]], chosen: str | None) -> Scored | EvaluationError:
     """Read the scores that phoenix.evals returned; the first label in them becomes the label of the result."""
     kept = [{name: one for name, one in score.items() if one is not None} for score in found]
-    read = scored([_named(one) for one in found], kept)
+    read = scored([_named(one) for one in found], kept, chosen=chosen)
     if isinstance(read, EvaluationError) or not found:
         return read
     label = next((one["label"] for one in found if isinstance(one.get("label"), str)), None)
     verdict = {"True": True, "False": False}.get(label or "") if found[0].get("from_bool") else None
     for one in kept:
         one.pop("from_bool", None)
-    return replace(read, label=label, passed=verdict)
+    return replace(read, label=label, passed=verdict if len(found) == 1 else None)
 
 
 def _named(one: Mapping[str, Json]) -> NamedScore:
@@ -99,7 +99,7 @@ def _one(native: dict[str, Json], *, verdict: bool | None) -> Scored | Evaluatio
     return read if isinstance(read, EvaluationError) else replace(read, label=native["label"], passed=verdict)
 
 
-def _routed(value: Json, configs: dict[str, Json]) -> Scored | EvaluationError:
+def _routed(value: Json, configs: dict[str, Json], chosen: str | None) -> Scored | EvaluationError:
     """Read a returned dict that has a value for every configured output."""
     if not isinstance(value, dict) or any(name not in value for name in configs):
         names = ", ".join(configs)[:200]
@@ -110,7 +110,7 @@ def _routed(value: Json, configs: dict[str, Json]) -> Scored | EvaluationError:
         if one["explanation"] is None and isinstance(value.get("explanation"), str):
             one["explanation"] = value["explanation"]
         native.append({"name": name, **one})
-    return scored([_named(one) for one in native], native)
+    return scored([_named(one) for one in native], native, chosen=chosen)
 
 
 def _config(given: Json) -> dict[str, Json]:
@@ -201,7 +201,7 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     native_row={"output": "Paris", "reference": "Paris", "input": "What is the capital of France?", "metadata": {}},
-    takes=("correct_answer_key", "config", "variables"),
+    takes=("correct_answer_key", "config", "score_output", "variables"),
     truth_or_column=("reference", "expected"),
     config_keys=frozenset({"output_config", "output_configs"}),
     sdk=Sdk(

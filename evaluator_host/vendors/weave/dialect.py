@@ -71,7 +71,7 @@ def interpret(
         return Scored(None, None, {k: float(v) for k, v in metrics.items()}, notes=(note,), native=native)
     first = [one for one in leaves if one[0] == ranked]
     others = [one for one in leaves if one[0] != ranked and not isinstance(one[1], str)]
-    return scored([NamedScore(name, value) for name, value in (*first, *others)], native)
+    return scored([NamedScore(name, value) for name, value in (*first, *others)], native, first_leads=True)
 
 
 def _ranked(leaves: list[tuple[str, Json]]) -> str | None:

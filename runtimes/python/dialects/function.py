@@ -58,6 +58,7 @@ _PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
 _LEGACY = ("app_params", "correct_answer", "datapoint")
 _DATA_BASES = {"BaseModel", "TypedDict", "NamedTuple", "Enum", "StrEnum", "Exception", "ValueError", "Protocol"}
 _FIELDS = ("score", "value", "passed", "reason", "label", "name")
+_PLAIN = (bool, int, float, str, list, tuple, type(None))
 _decode = jsontext.decoder(binding.AttributeDict)
 
 
@@ -237,7 +238,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         found.notes.append({"code": "coerced", "message": message})
     found.bind = lambda args: _bind(found, args[0], lists)
     scoring = bool(entry.SCORING.intersection(name.lower().split("_")))
-    found.convert = lambda value: _converted(value, scoring=scoring)
+    found.convert = lambda value: _all_converted(value, scoring=scoring)
     return found
 
 
@@ -303,6 +304,13 @@ def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, An
     return Failure(
         "missing_input", f"`{entry_name}` needs `{name}`, which the row does not have; its columns: {have}", hint=hint
     )
+
+
+def _all_converted(value: Any, *, scoring: bool) -> Any:
+    """Convert a value, or each object in a list of objects."""
+    if type(value) not in (list, tuple) or not value or any(isinstance(one, _PLAIN) for one in value):
+        return _converted(value, scoring=scoring)
+    return [_converted(one, scoring=False) for one in value]
 
 
 def _converted(value: Any, *, scoring: bool) -> Any:

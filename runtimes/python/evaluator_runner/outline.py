@@ -20,6 +20,15 @@ _BLOCKS = ("body", "orelse", "handlers", "finalbody")
 _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef")
 
 
+def _is_score(node: Any) -> bool:
+    if type(node).__name__ == "Dict":
+        return any(getattr(key, "value", None) == "score" for key in node.keys)
+    called = getattr(node, "func", None)
+    name = getattr(called, "id", "") or getattr(called, "attr", "")
+    is_made = name == "dict" or name[:1].isupper()
+    return name in ("Score", "ScoreResult") or (is_made and any(one.arg == "score" for one in node.keywords))
+
+
 class Function:
     """A function at module level.
 
@@ -73,7 +82,13 @@ class Function:
     @property
     def gives_list(self) -> bool:
         """Whether the function returns only lists, according to its annotation or its `return` statements."""
-        return self._gives({"list", "List"}, {"List", "ListComp"})
+        return self._gives({"list", "List"}, {"List", "ListComp"}) and not self._gives_scores()
+
+    def _gives_scores(self) -> bool:
+        """Return whether the function returns a list of a row's scores: `[{"name": …, "score": …}]`, `[Score(…)]`."""
+        values = [one.value for one in walk(self.node) if type(one).__name__ == "Return"]
+        items = [one for value in values for one in (*getattr(value, "elts", ()), getattr(value, "elt", None))]
+        return any(_is_score(one) for one in items)
 
     @property
     def gives_summary(self) -> bool:

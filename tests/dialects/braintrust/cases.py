@@ -144,6 +144,8 @@ CASES = [
     case(id="an object", code=returns("{'score': 0.5, 'metadata': {'why': 'half'}}"), native=[one(0.5, metadata={"why": "half"})]),
     case(id="an object with a name", code=returns("{'name': 'close', 'score': 0.5}"), native=[one(0.5, "close")]),
     case(id="a list", code=returns("[{'name': 'a', 'score': 1}, {'name': 'b', 'score': None}]"), native=[one(1, "a"), one(None, "b")], score=1, metrics={"score": 1, "a": 1}),
+    case(id="a list of scores", code=returns("[{'name': 'a', 'score': 1}, {'name': 'b', 'score': 0.5}]"), native=[one(1, "a"), one(0.5, "b")], score=0.75, metrics={"score": 0.75, "a": 1, "b": 0.5}, warnings=frozenset({"several_scores"})),
+    case(id="a list, one of which counts", settings=EvaluatorSettings(score_output="b"), code=returns("[{'name': 'a', 'score': 1}, {'name': 'b', 'score': 0.5}]"), score=0.5),
     case(id="two of one name", code=returns("[{'name': 'a', 'score': 1}, {'name': 'a', 'score': 0}]"), native=[one(1, "a"), one(0, "a")], score=1, metrics={"score": 1, "a": 1}, warnings=frozenset({"duplicate_metric"})),
     case(id="a generator", code="def handler(output):\n    yield {'name': 'a', 'score': 0.25}\n", native=[one(0.25, "a")]),
     case(id="Score of the package", code="from braintrust import Score\n\ndef handler(output):\n    return [Score('a', 0.9, metadata={'d': 1}), Score(name='b')]\n", native=[one(0.9, "a", metadata={"d": 1}), one(None, "b")], score=0.9),

@@ -99,7 +99,7 @@ CASES = [
         native=one("search", 1, comment="function c1 0"),
     ),
     case(
-        id="the first number is the score, the first text the label",
+        id="the mean of the numbers is the score, the first text the label",
         code="""
             def evaluate(ctx):
                 return EvaluationResult(scores=[
@@ -109,10 +109,11 @@ CASES = [
                 ])
         """,
         native=[*one("tone", "kind", "CATEGORICAL"), *one("a", 0.25), *one("b", 0, "BOOLEAN")],
-        score=0.25,
+        score=0.125,
         passed=None,
         label="kind",
-        metrics={"score": 0.25, "a": 0.25, "b": 0},
+        metrics={"score": 0.125, "a": 0.25, "b": 0},
+        warnings=frozenset({"several_scores"}),
     ),
     case(id="text without a type", code=returns("{'scores': [{'name': 'x', 'value': 'red'}]}"), native=one("x", "red"), label="red"),
     typed("a number is numeric", "2.5", "NUMERIC", 2.5),

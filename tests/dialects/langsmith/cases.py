@@ -70,7 +70,7 @@ CASES = [
     case(id="several functions", contract=Contract("langsmith"), code="def f(outputs):\n    return 1\n\ndef g(outputs):\n    return 0\n", score=0.5, metrics={"f": 1, "g": 0}, warnings=frozenset({"several_entries"})),
     case(
         id="a list of feedbacks", code=returns("[{'key': 'a', 'score': 1}, {'key': 'b', 'score': 0.5, 'comment': 'half'}, {'key': 'c', 'value': 'red'}]"),
-        native=[one("a", 1), one("b", 0.5, comment="half"), one("c", value="red")], score=1, label="red", metrics={"score": 1, "a": 1, "b": 0.5},
+        native=[one("a", 1), one("b", 0.5, comment="half"), one("c", value="red")], score=0.75, reason="b: half", label="red", metrics={"score": 0.75, "a": 1, "b": 0.5}, warnings=frozenset({"several_scores"}),
     ),
     case(id="an object of results", code=returns("{'results': [{'key': 'a', 'score': 0.5}]}"), native=[one("a", 0.5)]),
     case(id="a comment alone", code=returns("{'comment': 'seen'}"), native=[one("judge", comment="seen")], score=None, reason="seen"),

@@ -71,8 +71,9 @@ CASES = [
         id="several",
         code=scorer("return [Feedback(name='a', value=True), Feedback(name='b', value=0.25)]"),
         native=[one(True, "a"), one(0.25, "b")],
-        score=1.0,
-        metrics={"score": 1.0, "a": 1.0, "b": 0.25},
+        score=0.625,
+        metrics={"score": 0.625, "a": 1.0, "b": 0.25},
+        warnings=frozenset({"several_scores"}),
     ),
     case(id="none", code=scorer("return None"), status="skipped", native=[], score=None),
     case(

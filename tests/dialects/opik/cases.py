@@ -83,10 +83,10 @@ CASES = [
     case(
         id="several scores; what is none is dropped",
         code=metric("return [score_result.ScoreResult('a', 1.0), 'no score', score_result.ScoreResult('b', 0.5)]"),
-        native=[one(1.0, "a"), one(0.5, "b")], score=1.0, metrics={"score": 1.0, "a": 1.0, "b": 0.5},
+        native=[one(1.0, "a"), one(0.5, "b")], score=0.75, metrics={"score": 0.75, "a": 1.0, "b": 0.5}, warnings=frozenset({"several_scores"}),
     ),
     case(
-        id="the first usable score counts",
+        id="only usable scores count",
         code=metric("R = score_result.ScoreResult\nreturn [R('a', None), R('b', 1.0, scoring_failed=True), R('c', 0.5)]"),
         native=[one(None, "a"), one(1.0, "b", scoring_failed=True), one(0.5, "c")],
         score=0.5, warnings=frozenset({"scoring_failed"}),

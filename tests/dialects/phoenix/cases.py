@@ -111,7 +111,7 @@ CASES = [
         code=returns("{'a': 0.5, 'b': 'good', 'explanation': 'both'}"),
         settings=EvaluatorSettings(config={"output_configs": {"a": "continuous", "b": LABELS}}),
         native=[{"name": "a", **kept(None, 0.5, "both")[0]}, {"name": "b", **kept("good", 1.0, "both")[0]}],
-        score=0.5,
+        score=0.75,
     ),
     case(
         id="a parameter of another name",

@@ -82,5 +82,5 @@ DIALECT: Final = Dialect(
     bind=bind,
     bind_javascript=bind_javascript,
     interpret=interpret,
-    takes=("correct_answer_key", "variables"),
+    takes=("correct_answer_key", "score_output", "variables"),
 )

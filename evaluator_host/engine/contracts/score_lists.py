@@ -1,0 +1,57 @@
+"""Reads lists of named scores, `[{"name": "exact", "score": 1}, …]`, which scorers of several platforms return."""
+
+from dataclasses import replace
+from typing import Final, TypeGuard
+
+from evaluator_host.engine.contracts.interpret import Scored, mapping
+from evaluator_host.engine.contracts.native import NamedScore, invalid, scored
+from evaluator_host.types.evaluator import Json, Language
+from evaluator_host.types.outcome import EvaluationError, Note
+
+_NAMES: Final = ("name", "key", "metric")
+_SKIPPED: Final = Note("skipped", "the evaluator returned no score that is a number, so it does not apply to this row")
+_HINT: Final = "give each object in the list a `name` and a `score`"
+
+
+def is_score_list(value: Json) -> TypeGuard[list[dict[str, Json]]]:
+    """Return whether a value is a list of objects of which at least one has a score."""
+    return (
+        isinstance(value, list)
+        and all(isinstance(one, dict) for one in value)
+        and any("score" in _with_score(one) for one in value)
+    )
+
+
+def read_score_list(
+    found: list[dict[str, Json]], language: Language, *, chosen: str | None
+) -> Scored | EvaluationError:
+    """Return the mean of the scores in a list, or the score with the name `chosen`.
+
+    Each object is read as if it were returned alone. If no score is a number, the row is skipped.
+    """
+    named: list[NamedScore] = []
+    notes: list[Note] = []
+    for place, one in enumerate(found):
+        name = _name(one) or f"score_{place + 1}"
+        read = mapping(_with_score(one), language)
+        if isinstance(read, EvaluationError):
+            return replace(read, message=f"{name}: {read.message}")
+        if "score" not in _with_score(one) and read.score is None and read.label is None:
+            return invalid(f"{name}: the object has no score", _HINT)
+        notes += [replace(note, message=f"{name}: {note.message}") for note in read.notes if note.code != "no_score"]
+        named.append(NamedScore(name, read.label if read.score is None else read.score, read.reason, read.passed))
+    if all(one.value is None for one in named):
+        return Scored(None, None, {}, notes=(*notes, _SKIPPED), skipped=True)
+    return scored(named, (), notes=tuple(notes), chosen=chosen)
+
+
+def _name(one: dict[str, Json]) -> str | None:
+    return next((name for key in _NAMES if isinstance(name := one.get(key), str) and name), None)
+
+
+def _with_score(one: dict[str, Json]) -> dict[str, Json]:
+    """Return an object with `score`; `value` beside a name is a score too."""
+    value = one.get("value")
+    if "score" in one or _name(one) is None or not isinstance(value, bool | int | float):
+        return one
+    return {**one, "score": value}
