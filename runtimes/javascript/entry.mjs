@@ -351,10 +351,20 @@ function findDeclared(offers, contract, entry, texts, lineOf) {
   const candidate = known ?? (entry === null ? defaultExport(offers) : null);
   if (candidate) return declaredAs(candidate, contract);
   const best = entry === null ? bestOf(offers, texts, [dialect]) : [];
+  const only = best.length === 0 && entry === null && !OWN_CONTRACTS.includes(contract) ? theOnlyFunction(offers) : null;
+  if (only) return declaredAs(only, contract);
   if (best.length === 0) return notFound(offers, names, texts[0]);
   const declared = best.map((one) => ({ ...one.found, source: 'declared', reason: `contract ${contract} as declared` }));
   if (best[0].step === LISTED) return ofList(declared, offers, texts[0], lineOf);
   return theOnly(declared, [], functionsOf(offers), texts, lineOf);
+}
+
+/** Return the only exported function that no other one uses, or the only function of code without exports. @param {Offer[]} offers @returns {Candidate | null} */
+function theOnlyFunction(offers) {
+  const functions = functionsOf(offers).filter((one) => one.name !== 'default' && !one.name.startsWith('_'));
+  const exported = functions.filter((one) => one.exported);
+  const free = (exported.length ? exported : functions).filter((one) => usersOf(one.name, functions).length === 0);
+  return free.length === 1 ? lookUp(offers, free[0].name) : null;
 }
 
 /** @param {Offer[]} offers @param {string} name @returns {Candidate | null} the first found among members of lists, exports, names of the module, methods */

@@ -24,7 +24,7 @@ from evaluator_host.types.errors import (
     TooLarge,
     Unauthorized,
 )
-from evaluator_host.types.evaluator import Contract, Evaluator, Json, Language, Row
+from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Json, Language, Row
 from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationError, EvaluationResult
 
 _LAMBDA: Final = "/2015-03-31/functions/{function}/invocations"
@@ -114,7 +114,9 @@ def _read(body: dict[str, Any]) -> tuple[Evaluator, Row]:
     if not isinstance(payload.get("observation"), dict):
         raise _Unsupported(_OURS, "payload.observation is missing")
     variables = {"observation": payload["observation"], "experiment": payload.get("experiment")}
-    return Evaluator(code, language=language, contract=Contract("langfuse")), Row(variables=variables)
+    settings = EvaluatorSettings(entry="evaluate")  # the only name that Langfuse calls
+    evaluator = Evaluator(code, language=language, contract=Contract("langfuse"), settings=settings)
+    return evaluator, Row(variables=variables)
 
 
 def _inner(body: dict[str, Any], name: str) -> dict[str, Any]:

@@ -243,7 +243,12 @@ def find(
     try:
         entry: Entry = dialect.find(namespace, name=name, config=config or {})
     except Failure as failure:
-        if name is not None or not failure.equal:
+        if name is not None:
+            raise
+        only = _only_function(namespace, contract) if failure.code == "entry_not_found" else None
+        if only is not None:
+            return find(namespace, contract=contract, name=only, config=config, recognised=recognised)
+        if not failure.equal:
             raise
         return _find_equal(namespace, contract, config, recognised, failure)
     entry.pass_by_name()
@@ -256,6 +261,17 @@ def find(
     elif recognised is not None:
         entry.reason = recognised.reason
     return entry
+
+
+def _only_function(namespace: dict[str, Any], contract: str) -> str | None:
+    """Return the only public function of the code, if the declared contract belongs to another platform."""
+    from evaluator_runner.candidates import public
+
+    if contract == "auto" or contract.replace("-", "_") in _OWN:
+        return None
+    outline = Outline(namespace["__loader__"].get_source("evaluator"))
+    names = [one for one in public(outline) if one in namespace]
+    return names[0] if len(names) == 1 and names[0] in outline.functions and not outline.classes else None
 
 
 def _find_every(
