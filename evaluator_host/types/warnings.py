@@ -16,6 +16,7 @@ from .outcome import EvaluationResult, Note
 MOST_CODES: Final = 40  # maximum number of codes that a tally counts, because a sandbox may send any
 ROWS: Final = 5  # maximum number of rows that a count names
 _CODE_CHARS: Final = 100
+_RATING, _PERCENT = 10, 100  # a threshold from 1 to 10 is probably of a rating, one up to 100 a percentage
 _TEXT_CHARS: Final = 600
 
 
@@ -144,6 +145,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "the score lies outside 0..1; it is kept as it is",
             remedy="divide the score by the highest possible score, if there is one",
         ),
+        "threshold_out_of_range": WarningKind("the score lies in 0..1, but the threshold does not"),
         "coerced": WarningKind("a value was read as another type, as the message says"),
         "bare_score": WarningKind("`main` returned a number and not the object that its contract documents"),
         "dropped": WarningKind("the result has a part that its platform would not keep"),
@@ -183,6 +185,17 @@ own."""
 
 DOUBTFUL: Final = frozenset(code for code, kind in WARNINGS.items() if kind.doubtful)
 """Codes of warnings that make a score doubtful."""
+
+
+def threshold_notes(threshold: float | None, low: float = 0, high: float = 1) -> tuple[Note, ...]:
+    """Return a warning if a threshold lies outside the range of the scores, so that no score or every score passes."""
+    if threshold is None or low <= threshold <= high:
+        return ()
+    passes = "no score in this range reaches it" if threshold > high else "every score in this range reaches it"
+    message = f"the threshold {threshold:g} lies outside {low:g}..{high:g}: {passes}"
+    is_percentage = (low, high) == (0, 1) and _RATING < threshold <= _PERCENT
+    meant = f"did you mean {threshold / _PERCENT:g}?" if is_percentage else f"give a number from {low:g} to {high:g}"
+    return (Note("threshold_out_of_range", message, meant),)
 
 
 def remedy_of(code: str) -> str | None:

@@ -179,6 +179,7 @@ async def test_of_thousands_of_missed_times_the_newest_is_made_up_for(desk: Desk
         ({"cron": "7 o'clock"}, "is not a cron expression"),
         ({"cron": "0 0 31 2 *"}, "31 2"),
         ({"timezone": "Berlin"}, "there is no time zone 'Berlin'"),
+        ({"timezone": "new york"}, "there is no time zone 'new york'"),
         ({"spec": JobSpec([], ROWS)}, "needs an evaluator"),
         ({"spec": JobSpec([OK], "nowhere")}, "there is no data set nowhere"),
         ({"name": "a b"}, "name"),
@@ -395,6 +396,8 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
         ({"url": "https://[::1/hook"}, "is not an address"),
         ({"url": "https://example.com", "schedule": "weekly"}, "watches a job, a schedule or live traces"),
         ({"url": "https://example.com", "above": 1.0}, "exactly one bound"),
+        ({"metric": Metric.PASS_RATE, "below": 80}, r"pass_rate lies in 0\.\.1, but the bound is 80"),
+        ({"metric": Metric.FAILURE_RATE, "below": None, "above": 5}, r"failure_rate lies in 0\.\.1"),
         ({"url": "https://example.com", "job": "job_0"}, "there is no job"),
     ],
 )
@@ -403,9 +406,9 @@ async def test_an_alert_calls_nothing_inside_and_watches_what_exists(
 ) -> None:
     alerts = alerts_of(desk, tmp_path, "public")
     job = await desk.start(["1"])
-    given = {"job": None if "live" in rule else job.id, "below": 0.5, **rule}
+    given = {"metric": Metric.MEAN, "job": None if "live" in rule else job.id, "below": 0.5, **rule}
     with pytest.raises((InvalidRequest, NotFound), match=says):
-        await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, **given))
+        await alerts.add_alert(WORKSPACE, "low", AlertRule(**given))
     await desk.ended(job)
 
 

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -147,3 +149,27 @@ class TestOnAHost:
     def test_a_job_without_outputs_is_refused(self, host: Server) -> None:
         with Client(host.url) as client, pytest.raises(InvalidRequest, match="did you mean outputs=answer"):
             client.jobs.create(["judge-correct"], "answers", mapping={"inputs.reference": "expected"})
+
+    @pytest.mark.parametrize(
+        ("form", "threshold", "hint"),
+        [
+            (READY["correctness"].judge, 80, "did you mean 0.8?"),
+            ({"prompt": "{{ outputs }}"}, 80, "did you mean 0.8?"),
+            ({"prompt": "{{ outputs }}", "scale": {"min": 1, "max": 5}}, 80, "give a number from 1 to 5"),
+            ({"prompt": "{{ outputs }}", "scale": {"min": 1, "max": 5}}, 0.8, "give a number from 1 to 5"),
+        ],
+    )
+    def test_a_threshold_outside_the_scale_of_a_judge_is_refused(
+        self, host: Server, form: dict[str, Any], threshold: float, hint: str
+    ) -> None:
+        with Client(host.url) as client, pytest.raises(InvalidRequest, match="the threshold") as refused:
+            client.evaluators.create("too-high", replace(judge(form), threshold=threshold))
+        assert refused.value.problems[0].hint == hint
+
+    def test_a_threshold_of_code_is_told_when_it_is_stored_and_checked(self, host: Server, tmp_path: Path) -> None:
+        file = tmp_path / "half.py"
+        file.write_text("def evaluate(inputs, outputs, trace):\n    return 0.5\n")
+        assert "half@1" in command(host, "evaluators", "create", "half", str(file), "--threshold", "80")
+        with Client(host.url) as client:
+            notes = client.check(client.evaluators.get("half").evaluator).notes
+        assert [(one.code, one.remedy) for one in notes] == [("threshold_out_of_range", "did you mean 0.8?")]

@@ -128,6 +128,24 @@ def test_nothing_is_clamped(score: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("score", "threshold", "remedy"),
+    [
+        (0.9, 80, "did you mean 0.8?"),
+        (1, 100, "did you mean 1?"),
+        (0, 4, "give a number from 0 to 1"),
+        (0.5, -1, "give a number from 0 to 1"),
+        (0.9, 1, None),
+        (0.9, 0, None),
+        (3, 4, None),
+        (True, 80, None),
+    ],
+)
+def test_a_threshold_outside_the_range_of_the_scores_is_told(score: Any, threshold: float, remedy: str | None) -> None:
+    notes = [one for one in result(score, threshold=threshold).warnings if one.code == "threshold_out_of_range"]
+    assert [one.remedy for one in notes] == ([] if remedy is None else [remedy])
+
+
+@pytest.mark.parametrize(
     ("path", "kind", "expected"),
     [
         (

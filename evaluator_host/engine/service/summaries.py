@@ -16,16 +16,17 @@ from evaluator_host.engine.service.advice import advised, notes_on_clients
 from evaluator_host.engine.service.prepared import Prepared
 from evaluator_host.engine.service.row_io import environment_info, load_notes
 from evaluator_host.types.evaluation import BatchSummary, CheckReport, HostInfo, Reads
-from evaluator_host.types.evaluator import Contract, Language
+from evaluator_host.types.evaluator import Contract, Evaluator, Language
 from evaluator_host.types.outcome import (
     EvaluationError,
     EvaluationResult,
     EvaluatorClass,
     Failed,
     MissingImport,
+    Note,
     Status,
 )
-from evaluator_host.types.warnings import RowWarnings, failed_together
+from evaluator_host.types.warnings import RowWarnings, failed_together, threshold_notes
 
 
 def summarise(
@@ -102,7 +103,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed, missing: tuple[Miss
         parameters=loaded.parameters,
         missing_imports=missing,
         problems=(),
-        notes=(*load_notes(prepared, loaded), *notes_on_clients(missing, prepared.evaluator)),
+        notes=(*load_notes(prepared, loaded), *_notes(prepared.evaluator, missing)),
         environment=environment_info(prepared, answer.sandbox),
         logs=loaded.logs,
         classes=_classes(prepared, loaded.classes),
@@ -117,6 +118,12 @@ def _problem(prepared: Prepared, failed: Failed, missing: tuple[MissingImport, .
     evaluator = prepared.evaluator
     located = prepared.source.locate(failed.error)
     return advised(located, evaluator, evaluator.contract, replace(failed, imports=missing))
+
+
+def _notes(evaluator: Evaluator, missing: Sequence[MissingImport]) -> tuple[Note, ...]:
+    """Return warnings about missing clients, and about a threshold outside 0..1; a judge has a scale of its own."""
+    clients = notes_on_clients(missing, evaluator)
+    return clients if evaluator.judge is not None else (*threshold_notes(evaluator.threshold), *clients)
 
 
 def granted(prepared: Prepared) -> dict[str, Any]:

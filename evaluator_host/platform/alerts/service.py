@@ -38,6 +38,7 @@ from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import HostError, InvalidRequest, NotFound, StoreUnavailable
 from evaluator_host.types.jobs import JobReport, JobScore, JobStatus
 from evaluator_host.types.json_values import decode_json, encode_json
+from evaluator_host.types.warnings import threshold_notes
 
 KIND: Final = "alert"
 PUBLIC: Final = "public"  # word in EVALUATOR_HOST_WEBHOOK_HOSTS for every host whose addresses are public
@@ -444,6 +445,7 @@ class Alerts:
             )
         if (rule.below is None) == (rule.above is None):
             raise _refused("below", "an alert has exactly one bound", "give either below or above")
+        _require_rate(rule)
         if rule.job is not None:
             await self._jobs.get_job(workspace_id, rule.job)
         elif rule.schedule is not None:
@@ -575,3 +577,12 @@ def _report(stored: StoredObject) -> AlertReport:
         unsent=kept.unsent,
         created_at=stored.created_at,
     )
+
+
+def _require_rate(rule: AlertRule) -> None:
+    """Check that the bound of a rate lies in 0..1."""
+    if rule.metric is Metric.MEAN:
+        return
+    field, bound = ("above", rule.above) if rule.below is None else ("below", rule.below)
+    for note in threshold_notes(bound):
+        raise _refused(field, f"{rule.metric} lies in 0..1, but the bound is {bound:g}", str(note.remedy))

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluator_host.engine.contracts.judge.dialect import judge_code
+from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Contract, Evaluator, Language
+from evaluator_host.types.warnings import threshold_notes
 
 _EXAMPLES: Final = 32
 _Number: TypeAlias = float | Annotated[int, Field(ge=-(1 << 53), le=1 << 53)]
@@ -77,8 +79,17 @@ class JudgeIn(_Part):
         return self
 
     def to_model(self, evaluator: Evaluator) -> Evaluator:
-        """Return `evaluator` with the code that the host generates from this form."""
+        """Return `evaluator` with the code that the host generates from this form.
+
+        Raises:
+          InvalidRequest: the threshold lies outside the scale.
+        """
         form = self.model_dump(mode="json")
+        scores = [one.score for one in self.labels]
+        scores += [] if self.scale is None else [self.scale.min, self.scale.max]
+        if notes := threshold_notes(evaluator.threshold, min(scores), max(scores)):
+            problem = Problem("evaluator.threshold", notes[0].message, notes[0].remedy)
+            raise InvalidRequest(notes[0].message, problems=(problem,))
         return replace(
             evaluator,
             code=judge_code(form),

@@ -101,7 +101,7 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
   return (
     <>
       <div class="settings-grid">
-        <Field label="Pass threshold" hint="The lowest score that passes, unless the code itself returns `passed`." type="number" step="any" value={draft.threshold} error={faults["threshold"]} onValue={(threshold) => change({ threshold })} placeholder="none" />
+        <Field label="Pass threshold" hint={thresholdHint(draft.threshold) ?? "The lowest score that passes, unless the code itself returns `passed`."} type="number" step="any" value={draft.threshold} error={faults["threshold"]} onValue={(threshold) => change({ threshold })} placeholder="none" />
         <Select label="Contract" hint="How the code is called." value={draft.contract} options={contracts} onValue={(value) => change({ contract: value })} />
         <Field label="Entry" hint={names.length > 1 ? `One of ${names.join(", ")}` : "The function or class to call, if the code has several."} value={draft.settings.entry} onValue={(entry) => set({ entry })} placeholder="automatic" spellcheck={false} />
         {takes.includes("correct_answer_key") && (
@@ -168,4 +168,12 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
       </fieldset>
     </>
   );
+}
+
+/** What was probably meant by a threshold that no score from 0 to 1 reaches; null for a usual threshold. */
+function thresholdHint(text: string): string | null {
+  const given = Number(text);
+  if (text.trim() === "" || (given >= 0 && given <= 1)) return null;
+  const meant = given > 10 && given <= 100 ? `did you mean ${given / 100}?` : "is that a score of this code?";
+  return `Scores are normally 0 to 1: ${meant}`;
 }
