@@ -11,8 +11,8 @@ _VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 def share_authorities() -> None:
-    """Make httpx read each set of certificate authorities only once; clients with other options still read them each
-    time.
+    """Make httpx read each set of certificate authorities only once; clients with different options still read them
+    each time.
     """
     read = default.create_ssl_context
     if getattr(read, "shared", False):

@@ -65,7 +65,7 @@ async def value_of(service: Service, code: str, *pins: str, language: Language =
 
 
 async def refusal(service: Service, *pins: str, language: Language = PYTHON) -> HostError:
-    """Return why the host refuses to install a set; fail if it installs the set."""
+    """Return why the host refuses to install a package set; fail if it installs the set."""
     code = "def evaluate(i, o, t): return 1" if language is PYTHON else "export const evaluate = (i, o, t) => 1"
     try:
         await evaluated(service, code, *pins, language=language)
@@ -75,7 +75,7 @@ async def refusal(service: Service, *pins: str, language: Language = PYTHON) -> 
 
 
 def installed(home: Path) -> list[Path]:
-    """Return the files of every set."""
+    """Return the files of every installed package set."""
     return sorted((home / "environments").glob("[0-9a-f]*/files"))
 
 

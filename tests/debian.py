@@ -1,4 +1,4 @@
-"""Makes root folders of Debian systems with debootstrap, once per machine, for tests that need another system than this
+"""Makes Debian root folders with debootstrap, once per machine, for tests that need a different system from this
 machine's.
 """
 

@@ -29,7 +29,7 @@ from evaluator_host.types.evaluator import Environment, SandboxSpec
 
 
 class FakeLink:
-    """The link to one fake sandbox. `calls` are the bodies of the rows that it got; `destroyed` is True after its end."""
+    """The link to one fake sandbox. `calls` has the bodies of the rows that it got; `destroyed` is True after its end."""
 
     def __init__(self, number: int, *, preparing: str = "answers", used_mb: int | None = None) -> None:
         self.id = f"fake-{number}"

@@ -161,7 +161,7 @@ def hang(handler: Handler) -> None:
 
 
 def drip(handler: Handler) -> None:
-    """Send single bytes, slowly and for ever."""
+    """Send single bytes, slowly and forever."""
     handler.send_response(200)
     handler.send_header("Content-Type", "text/html")
     handler.end_headers()

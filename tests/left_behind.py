@@ -14,7 +14,7 @@ from tests.engines import docker_command
 
 
 def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
-    """Return what a host has left behind. The names of its containers and control groups contain the host's process id.
+    """Return what a host has left behind, found by the host's process id in names of containers and control groups.
 
     Args:
       host_pid: The host's process id; that process itself is not counted.

@@ -79,7 +79,7 @@ class Host:
 
 
 async def label(service: Service, code: str, *packages: str, python: str | None = None) -> str | None:
-    """Run an evaluator and return the label in its result."""
+    """Run an evaluator, and return the label in its result."""
     evaluator = Evaluator(code=code, packages=packages, python=python)
     result: EvaluationResult = await service.evaluate(evaluator, Row())
     assert result.error is None, result.error

@@ -21,7 +21,7 @@ class Index:
         self._files: dict[str, tuple[str, bytes]] = {}
 
     def add(self, name: str, code: str, *, size: int = 0, version: str = "1.0.0", needs: str = "") -> str:
-        """Publish a version of a module, with `size` more bytes of data, and return its pin."""
+        """Publish a version of a module, with `size` additional bytes of data, and return its pin (`name==version`)."""
         wheel = _wheel(name, version, needs, {f"{name}.py": code.encode(), f"{name}_data.bin": bytes(size)})
         file_name = f"{name}-{version}-py3-none-any.whl"
         link = f'<a href="/files/{file_name}#sha256={hashlib.sha256(wheel).hexdigest()}">{file_name}</a>'

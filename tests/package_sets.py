@@ -42,7 +42,7 @@ def owner_name() -> str:
 
 
 def python_set(folder: Path) -> Set:
-    """Install six, and rapidfuzz, which has a native module, for the image's Python."""
+    """Install `six` and `rapidfuzz` (which has a native module) for the image's Python."""
     command = [str(installed_tools().uv), "pip", "install", "--quiet", "--no-config", "--target", str(folder)]
     command += ["--python-version", "3.13", "--python-platform", f"{platform.machine()}-manylinux_2_28"]
     subprocess.run([*command, "--only-binary", ":all:", "six==1.17.0", "rapidfuzz==3.14.3"], check=True)
@@ -72,8 +72,8 @@ def tiny_set(folder: Path) -> Set:
 
 
 def described(folder: Path, language: Language, target: LockTarget | None = None, /, **packages: str) -> Set:
-    """Return an environment with the record of its packages, in the form that is pushed to a registry. By default, the
-    packages are for the image's Python.
+    """Return the package set in a folder, with the record of its packages, as pushed to a registry. By default, they
+    are for the image's Python.
     """
     target = target or target_for(image_platform(platform.machine()), language)
     pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))

@@ -60,12 +60,12 @@ def seconds_below(pid: int) -> Iterator[tuple[int, float]]:
 
 
 def resident_mb(pid: int) -> float:
-    """Return the memory of a process now."""
+    """Return how much resident memory a process uses now."""
     return psutil.Process(pid).memory_info().rss / (1 << 20)
 
 
 def peak_mb(pid: int) -> float:
-    """Return the highest memory of a process since its start, or since `restart_peak`."""
+    """Return a process's peak memory since its start, or since `restart_peak`."""
     status = Path(f"/proc/{pid}/status").read_text()  # psutil does not read this field
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 

@@ -32,7 +32,7 @@ class Meter:
         self._part = ""
 
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Note whether the next test belongs to another part."""
+        """Note whether the next test belongs to a different part."""
         self._part = part_of(item)
         self._at_end = nextitem is None or part_of(nextitem) != self._part
 

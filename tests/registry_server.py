@@ -77,7 +77,7 @@ class Registry:
 
 @contextmanager
 def serving(home: Path, *, auth: str = "") -> Iterator[Registry]:
-    """Run a registry that keeps its files in a folder, and yield it; `auth` is the section `auth` of its configuration."""
+    """Run a registry that keeps its files in a folder, and yield it; `auth` is the `auth` section of its configuration."""
     if shutil.which("docker-registry") is None:
         pytest.fail("there is no registry server: install docker-registry")
     with socket.socket() as free:

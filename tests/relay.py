@@ -17,7 +17,7 @@ class Relay:
 
     Args:
       engine: Address of the server, `unix://…`.
-      tls: TLS context of the relay. With it or with `tcp`, the relay listens on a port of 127.0.0.1, else on a Unix
+      tls: The relay's TLS context. With it or with `tcp`, the relay listens on a port of 127.0.0.1, else on a Unix
         socket.
 
     Attributes:

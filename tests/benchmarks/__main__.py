@@ -73,7 +73,7 @@ class Line:
 
     @property
     def met(self) -> bool:
-        """Whether there is no limit, or the figure is within the limit."""
+        """Whether the figure is within its limit, or has none."""
         return self.bar is None or _MEETS[self.sense](self.judged, self.bar)
 
 
@@ -431,7 +431,7 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
 async def _serve(
     settings: Settings, *, module: str = "evaluator_host", place: int = 0, **variables: str
 ) -> tuple["subprocess.Popen[bytes]", int]:
-    """Start host number `place` of several hosts. Return the host's first process and its port."""
+    """Start host number `place` of several. Return its first process and its port."""
     port = 18_710 + os.getpid() % 1000 + 1000 * place
     environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": settings.docker_host or "", **variables}
     if not settings.docker_host:

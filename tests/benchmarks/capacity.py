@@ -22,7 +22,7 @@ _SETTLE_S = 2.0  # seconds within which the host measures the memory of its sand
 
 
 def spent_ms(port: int, pid: int, language: Language) -> dict[str, float]:
-    """Return the milliseconds of processor time of a warm call (`call`), and of a row with isolation `row` and `batch`."""
+    """Measure the processor time, in ms, of a warm call (`call`), and of a row with isolation `row` and `batch`."""
     evaluator = {"code": CODE[language], "language": language.value}
     found = {"call": _spent_ms(port, pid, "/v1/evaluate", {"evaluator": evaluator, **_ROW}, CALLS)}
     for isolation, rows in ROWS.items():
@@ -32,7 +32,7 @@ def spent_ms(port: int, pid: int, language: Language) -> dict[str, float]:
 
 
 def evaluator_mb(port: int, pid: int, language: Language) -> float:
-    """Return how many MB one more warm evaluator takes, in its sandbox and in the host."""
+    """Measure how many MB of memory one more warm evaluator takes, in its sandbox and in the host."""
 
     def warm(first: int, last: int) -> float:
         for number in range(first, last):

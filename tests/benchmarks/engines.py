@@ -29,7 +29,7 @@ Run = Callable[[ChunkScorer, list[Rows]], int]
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The figures of one engine: rows per second after the first chunk, and how many seconds the first chunk takes."""
+    """One engine's figures: rows per second after the first chunk, and how many seconds the first chunk takes."""
 
     rows_per_s: float
     first_s: float

@@ -1,5 +1,5 @@
-"""Measures the floors: what the bare mechanisms cost without this project. A run of the benchmarks compares its figures
-with these floors.
+"""Measures the floors: what the mechanisms alone cost, without this project. The benchmarks compare their figures with
+these floors.
 """
 
 import json
@@ -60,7 +60,7 @@ class ForkServer:
 
 
 def compute_rows(count: int) -> None:
-    """Encode, decode and evaluate the row `count` times in this process, and encode and decode its answer; no system
+    """Encode, decode and evaluate a row `count` times in this process, and encode and decode its answer; make no system
     calls.
     """
     scope: dict[str, Callable[..., float]] = {}

@@ -19,7 +19,7 @@ MANY_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """The figures of one job, and the host's highest resident memory between upload and download."""
+    """One job's figures, and the host's highest resident memory between upload and download."""
 
     rows_per_s: float
     peak_mb: float

@@ -44,8 +44,7 @@ def evaluate(inputs, outputs, trace):
 
 
 def overhead_ms(port: int, pid: int, url: str, key: str) -> dict[str, tuple[float, float]]:
-    """Return the milliseconds of a request through the gateway and of a direct request: `time` (medians) and
-    `processor`.
+    """Measure, in milliseconds, a request through the gateway and a direct request: `time` (medians) and `processor`.
 
     Args:
       port: Port of the host, which has the model `judge`.

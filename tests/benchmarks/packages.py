@@ -37,7 +37,7 @@ _WAITING_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """One build from a warm download cache: how many ms the whole build and the writing of files took, and the lock."""
+    """One build from a warm download cache: how many ms the build took, how many of them to write files, and the lock."""
 
     whole_ms: float
     files_ms: float
@@ -74,7 +74,7 @@ async def _one_waits(service: Service, spec: SandboxSpec) -> None:
 
 
 async def installs(settings: Settings, language: Language, times: int = 5) -> list[Install]:
-    """Build one set again and again; the first build fills the download cache."""
+    """Build one package set again and again; the first build fills the download cache."""
     pins, found = INSTALLED[language], []
     async with open_engine(settings) as service:
         while len(found) <= times:

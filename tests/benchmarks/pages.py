@@ -33,7 +33,7 @@ PAINTED: Final = """(isPage) => new Promise((done) => {
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """The figures of all loads of a page.
+    """The measurements of all loads of a page.
 
     Attributes:
       paint_ms: Milliseconds until the page showed anything.

@@ -1,4 +1,4 @@
-"""`make bench ARGS=--quick`: compares the host's processor time with that of floors, in two minutes.
+"""`make bench ARGS=--quick`: compares the host's processor time with that of floors (bare mechanisms) in two minutes.
 
 The processor time of the host, its sandboxes and all their processes is nearly the same on a quiet and on a busy
 machine. It is compared with the processor time of a floor that does the same kind of work, measured in turns, because

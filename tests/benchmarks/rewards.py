@@ -1,5 +1,5 @@
-"""Measures the recipe for rewards of code: what a hidden test costs, compared with a process for each test, and what
-rows with hostile answers cost.
+"""Measures the code-reward recipe: what a hidden test costs, compared with a process for each test, and what rows with
+hostile answers cost.
 """
 
 import shutil

@@ -38,7 +38,7 @@ def round_robin(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
 
 
 def zipf(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
-    """Yield evaluators in the order in which to call them, which is the same in each run. Number n comes 1 / n ** 1.1
+    """Yield evaluators in the order in which to call them, the same in each run. Evaluator number n comes 1 / n ** 1.1
     times as often as number 1.
     """
     weights = [1 / rank**ZIPF_EXPONENT for rank in range(1, len(many) + 1)]
@@ -63,7 +63,7 @@ async def load(service: Service, calls: Iterator[Evaluator]) -> Load:
 
 
 async def beside_one(service: Service, calls: list[Evaluator]) -> tuple[Load, Load]:
-    """Take turns between these calls and calls of a single evaluator, because the machine may have other work. Return
+    """Alternate between these calls and calls of a single evaluator, because the machine may have other work. Return
     both loads.
     """
     (single,) = evaluators(1)

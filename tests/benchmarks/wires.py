@@ -1,4 +1,4 @@
-"""Measures what a call over a wire costs, compared with the host's own route and with the executor that the wire
+"""Measures what a call over a wire costs, compared with the host's own route and with the platform's executor that it
 replaces. A wire is a route that answers in another platform's format.
 
 Calls of both kinds take turns, in blocks; the processor time of the host and all its sandboxes is compared.

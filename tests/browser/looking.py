@@ -111,8 +111,8 @@ async def looking(browser: Browser, url: str) -> AsyncIterator[Look]:
 
 
 async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
-    """Return axe's findings from moderate to critical about the page in its present state; with `colours`, only
-    findings about colours.
+    """Return axe's findings (moderate to critical) about the page in its present state; with `colours`, only findings
+    about colours.
     """
     # axe runs in an isolated world, because the page's policy refuses scripts that the host has not served
     session = await page.context.new_cdp_session(page)

@@ -1,4 +1,4 @@
-"""Alerts on the pages: an alert about a single job, the number of alerts in the badge, and acknowledging an alert."""
+"""Alerts on the pages: an alert about one job, the badge with the number of alerts, and acknowledging an alert."""
 
 import asyncio
 

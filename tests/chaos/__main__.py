@@ -1,6 +1,6 @@
 """`python -m tests.chaos --minutes 10 --seed 1`: runs a host under random faults; exits with 1 if an answer is wrong.
 
-The seed determines the faults and the requests of callers: the same seed gives the same plan. `--plan` only prints the
+The seed determines the faults and the callers' requests: the same seed gives the same plan. `--plan` only prints the
 plan, `--report` writes the outcome of a run to a JSON file, and `--replay` repeats the run in such a file.
 """
 

@@ -39,7 +39,7 @@ _FOLDERS: Final = ("datasets", "environments", "filesets")
 
 
 class _Everything(dict[str, Answer]):
-    """A mapping that contains the same odd answer for every path of an index."""
+    """A mapping with the same faulty answer for every path of an index."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class Faults:
         }
 
     def inflict(self, fault: Fault) -> AbstractContextManager[bool]:
-        """Return a context during which the fault goes on."""
+        """Return a context manager; the fault lasts as long as its block runs."""
         return self._by_kind[fault.kind](fault)
 
     # Faults of the host

@@ -89,7 +89,7 @@ class ChaosHost:
       backend: Backend of the host's sandboxes.
       environment: Settings of the host, as environment variables.
       ordinary: Run as an ordinary user, although this process is root's.
-      skew_s: By how many seconds the host's clock is wrong from the start.
+      skew_s: How many seconds the host's clock is wrong from the start.
     """
 
     def __init__(
@@ -274,7 +274,7 @@ class ChaosHost:
         return [file.read_text(errors="replace") for file in files]
 
     def remains(self, *, docker: list[str]) -> list[str]:
-        """Return what all processes of the host have left behind: processes, cgroups, containers, mounts, files."""
+        """Return what the host's processes have left behind: processes, cgroups, containers, mounts, files."""
         left = [found for pid in set(self.pids) for found in left_behind(pid, docker=docker)]
         this = os.getpid()
         for path in Path("/proc").glob("[0-9]*"):

@@ -114,7 +114,7 @@ class Timeline:
 
 
 def essence(program: Program, result: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of a result that must be the same in every run."""
+    """Return the part of a result that must be the same in every run."""
     error = result["error"]
     if error is None:
         kept = {name: result[name] for name in ("status", "score", "passed", "label", "metrics", "value", "warnings")}
@@ -149,7 +149,7 @@ class Oracle:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def learn(self, program: Program, results: list[dict[str, Any]]) -> None:
-        """Store the results of a run without faults as the right results.
+        """Store results from a run without faults as the right ones.
 
         Raises:
           AssertionError: the program had an outcome that it must not have without faults.

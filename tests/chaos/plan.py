@@ -47,7 +47,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """Facts about a kind of fault: when, how long and how often it may happen.
+    """When, for how long and how often a kind of fault may happen.
 
     Attributes:
       lane: Name of the group of faults that do not overlap.

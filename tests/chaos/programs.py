@@ -13,7 +13,7 @@ class Program:
 
     Attributes:
       ends: The possible outcomes of rows without faults: `scored`, or the code of an error.
-      packages: Pins of packages on the run's own index.
+      packages: Exact versions of packages on the run's own index.
     """
 
     name: str

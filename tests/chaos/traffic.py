@@ -103,7 +103,7 @@ class Traffic:
                 task.cancel()
 
     async def judge_stored(self) -> None:
-        """Judge what is stored at the end: a caller must have sent each object, and no accepted object may be missing."""
+        """Judge what is stored at the end: each object was sent by a caller, and no accepted object is missing."""
         for path, kept in self._kept.items():
             found = await self._until_answered("GET", path)
             if found is None and not kept.certain:

@@ -83,7 +83,7 @@ HOSTILE = [
 
 
 def hostile_alike(language: Language, limits: dict[str, float]) -> list[str]:
-    """Return the hostile bodies that have these limits and can share one evaluator."""
+    """Return the hostile function bodies that have these limits and can share one evaluator."""
     return [body for _, of, body, tight, _ in HOSTILE if (of, tight) == (language, limits)]
 
 

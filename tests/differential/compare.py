@@ -30,7 +30,7 @@ def _same(real: Any, here: Any, relative: float) -> bool:
 
 
 def unexplained(found: Mapping[str, list[tuple[str, Any, Any]]], explained: Mapping[str, str]) -> dict[str, Any]:
-    """Return the differences that no entry explains, by case, and the entries that explain no difference.
+    """Return the differences that no entry in `explained` explains, by case, and the entries that explain none.
 
     Args:
       found: The differences of each case.

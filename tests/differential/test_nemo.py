@@ -120,8 +120,8 @@ def test_each_difference_is_documented() -> None:
 
 
 def _alike(real: dict[str, Any], here: dict[str, Any], way: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return both results without the expected differences: the summary has rounded numbers, and a job reports errors
-    in another form.
+    """Remove expected differences from both results: the summary has rounded numbers, and a job reports errors
+    differently.
     """
     real, here = ({name: value for name, value in one.items() if name != "summary"} for one in (real, here))
     if way == "submit" and "error" in real and "rows" in here:  # a submission leaves out the rows that failed

@@ -43,7 +43,7 @@ def _group(name: str) -> str:
 
 
 def called(title: str, command: Any) -> str:
-    """Return the text that shows how to call a command, without options."""
+    """Return a command's usage line, without options."""
     pieces = command.collect_usage_pieces(command.make_context(title, [], resilient_parsing=True))
     arguments = " ".join(ARGUMENTS.get(piece, piece.removesuffix("...").strip("{}")) for piece in pieces[1:])
     return f"{title} {arguments}".strip()

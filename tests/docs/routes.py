@@ -12,7 +12,7 @@ _LIST: Final = re.compile(r"^- evaluate: .*?\n\n", re.MULTILINE | re.DOTALL)
 
 
 def listed() -> str:
-    """Return a line for each resource, with its paths and their methods."""
+    """Return a line for each resource, with its paths and each path's methods."""
     found: dict[str, list[str]] = {}
     for path, methods in described_app().openapi()["paths"].items():
         if not path.startswith(VENDORS):

@@ -219,9 +219,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def faults(value: Any, schema: Any, description: Any, path: str = "$") -> list[str]:
-    """Return the places in which a value does not fit its schema; only the part of JSON Schema that FastAPI uses
-    counts.
-    """
+    """Return the places where a value does not fit its schema; only the part of JSON Schema that FastAPI uses counts."""
     schema = resolved(schema, description)
     if "anyOf" in schema:
         fits = any(not faults(value, option, description, path) for option in schema["anyOf"])

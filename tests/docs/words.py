@@ -25,7 +25,7 @@ def _words(page: str) -> int:
 
 
 def report() -> str:
-    """Return a line for each section, and a line for the sum."""
+    """Return a line with the count for each section, and a line with the sum."""
     sums = {section: sum(pages.values()) for section, pages in words_by_section().items()}
     lines = [f"{count:6} {section}" for section, count in sums.items()]
     return "\n".join([*lines, f"{sum(sums.values()):6} in all"])

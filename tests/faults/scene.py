@@ -54,13 +54,13 @@ class Scene:
         return [pid for pid in process_tree(self.pid) if pid != self.pid and word.encode() in command_of(pid)]
 
     def rows(self) -> float:
-        """Return how many rows the host has counted in its metrics."""
+        """Return how many rows the host has counted in its metrics since `forget_rows`."""
         lines = self.server.client.get("/metrics").text.splitlines()
         counts = (float(line.rpartition(" ")[2]) for line in lines if line.startswith("evaluator_host_rows_total{"))
         return sum(counts) - self._rows_before
 
     def forget_rows(self) -> None:
-        """Ignore all rows that the host has counted so far."""
+        """From now on, ignore the rows that the host has counted so far."""
         self._rows_before += self.rows()
 
     def gauge(self, name: str) -> float:

@@ -1,4 +1,4 @@
-"""The builder is killed, but its host lives: waiting callers get an error, no unfinished set is kept, and the next
+"""The builder is killed, but its host lives on: waiting callers get an error, no unfinished set is kept, and the next
 attempt succeeds.
 """
 

@@ -549,7 +549,7 @@ def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(ma
 
 
 def one_line(done: "subprocess.CompletedProcess[str]") -> str:
-    """Return what a command printed, in one line."""
+    """Join a command's output into one line."""
     return " ".join(done.stdout.split())
 
 

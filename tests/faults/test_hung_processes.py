@@ -1,5 +1,5 @@
-"""A process of a host hangs: the host reports this, ends the process and goes on. No row is lost, and no call waits for
-ever.
+"""A process of a host hangs: the host reports this, ends the process and goes on. No row is lost, and no call waits
+forever.
 """
 
 import os

@@ -1,6 +1,4 @@
-"""The share of the processor that the sandboxes of several hosts get, compared with each other and with an ordinary
-process.
-"""
+"""How much of the processor several hosts' sandboxes get, compared with each other and with an ordinary process."""
 
 import os
 import subprocess
@@ -32,7 +30,7 @@ def host_folder(number: int) -> Iterator[Cgroups]:
 
 
 def spin(stack: ExitStack, cpu: int) -> "subprocess.Popen[bytes]":
-    """Start a process that computes for ever on one processor."""
+    """Start a process that computes forever on one processor."""
     process = subprocess.Popen(
         [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"],
         # a separate session, because the kernel may give all processes of a session one common weight
@@ -44,7 +42,7 @@ def spin(stack: ExitStack, cpu: int) -> "subprocess.Popen[bytes]":
 
 
 def guest(stack: ExitStack, host: Cgroups, cpu: int) -> "subprocess.Popen[bytes]":
-    """Start a process that computes for ever, in the cgroup of a host's sandbox."""
+    """Start a process that computes forever, in the cgroup of a host's sandbox."""
     group = host.create(f"guest-{time.monotonic_ns()}", memory_mb=128, processes=10)
     stack.callback(group.remove)
     process = spin(stack, cpu)

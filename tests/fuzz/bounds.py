@@ -1,4 +1,4 @@
-"""Limits for the number and size of the cases that the tests try."""
+"""Limits for the number and size of the random cases that the tests try."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 
 def scaled(examples: int) -> int:
-    """Return how many of this number of examples the current profile tries; the default profile tries all."""
+    """Scale a number of examples to the current profile; the default profile tries all."""
     return max(1, examples * settings.default.max_examples // 100)
 
 
 def bounded(examples: int, *, shrink: bool = True) -> settings:
-    """Return a decorator with which a test tries this many examples."""
+    """Return a decorator that makes a test try this many examples."""
     phases = (Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else []))
     return settings(max_examples=scaled(examples), phases=phases)
 

@@ -53,7 +53,7 @@ def test_python_pins_are_exact_and_read_back_as_themselves(items: list[Any]) -> 
 @pytest.mark.timeout(120)
 @pytest.mark.long
 def test_npm_pins_are_exact_and_read_back_as_themselves() -> None:
-    """A check of a set of pins starts a Node process, so many items share a set."""
+    """Each check of a list of pins starts a Node process, so many items share a list."""
     asked: list[Any] = []
 
     @bounded(800)

@@ -59,7 +59,7 @@ def counting(database: Database) -> Iterator[Count]:
 
 
 async def learn(store: Store) -> None:
-    """Make PostgreSQL update its statistics, as it does by itself sooner or later. SQLite never does this on a host."""
+    """Make PostgreSQL update its statistics, as it regularly does by itself. SQLite never does this on a host."""
     if store.database.address.engine is Engine.POSTGRESQL:
         async with store.database.transaction() as connection:
             await connection.execute(text("ANALYZE"))

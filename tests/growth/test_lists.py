@@ -35,7 +35,9 @@ Work: TypeAlias = Callable[[Store, int], Awaitable[object]]
 
 
 class Things(NamedTuple):
-    """Objects of one kind, and functions that work with them. The functions get the store and the number of objects."""
+    """Objects of one kind, and functions that store and read them. The functions get the store and the number of
+    objects.
+    """
 
     rows: Callable[[range], Rows]
     same: dict[str, Work]

@@ -1,4 +1,4 @@
-"""Templates try to block the host or to fill its memory: their job fails with a reason, and the host goes on, also
+"""Templates try to block the host or to fill its memory: their job fails with a reason, and the host goes on, even
 after a restart.
 """
 

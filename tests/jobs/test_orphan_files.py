@@ -1,4 +1,4 @@
-"""The host removes files from a data directory if no record refers to them, unless another database may have a record
+"""The host removes files to which no record refers from its data directory, unless another database may have a record
 that refers to them.
 """
 

@@ -21,7 +21,9 @@ from tests.tables import tables
 
 
 class Gate:
-    """A gate at which a search waits until the test opens the gate. A search on the event loop would wait for ever."""
+    """A gate at which a search waits until the test opens the gate. If the search ran on the event loop, it would wait
+    forever.
+    """
 
     def __init__(self) -> None:
         self.reached = threading.Event()

@@ -18,7 +18,7 @@ HONEST = {429, 503}
 
 @dataclass(slots=True)
 class Tally:
-    """The outcomes of one group's calls."""
+    """The outcomes of a group's calls."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)

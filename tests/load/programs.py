@@ -10,7 +10,7 @@ class Program:
     """One evaluator.
 
     Attributes:
-      errors: Error codes, one of which the answer must have. Empty for a program that scores the row's number.
+      errors: Error codes; the answer must have one of them. Empty for a program that scores the row's number.
       limits: Limits that the request sets for the program.
     """
 

@@ -59,7 +59,7 @@ GROUPS: Final = frozenset({Group.NEIGHBOURS, Group.CPU, Group.MEMORY})
 
 @dataclass
 class Calls:
-    """The answers to the neighbour's calls in one phase."""
+    """The answers to the neighbour's calls in one phase, with or without attack."""
 
     seconds: list[float] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)

@@ -41,7 +41,7 @@ class Watch:
 
     @property
     def grown_mb(self) -> float:
-        """Return by how many MB memory grew from the second fifth of the time, when everything is warm, to the last
+        """Return by how many MB the memory grew from the second fifth of the time, when everything is warm, to the last
         fifth.
         """
         fifth = max(1, len(self.memory_mb) // 5)

@@ -40,7 +40,7 @@ class _Maker:
         self._parameters = parameters
 
     def name(self) -> str:
-        """Return a name. Most are names of parameters, because other programs would do little."""
+        """Return a random name, mostly a parameter's, because programs that use no parameters do little."""
         return self._draw(st.sampled_from((*self._parameters, *self._parameters[2:], *self._parameters[3:], *NAMES)))
 
     def any_name(self) -> str:

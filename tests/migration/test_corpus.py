@@ -1,4 +1,4 @@
-"""Every legacy evaluator of the corpus migrates with a proof, or with a reason why there is none; in real sandboxes."""
+"""In real sandboxes, every legacy evaluator of the corpus migrates with a proof, or a reason why there is none."""
 
 import asyncio
 import difflib

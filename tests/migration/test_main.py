@@ -1,4 +1,4 @@
-"""Code with `main` is rewritten to `evaluate`, and the other way round, with a proof; or it is refused with a reason."""
+"""Code with `main` is rewritten to `evaluate`, and back, with a proof; or it is refused with a reason."""
 
 import pytest
 

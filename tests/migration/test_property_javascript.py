@@ -71,7 +71,7 @@ def test_the_comparison_sees_a_difference() -> None:
 
 
 def outcomes(cases: list[tuple[Any, ...]]) -> list[list[str | None]]:
-    """Return, for each case, what the old and the new program return, as JSON; None for a program that throws."""
+    """For each case, return the results of the old and the new program as JSON; None for a program that throws."""
     ran = subprocess.run(
         [node_path(), "-e", RUN], input=json.dumps(cases), capture_output=True, text=True, timeout=60, check=True
     )

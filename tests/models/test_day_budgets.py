@@ -37,7 +37,7 @@ async def close(days: list[DayBudgets]) -> None:
 
 
 async def ask(days: DayBudgets, times: int) -> int:
-    """Make requests at the same time, and return how many were within the budget."""
+    """Make requests at the same time, and return how many the budget allowed."""
 
     async def one() -> bool:
         if await days.take(WORKSPACE, priced=True) is not None:

@@ -1,4 +1,4 @@
-"""Models on a real host are registered, granted, called, counted and recorded, over the API and on the command line."""
+"""Models on a real host are registered, granted, called and counted, and their answers recorded, over API and CLI."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Judges without code are stored, versioned, run and counted like other evaluators; agreement with people; cost
+"""Judges without code are stored, versioned, run and counted like other evaluators; their agreement with people; cost
 estimates.
 """
 

@@ -1,6 +1,4 @@
-"""A workspace that may use the operator's models, secrets and hosts, and a workspace that may not, both try each way to
-reach them.
-"""
+"""One workspace may use the operator's models, secrets and hosts, and another may not; both try each way to reach them."""
 
 import ast
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

@@ -1,4 +1,4 @@
-"""promptfoo's asserts that call a model are imported, get a granted model, and score by promptfoo's rules."""
+"""promptfoo's assertions that call a model are imported, get a granted model, and score by promptfoo's rules."""
 
 import json
 from dataclasses import replace
@@ -77,7 +77,7 @@ def test_types_without_a_rule_have_no_program() -> None:
 
 
 def read(type_: str, config: dict[str, Any]) -> FoundEvaluator:
-    """Return the evaluator of one assert in a configuration."""
+    """Import a configuration with one assertion, and return its evaluator."""
     document = {"prompts": ["x"], "tests": [{"vars": INPUTS, "assert": [{"type": type_, **config}]}]}
     [made] = CONFIGURATIONS.read(document, SentFiles({}, "", set()), "c").evaluators
     return made

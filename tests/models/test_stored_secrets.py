@@ -1,6 +1,4 @@
-"""A secret that was granted to code must not be stored in recorded answers, their export, results, or the database's
-file.
-"""
+"""A secret that was granted to code must not appear in recorded answers, their export, results, or the database's file."""
 
 import base64
 import json

@@ -88,7 +88,7 @@ async def scored(granting: Granting, code: str, *, models: tuple[str, ...] = ())
 
 
 def seconds_of_those_that_wait(granting: Granting) -> list[float]:
-    """Return the processor time so far of all processes in each sandbox with a waiting row."""
+    """Return how much processor time each sandbox with a waiting row has used so far."""
     links = [slot.sandbox.link for owner in granting.service.pool._evaluator_pools for slot in owner.paused]
     return [sum(seconds for _, seconds in seconds_below(link.first_pid)) for link in links]
 

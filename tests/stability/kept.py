@@ -55,7 +55,7 @@ def serve(where: dict[str, str], folder: Path) -> Server:
 
 
 def furnish(server: Server, key: str) -> dict[str, Any]:
-    """Store an object of each kind, and return answers that later versions must give too."""
+    """Store an object of each kind, and return answers that later versions must also give."""
     with httpx.Client(base_url=server.url, headers=bearer(key), timeout=60) as client:
         return _furnish(client, key)
 
@@ -103,7 +103,7 @@ def read_all(client: Client, job: str) -> list[object]:
 
 
 def answers_to(client: Client, job: str) -> dict[str, Any]:
-    """Return the answers of a host to the requests of `read_all`, by path."""
+    """Return a host's answers to the requests of `read_all`, by path."""
     answers = {}
 
     def note(response: httpx.Response) -> None:

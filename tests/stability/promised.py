@@ -24,7 +24,7 @@ Route = dict[str, Facts]
 
 
 def routes() -> dict[str, Route]:
-    """Return for each of the host's own routes its parameters, and the fields of its body and answers."""
+    """Return the parameters, body fields and answer fields of each of the host's own routes."""
     document = described_app().openapi()
     found = {}
     for path, methods in document["paths"].items():
@@ -95,7 +95,7 @@ def _walk(
 
 
 def broken(before: Mapping[str, Route], after: Mapping[str, Route]) -> Iterator[str]:
-    """Yield each thing in the routes of `before` that a program may rely on and that is missing in `after`."""
+    """Yield what programs may rely on in the routes of `before` and is missing in `after`."""
     for route, old in before.items():
         new = after.get(route)
         if new is None:
@@ -107,7 +107,7 @@ def broken(before: Mapping[str, Route], after: Mapping[str, Route]) -> Iterator[
 
 
 def _refused(before: Facts, after: Facts) -> Iterator[str]:
-    """Yield each thing that a program may send according to `before`, but not according to `after`."""
+    """Yield what programs may send according to `before`, but not according to `after`."""
     old, new = _unmarked(before), _unmarked(after)
     for place, types in old.items():
         if place not in new:

@@ -26,7 +26,7 @@ from tests.tables import tables
 
 @contextmanager
 def counted_statements() -> Iterator[list[str]]:
-    """Yield a list, to which each statement is added that this process sends to a database."""
+    """Yield a list to which every statement that this process sends to a database is added."""
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:

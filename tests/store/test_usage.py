@@ -1,4 +1,4 @@
-"""How much storage workspaces use, on both databases: sums by kind, quotas, free disk space, and space freed by
+"""How much storage workspaces use, on both databases: totals by kind, quotas, free disk space, and space freed by
 deletion.
 """
 

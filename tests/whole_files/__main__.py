@@ -96,7 +96,7 @@ class WholeFile:
         return found.groupdict()
 
     def lying(self) -> "WholeFile":
-        """Return a copy of this record with the outcome that is expected if the file runs in its checkout."""
+        """Return this record with the outcome expected if the file runs in its checkout."""
         alone: dict[str, Any] = {"score": None, "passed": None, "stops": None, "in_checkout": None}
         return self if self.in_checkout is None else replace(self, **(alone | self.in_checkout))
 
@@ -120,7 +120,7 @@ def text_of(one: WholeFile, checkouts: Path) -> str:
     """Return the content of a file.
 
     Raises:
-      ValueError: the file has another digest.
+      ValueError: the file's digest is different.
     """
     at = one.parts
     shown = next((text for git in _places(one, checkouts) if (text := _git(git, "show", _object(one)))), None)

@@ -1,5 +1,5 @@
-"""Fixtures: hosts that serve every wire, one without keys, and one with keys, secrets and tenants. A wire is a route
-that answers in another platform's format.
+"""Fixtures: hosts with every wire, one without keys, and one with keys, secrets and tenants. A wire is a route that
+answers in another platform's format.
 """
 
 from collections.abc import Iterator

@@ -205,7 +205,7 @@ class Script:
 
 
 def ends(exit_code: int, text: str) -> str:
-    """Return a script's output; if the script failed, only the last line, since tracebacks name files."""
+    """Return a script's output; if it failed, only the last line, since tracebacks name files."""
     return text if exit_code == 0 else text.strip().rpartition("\n")[2]
 
 

@@ -1,4 +1,4 @@
-"""The wire `coze`: scripts like those that Coze Loop's templates make, which contain the users' code and the row."""
+"""Coze Loop's API (wire `coze`): scripts like those that Coze Loop's templates make from a user's code and a row."""
 
 import json
 from typing import Any

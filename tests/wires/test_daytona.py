@@ -1,4 +1,4 @@
-"""The wire `daytona`: Daytona's own clients, in Agenta's version and in the newest version, and the calls that Agenta
+"""Daytona's API (wire `daytona`): Daytona's own clients, in Agenta's version and the newest, and the calls that Agenta
 and Phoenix make with them.
 """
 

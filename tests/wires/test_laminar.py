@@ -1,4 +1,4 @@
-"""The wire `laminar`: requests as Laminar's server and pages send them."""
+"""Laminar's API (wire `laminar`): requests as Laminar's server and pages send them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The wire `langfuse`: requests in the documented form, and requests from AWS's own clients for Lambda."""
+"""Langfuse's API (wire `langfuse`): requests in the documented form, and from AWS's own clients for Lambda."""
 
 import hmac
 import json

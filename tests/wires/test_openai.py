@@ -1,4 +1,4 @@
-"""The wire `openai`: OpenAI's own clients for Python and JavaScript, and plain requests, call graders."""
+"""OpenAI's API (wire `openai`): its own clients for Python and JavaScript, and plain requests, call graders."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

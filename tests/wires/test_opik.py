@@ -1,4 +1,4 @@
-"""The wire `opik`: requests as Opik's backend sends them, and the error messages that Opik's own tests check."""
+"""Opik's API (wire `opik`): requests as Opik's backend sends them, and the error messages that Opik's tests check."""
 
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""The wire `vellum`: Vellum's own client, and plain requests, call `execute_code`."""
+"""Vellum's API (wire `vellum`): Vellum's own client, and plain requests, call `execute_code`."""
 
 from typing import Any
 

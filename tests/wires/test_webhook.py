@@ -1,4 +1,4 @@
-"""The wire `webhook`: promptfoo, Agenta, Azure AI Foundry and Maxim call stored evaluators as endpoints."""
+"""Webhooks (wire `webhook`): promptfoo, Agenta, Azure AI Foundry and Maxim call stored evaluators as endpoints."""
 
 import json
 from collections.abc import Iterator

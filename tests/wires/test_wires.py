@@ -1,5 +1,5 @@
-"""Tests for everything that is the same for all wires: names, commands, `doctor`, and keys in paths. One test is about
-a host without wires.
+"""What is the same for all wires (other platforms' APIs): names, commands, `doctor`, and keys in paths. One test is
+about a host without wires.
 """
 
 import asyncio

@@ -48,7 +48,7 @@ def sent(case: NativeCase) -> str:
 def differing(
     cases: list[NativeCase], answers: list[tuple[Any, bool]], what: Callable[[NativeCase], bool] = lambda _: True
 ) -> list[str]:
-    """Return a message about each answer that differs from the answer that its case expects.
+    """Return a message for each answer that differs from what its case expects.
 
     Args:
       cases: The cases that were sent.

@@ -7,7 +7,7 @@ FALSY = {"empty-text": "", "empty-object": {}, "empty-list": [], "zero": 0, "fal
 
 
 def echo_cases() -> list[Case]:
-    """Return cases in which any JSON output must arrive as it was sent."""
+    """Return cases in which JSON outputs of every kind must arrive as they were sent."""
     cases = []
     for name, outputs in FALSY.items():
         row = {"inputs": {"want": outputs}, "outputs": outputs}

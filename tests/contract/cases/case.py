@@ -22,7 +22,7 @@ class Expected:
 
     Attributes:
       error: Expected code of the error; None if the row must have a score.
-      message: Text that must be in the error's message or hint; upper and lower case are equal.
+      message: Text that must be in the error's message or hint; upper and lower case count as equal.
       type: Class of the exception.
       line: Line of the error in the user's code.
       warnings: Codes of warnings that must occur.
@@ -88,7 +88,7 @@ class Case:
         return {"evaluator": evaluator, **row}
 
     def mismatches(self, result: EvaluationResult) -> list[str]:
-        """Return the differences between a result and the expected result; empty if there are none."""
+        """Describe the differences between a result and the expected result; empty if there are none."""
         expected, error = self.expected, result.error
         status = "failed" if expected.error else "scored"
         found: dict[str, tuple[Any, Any]] = {
@@ -128,7 +128,7 @@ class Case:
 
 
 def _same(have: Any, want: Any) -> bool:
-    """Whether two values are equal as JSON; unlike in Python, 1 and true differ."""
+    """Whether two values are equal as JSON, where (unlike in Python) 1 and true differ."""
     if want is ANY:
         return True
     if isinstance(want, dict) and isinstance(have, dict):

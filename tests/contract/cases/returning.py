@@ -28,7 +28,7 @@ _TYPESCRIPT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returning:
-    """Code that returns one value, and the result under each contract; by default, `v1` and `main` give the same result
+    """Code that returns one value, and the expected result for each contract; by default, `v1` and `main` give the same
     as `evaluate`.
     """
 

@@ -42,7 +42,7 @@ def result(**values: Any) -> MetricResult:
 
 
 class Kinds:
-    """Returns every kind of output, not in the declared order, and diagnostics."""
+    """A metric that returns every kind of output, not in the declared order, and diagnostics."""
 
     type = "kinds"
 
@@ -66,7 +66,7 @@ class Kinds:
 
 
 class Given:
-    """Returns a column of the row as its output; the column may have any value."""
+    """A metric whose output is one column of the row, with any value."""
 
     def __init__(self, kind: str) -> None:
         self.type = "given"
@@ -110,7 +110,7 @@ class Seen:
 
 
 class Wrong:
-    """Returns outputs that break its declaration, in the way that the row names."""
+    """A metric whose outputs break its declaration, in the way that the row names."""
 
     type = "wrong"
 
@@ -193,7 +193,7 @@ class Together:
 
 
 class Whole:
-    """Returns the response and the output as strings."""
+    """A metric whose outputs are the response and the output to score, as strings."""
 
     type = "whole"
 

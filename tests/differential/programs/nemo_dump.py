@@ -1,4 +1,4 @@
-"""Turns the result of a case into plain JSON, for the real package and for this project's SDK."""
+"""Converts the result of a case to plain JSON, for the real package and for this project's SDK."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def dumped(run: Callable[[], Any]) -> dict[str, Any]:
-    """Return the result of a run, or the error that it raised."""
+    """Run a function; convert its result, or the error that it raised, to plain JSON."""
 
     async def soon() -> Any:
         return await asyncio.to_thread(run)
@@ -16,7 +16,7 @@ def dumped(run: Callable[[], Any]) -> dict[str, Any]:
 
 
 async def dumped_soon(run: Awaitable[Any]) -> dict[str, Any]:
-    """Await a run, and return its result or the error that it raised."""
+    """Await a run; convert its result, or the error that it raised, to plain JSON."""
     try:
         result = await run
     except Exception as error:

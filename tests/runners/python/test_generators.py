@@ -1,5 +1,5 @@
-"""Random numbers in rows: a seed that code sets while it loads applies in each row; without a seed, each row gets other
-numbers.
+"""Random numbers in rows: a seed that code sets while it loads applies in each row; without a seed, each row gets
+different numbers.
 """
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""Which contract the runner infers for a function: a table of code, and of the call that the runner then makes."""
+"""Which contract the runner infers for a function, and how it then calls the function: a table of code."""
 
 from typing import Any
 

@@ -106,7 +106,7 @@ def functions() -> Iterator[str]:
 
 
 def drawn(path: str) -> bytes:
-    """Return a sort key that gives a random order, which stays almost the same when modules are added or removed."""
+    """Return a sort key for a random order that hardly changes when modules are added or removed."""
     return hashlib.sha256(path.encode()).digest()
 
 
