@@ -78,7 +78,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def forbid_host(self, host: str) -> None:
-        """Forbid evaluators to call a host that was allowed with `allow_host`.
+        """Forbid evaluators from calling a host that was allowed with `allow_host`.
 
         Args:
           host: Host and port, as `hosts` lists it.

@@ -85,7 +85,7 @@ def contracts_of_plugins() -> Iterator[str]:
 
 
 def own_folders(quarter: str) -> Iterator[PluginFolder]:
-    """Yield the packages of one part of the host, such as `platform`, by name."""
+    """Yield the packages in one part of the host, such as `platform`, in the order of their names."""
     folder = _HOST / quarter
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if (path / "__init__.py").is_file():

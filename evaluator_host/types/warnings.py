@@ -228,7 +228,7 @@ class WarningCount:
 
 
 class WarningTally:
-    """Counts the warnings of rows by code, in memory that does not grow with the rows.
+    """Counts the warnings of rows by code, in memory that does not grow with the number of rows.
 
     Args:
       known: Earlier counts, to which the tally adds.

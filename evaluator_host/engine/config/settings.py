@@ -52,7 +52,7 @@ class SandboxChoice(StrEnum):
 
 
 class SandboxStart(StrEnum):
-    """How Python sandboxes start: with a new interpreter, or as a fork of one that has imported the runner."""
+    """How Python sandboxes start: a new interpreter, or a fork of an interpreter that has imported the runner."""
 
     FRESH = "fresh"
     TEMPLATE = "template"
@@ -160,7 +160,7 @@ def _processes(proc: Path = Path("/proc")) -> int:
 
 
 def memory_for_requests_mb() -> int:
-    """Return how many MB of memory requests may use together: half of what an idle host leaves free, at least 96."""
+    """Return how many MB requests may use together: half of the memory that an idle host leaves free, at least 96."""
     return max(96, (usable_memory_mb() - _IDLE_HOST_MB) // 2)
 
 

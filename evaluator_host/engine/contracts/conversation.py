@@ -103,7 +103,7 @@ def _plain(message: _Message) -> _Message:
 
 
 def first(value: dict[str, Any], *names: str) -> Any:
-    """Return the value of the first of these keys that exists; None if none exists."""
+    """Return the value of the first key in `names` that exists, or None."""
     return next((value[name] for name in names if name in value), None)
 
 

@@ -254,7 +254,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def object_sent(returned: Returned) -> dict[str, Json] | EvaluationError:
-    """Return a returned value if it is an object of JSON values, else an error."""
+    """Return the evaluator's value if it is an object of JSON values, else an error."""
     if (error := unreadable(returned)) is not None:
         return error
     return returned.value if isinstance(returned.value, dict) else contradiction()

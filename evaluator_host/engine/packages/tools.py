@@ -154,7 +154,7 @@ def _exhausted(said: str) -> MachineExhausted | None:
 
 
 def _clipped(said: str) -> str:
-    """Return the end of a tool's output, with long lines cut; it may contain any text of packages."""
+    """Return the end of a tool's output, with long lines cut; it may contain any text from packages."""
     return "\n".join(line[:_LINE_CHARS] for line in said[-_SAID_CHARS:].splitlines())
 
 

@@ -98,7 +98,7 @@ class EvaluatorPool:
         self.turn_until = now + max(TURN_S, now - started)
 
     def shrink(self, spec: SandboxSpec) -> None:
-        """Count one busy sandbox fewer."""
+        """Decrease the count of busy sandboxes by one."""
         self.size -= 1
         self._shares.end(self.workspace, spec.memory_mb)
 

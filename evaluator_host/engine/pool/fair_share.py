@@ -117,7 +117,7 @@ class Capacity:
         self.leaving_mb += mb
 
     def give_back(self, spec: SandboxSpec, sandbox: Sandbox | None = None) -> None:
-        """Count one sandbox fewer, after it has ended; `sandbox` is None if the sandbox never started."""
+        """Stop counting a sandbox that has ended; `sandbox` is None if it never started."""
         if sandbox is not None and (leaving_mb := self._leaving.pop(sandbox, None)) is not None:
             self.leaving -= 1
             self.leaving_mb -= leaving_mb
@@ -206,7 +206,7 @@ class FairShare:
             share.memory_mb += memory_mb
 
     def end(self, workspace: str, memory_mb: int) -> None:
-        """Count one busy sandbox of a workspace fewer, because it is idle, waits, or has ended."""
+        """Stop counting a workspace's sandbox as busy, because it is idle, waits, or has ended."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes -= 1
             share.memory_mb -= memory_mb

@@ -19,7 +19,7 @@ _VIRTUAL: Final = (
 
 
 def isolation_finding(runtime: str = "") -> Finding:
-    """Return the finding about what the isolation by bubblewrap, or by an OCI runtime's containers, does not cover."""
+    """Return the finding that says what bubblewrap, or an OCI runtime with this name, does not isolate."""
     detail = f"{_RULES}; {_SHARED}. Better {_TENANTS}"
     if is_gvisor(runtime):
         detail = _GVISOR

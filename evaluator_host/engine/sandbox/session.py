@@ -69,7 +69,7 @@ RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state des
 
 
 class RunnerGaveUp(SandboxLost):
-    """The runner had a damaged state, was killed, or crashed while it loaded code.
+    """The runner was in a damaged state, was killed, or crashed while it loaded code.
 
     The caller should retry once.
 

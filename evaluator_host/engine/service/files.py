@@ -95,7 +95,7 @@ def module_path(module: str) -> str:
 
 
 def _from(importer: str, specifier: str) -> str:
-    """Return the path that a relative import means, from the root of the files."""
+    """Convert a relative import in the file `importer` to a path from the root of the files."""
     parts = importer.split("/")[:-1]
     for part in specifier.split("/"):
         if part == ".." and parts and parts[-1] != "..":

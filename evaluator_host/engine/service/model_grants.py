@@ -91,7 +91,7 @@ class Meter:
         self.requests += 1
 
     def undo(self) -> None:
-        """Count one request fewer, because it is not sent after all."""
+        """Stop counting a request, because it is not sent after all."""
         self.requests -= 1
 
     def add(self, used: Used) -> None:

@@ -275,7 +275,7 @@ class Service:
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult | None:
-        """Compute corpus scores over the rows of a batch that have a score in `results`; None without corpus scores."""
+        """Compute corpus scores over the rows of a batch that have a score in `results`; None if there are none."""
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
         contract = results[0].evaluator.contract if scored else None
         if not has_corpus_scores(contract):

@@ -72,7 +72,7 @@ def interpret(
 
 
 def _alike(columns: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
-    """If the row has exactly one column with any of these names, return the column's value under all names."""
+    """If exactly one column's name is in `names`, return that column's value under every name in `names`."""
     found = [name for name in names if name in columns]
     return dict.fromkeys(names, columns[found[0]]) if len(found) == 1 else {}
 

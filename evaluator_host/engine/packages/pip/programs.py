@@ -27,7 +27,7 @@ class PipPrograms:
         self._default: str | None = None
 
     async def ask(self, program: str, question: dict[str, Any], resolver: Resolver) -> dict[str, Any]:
-        """Add index and runtime to a query, run a program in this folder with it, and return the answer.
+        """Add index and runtime to `question`, pass it to a program in this folder, and return the answer.
 
         Raises:
           IndexUnavailable: the index does not answer.

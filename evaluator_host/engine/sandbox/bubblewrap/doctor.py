@@ -86,7 +86,7 @@ def _installed() -> Path | None:
 
 
 def version_of(output: str) -> tuple[int, ...]:
-    """Return the version in the output of `bwrap --version` as `(0, 8, 0)`; empty if it contains no version."""
+    """Parse the version in the output of `bwrap --version`, such as `(0, 8, 0)`; return `()` if there is none."""
     match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", output)
     return tuple(int(part) for part in match.groups(default="0")) if match else ()
 
