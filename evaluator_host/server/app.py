@@ -21,6 +21,7 @@ from evaluator_host.platform.http.replies import ERRORS
 from evaluator_host.platform.wires.table import wires
 from evaluator_host.server.calls_api import calls_api
 from evaluator_host.types.entry_point import EntryPoint
+from evaluator_host.types.errors import Busy, RateLimited
 from evaluator_host.types.evaluation import HostInfo
 from evaluator_host.web.workbench import Workbench, shows_page
 
@@ -103,6 +104,8 @@ def _new_app(service: Service, settings: Settings) -> DescribedApi:
 
 def _guard(app: FastAPI, service: Service, settings: Settings, access: Access | None) -> None:
     """Wrap an application in middleware that checks keys, host names and sizes."""
+    codes = (Busy.code, RateLimited.code)
+    refused = service.metrics.counter("refused", "Requests refused with 429, by code.", "code", values=codes)
     app.add_middleware(
         AccessMiddleware,
         access=access,
@@ -114,6 +117,7 @@ def _guard(app: FastAPI, service: Service, settings: Settings, access: Access | 
         open_paths=("/metrics",) if settings.open_metrics else (),
         is_page=lambda scope: shows_page(scope, app.router.routes),
         calls=None if access is None else service.calls.call,
+        count_refused=lambda code: refused.labels(code).inc(),
     )
 
 

@@ -72,6 +72,9 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_back(url: str, tmp_path:
         assert is_problem(answers[3], 429, "rate_limited")
         assert 1 <= int(answers[3].headers["retry-after"]) <= 10
         assert server.client.get("/v1/info", headers=bearer(calm)).status_code == 200, "each key has its own"
+        counted = server.client.get("/metrics", headers=bearer(calm)).text.splitlines()
+        assert 'evaluator_host_refused_total{code="rate_limited"} 1.0' in counted
+        assert 'evaluator_host_refused_total{code="busy"} 0.0' in counted
         assert server.client.get("/healthz").status_code == 200
         with Client(server.url, key=eager, retries=0) as client, pytest.raises(RateLimited):
             client.info()

@@ -56,6 +56,7 @@ class Metrics:
         self._used = {
             name: Counter(f"evaluator_host_row_{name}", text, registry=self.registry) for name, text in _USED.items()
         }
+        self._counters: dict[str, Counter] = {}
         self._known: dict[tuple[str, str, str], Counter] = {}
         self._known_seconds: dict[str, Histogram] = {}
         self._known_run_seconds: dict[str, Histogram] = {}
@@ -63,6 +64,15 @@ class Metrics:
     def watch(self, name: str, description: str, read: Callable[[], float]) -> None:
         """Add a gauge; `read` is called for its value at each scrape."""
         Gauge(f"evaluator_host_{name}", description, registry=self.registry).set_function(read)
+
+    def counter(self, name: str, description: str, label: str, *, values: Sequence[str]) -> Counter:
+        """Return the counter of this name; its series of these values begin at 0, so that the first count is seen."""
+        if name not in self._counters:
+            made = Counter(f"evaluator_host_{name}", description, [label], registry=self.registry)
+            self._counters[name] = made
+            for value in values:
+                made.labels(value)
+        return self._counters[name]
 
     def count(self, result: EvaluationResult) -> None:
         """Count the result of a row, and record the row's span."""

@@ -34,6 +34,9 @@ SECURITY_HEADERS: Final = (
 )
 """Headers of every response."""
 
+ERROR_CODE: Final = "evaluator_host.error_code"
+"""The key in a request's scope whose value is the code of the error that answers the request."""
+
 FOREIGN: Final = "evaluator_host.foreign"
 """The key in a request's scope whose value answers errors in another platform's format (`dialects/wires`)."""
 
@@ -133,6 +136,7 @@ def error_response(scope: Scope, error: HostError) -> Response:
     get problem+json.
     """
     shown = error.for_callers()
+    scope[ERROR_CODE] = shown.code
     if shown is not error:
         _log.warning("%s %s: %s", scope.get("method"), scope.get("path"), error.detail)
     if (foreign := scope.get(FOREIGN)) is None:

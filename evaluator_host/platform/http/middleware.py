@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from evaluator_host.engine.system.memory import MemoryBudget, Reservation
 from evaluator_host.platform.http.auth.access import Access, set_caller
 from evaluator_host.platform.http.error_log import CutOff
-from evaluator_host.platform.http.error_responses import FOREIGN, SECURITY_HEADERS, error_response
+from evaluator_host.platform.http.error_responses import ERROR_CODE, FOREIGN, SECURITY_HEADERS, error_response
 from evaluator_host.types.errors import (
     Busy,
     HostError,
@@ -70,6 +70,7 @@ class AccessMiddleware:
         is_page: Callable[[Scope], bool] = lambda _: False,
         # a context that counts an evaluation of one row while it is under way; None to count none
         calls: Callable[[], AbstractContextManager[None]] | None = None,
+        count_refused: Callable[[str], None] = lambda _: None,  # gets the code of each 429
     ) -> None:
         self._app = app
         self._access = access
@@ -81,6 +82,7 @@ class AccessMiddleware:
         self._open = _OPEN | set(open_paths)
         self._is_page = is_page
         self._calls = calls or nullcontext
+        self._count_refused = count_refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on with a limited body."""
@@ -89,7 +91,7 @@ class AccessMiddleware:
             return
         if scope["type"] != "http":  # nothing here checks the key or origin of a WebSocket
             raise NotImplementedError(f"this host speaks HTTP only, not {scope['type']}")
-        sending = _Sending(send, scope)
+        sending = _Sending(self._counting(send, scope), scope)
         try:
             headers = _headers(scope)
             ceiling, body_timeout_s = self._limits(scope)
@@ -118,6 +120,14 @@ class AccessMiddleware:
             if (known := _known_cause(error)) is None:
                 _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             await self._answer(known or HostError("the host failed; its log says where"), scope, receive, sending)
+
+    def _counting(self, send: Send, scope: Scope) -> Send:
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == Busy.status:
+                self._count_refused(scope.get(ERROR_CODE, Busy.code))
+            await send(message)
+
+        return counted
 
     async def _answer(self, error: HostError, scope: Scope, receive: Receive, sending: "_Sending") -> None:
         if sending.started:  # an error response is no longer possible

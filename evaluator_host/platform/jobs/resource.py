@@ -9,6 +9,7 @@ from evaluator_host.platform.datasets.resource import DatasetResource
 from evaluator_host.platform.evaluators.resource import EvaluatorResource
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.jobs.ended import ended_jobs
 from evaluator_host.platform.jobs.estimates import JobEstimates
 from evaluator_host.platform.jobs.opening import model_access, scheduler_of
 from evaluator_host.platform.jobs.output_table import Outputs
@@ -49,6 +50,7 @@ class JobResource(Resource):
             usage=store.usage,
             models=model_access(settings, store),
         )
+        ended_jobs(service.metrics)  # so that its series exist before the first job ends
         self.results = JobResults(jobs, results, datasets, folder, labels=lambda: host.find(HumanLabels))
         self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs=outputs)
         self._estimates = JobEstimates(

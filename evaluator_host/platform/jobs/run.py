@@ -21,6 +21,7 @@ from evaluator_host.engine.service.model_grants import Meter, ModelTerms
 from evaluator_host.engine.system.spans import Attributes, span
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.datasets.files import RowsFolder
+from evaluator_host.platform.jobs.ended import record_end
 from evaluator_host.platform.jobs.executors import JobExecutor, LocalExecutor, RayExecutor
 from evaluator_host.platform.jobs.failures import RowFailures, ending
 from evaluator_host.platform.jobs.nodes import RayNodes
@@ -188,11 +189,13 @@ class JobRun:
         await self._executor.close()
         while True:
             try:
-                await self._context.queue.release_job(self._job.id, self._context.owner, status, error=error)
+                ours = await self._context.queue.release_job(self._job.id, self._context.owner, status, error=error)
             except StoreUnavailable:
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             else:
+                if ours:
+                    record_end(self._context.service.metrics, self._job, status, error)
                 return
 
     # Scoring the rows

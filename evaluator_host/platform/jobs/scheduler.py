@@ -23,6 +23,7 @@ from typing import Final
 
 from evaluator_host.engine.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.engine.system.turns import most_places
+from evaluator_host.platform.jobs.ended import record_end
 from evaluator_host.platform.jobs.failures import error_json
 from evaluator_host.platform.jobs.run import JobContext, JobRun
 from evaluator_host.platform.jobs.spec import spec_from_json
@@ -128,7 +129,8 @@ class Scheduler:
                 continue
             _log.error("job %s is not run again, because %d hosts ended while they ran it", job.id, job.attempts)
             error = error_json("host_ended", _TOOK_HOSTS_DOWN)
-            await self._context.queue.release_job(job.id, self._context.owner, JobStatus.FAILED, error=error)
+            if await self._context.queue.release_job(job.id, self._context.owner, JobStatus.FAILED, error=error):
+                record_end(self._context.service.metrics, job, JobStatus.FAILED, error)
         self._make_room(waiting)
 
     def _begin(self, job: Job, evaluators: list[JobEvaluator]) -> None:

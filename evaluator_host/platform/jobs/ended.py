@@ -1,0 +1,37 @@
+"""Counts the runs of jobs that ended, and logs each that failed, without anything of its code, rows or secrets."""
+
+import json
+import logging
+
+from prometheus_client import Counter
+
+from evaluator_host.engine.service.metrics import Metrics
+from evaluator_host.platform.jobs.table import Job
+from evaluator_host.types.jobs import JobStatus
+
+_CHARACTERS = 300  # length of a reason in the log
+_ENDS = (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED, JobStatus.PAUSED)
+_log = logging.getLogger(__name__)
+
+
+def ended_jobs(metrics: Metrics) -> Counter:
+    """Return the counter of runs of jobs, by the status in which they ended."""
+    return metrics.counter("jobs", "Runs of jobs that ended, by status.", "status", values=_ENDS)
+
+
+def record_end(metrics: Metrics, job: Job, status: JobStatus, error: str | None) -> None:
+    """Count a run of a job that ended, and log why a job failed or was paused by the host."""
+    if status not in _ENDS:
+        return
+    ended_jobs(metrics).labels(status).inc()
+    if error is not None:
+        _log.warning("job %s of workspace %s %s: %s", job.id, job.workspace_id, status, _reason(error))
+
+
+def _reason(error: str) -> str:
+    """Return why a job failed, in one line; of a row that failed only its number, because its error is the code's."""
+    known = json.loads(error)
+    code = known["code"]
+    if "row" in known:
+        return f"{code}, first in row {known['row']}"
+    return f"{code}: {' '.join(known['message'].split())[:_CHARACTERS]}"
