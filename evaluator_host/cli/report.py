@@ -52,7 +52,7 @@ class Report:
 
     @property
     def pass_rate(self) -> float | None:
-        """Return the fraction of the rows with a verdict that passed."""
+        """Return the fraction that passed among the rows with a verdict."""
         verdicts = [row.passed for row in self.rows if row.passed is not None]
         return sum(verdicts) / len(verdicts) if verdicts else None
 

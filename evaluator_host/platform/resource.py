@@ -46,7 +46,7 @@ class Resource:
         return ()
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """Return a context to enter before the tasks start, and to leave after they ended."""
+        """Return a context to enter before the tasks start and to leave after they have ended."""
         return nullcontext()
 
     def tasks(self) -> Iterable[Task]:

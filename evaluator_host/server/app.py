@@ -48,7 +48,7 @@ def create_app(host: Host, access: Access) -> FastAPI:
 
 
 def describe_app(settings: Settings) -> FastAPI:
-    """Return the application without a host, for its OpenAPI document. The application refuses every call."""
+    """Build the application without a host, only to describe it in the OpenAPI document. It refuses every call."""
     host, access = described_host(settings)
     app = _app_with_routes(host, access)
     _guard(app, host.service, settings, None)

@@ -124,7 +124,7 @@ class _Others(Peers):
 
     @contextmanager
     def with_worker(self, number: int, worker: _Worker) -> Iterator[None]:
-        """Count a process as one of the host's during the block. Its metrics count even after it has ended."""
+        """During the block, count a process as one of the host's. Its metrics count even after its end."""
         self._workers[number] = worker
         try:
             yield

@@ -75,7 +75,7 @@ class Bucket:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Convert errors of the storage client during the block.
+        """Convert the storage client's errors to the host's during the block.
 
         Raises:
           StoreUnavailable: the storage does not answer, refuses the request, or has no such object.

@@ -97,7 +97,7 @@ def _fields(line: int, record: dict[str, Any], notes: Notes) -> dict[str, Any] |
 
 
 def _in_utf8(file: io.BufferedReader, note: Notes) -> io.BufferedReader:
-    """Return the file. If it is in UTF-16 or Windows-1252, return a file object that converts it to UTF-8."""
+    """Return a UTF-8 file unchanged. For UTF-16 or Windows-1252, return a file object that converts to UTF-8."""
     encoding = _other_encoding(file)
     if encoding is None:
         return file

@@ -82,7 +82,7 @@ def _is_number(value: Json) -> bool:
 
 
 def expect_text(given: Json) -> str:
-    """Return an `expect` in the form in which people write it: `0.5 ± 0.05`."""
+    """Format an `expect` as people write it: `0.5 ± 0.05`."""
     expect = read_expect(given)
     said = []
     if "score" in expect:

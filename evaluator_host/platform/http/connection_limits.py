@@ -141,7 +141,7 @@ class ConnectionLimits(HttpToolsProtocol):
         """Log nothing when a client asks for another protocol; the response is in HTTP/1.1."""
 
     def linger(self) -> None:
-        """Close the connection in two seconds, so that a client that is still sending can read the response."""
+        """Close the connection after two seconds, so that a client that is still sending can read the response."""
         if self._linger_timer is None:
             self._linger_timer = asyncio.get_running_loop().call_later(LINGER_S, self.transport.close)
 

@@ -113,7 +113,7 @@ class FirstRowsOfJobs:
 
 
 def _at_most(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the first lines, until they have `_BYTES` bytes together."""
+    """Yield the first lines, until they have `_BYTES` bytes in total."""
     size = 0
     for line in islice(lines, FIRST_ROWS):
         yield line

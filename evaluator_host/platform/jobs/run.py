@@ -311,7 +311,7 @@ class JobRun:
     async def _run_chunks(
         self, kept: JobEvaluator, evaluator: Evaluator, chunks: AsyncGenerator[Chunk, None], *, parallelism: int
     ) -> AsyncGenerator[tuple[int, int], None]:
-        """Run chunks, one by one or on several nodes. For each chunk, yield its numbers of rows and of scored rows."""
+        """Run chunks, one by one or on several nodes. For each chunk, yield the counts of rows and of scored rows."""
         running: dict[asyncio.Task[int], int] = {}
         try:
             async with aclosing(chunks):

@@ -49,7 +49,7 @@ def create(
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Create a queue of rows of a job or a data set."""
+    """Create a queue of rows from a job or a data set."""
     task = {
         "kind": LabelKind.CHOICE if choice else kind, "choices": choice or [], "min": min_, "max": max_,
         "instructions": instructions, "show_results": show_results,

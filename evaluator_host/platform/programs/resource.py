@@ -1,4 +1,4 @@
-"""Adds runs of programs to a host."""
+"""Adds to a host a route that runs programs."""
 
 from collections.abc import Sequence
 from typing import Final

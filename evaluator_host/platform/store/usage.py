@@ -34,7 +34,7 @@ class Quota:
     own_bytes: Mapping[str, int] = field(default_factory=dict)  # other limits of single workspaces, by name or id
 
     def bytes_of(self, workspace_id: str, name: str) -> int:
-        """Return the highest number of bytes that a workspace may store; 0 for no limit."""
+        """Return the maximum number of bytes that a workspace may store; 0 for no limit."""
         return self.own_bytes.get(name, self.own_bytes.get(workspace_id, self.workspace_bytes))
 
     def require_disk(self, more_bytes: int = 0) -> None:

@@ -17,7 +17,7 @@ _TOO_SHORT: Final = "too_short"
 
 
 def setting_problem(fault: Any, given: Mapping[str, Any]) -> Problem:
-    """Return the problem for one of pydantic's faults in the settings; `given` are those that options set."""
+    """Return the problem for one of pydantic's faults in the settings; `given` are the settings that options set."""
     loc = fault["loc"]
     name = str(loc[0]) if loc else "settings"
     source = f"--{name.replace('_', '-')}" if name in given else variable_of(name)

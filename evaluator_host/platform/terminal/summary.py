@@ -94,7 +94,7 @@ class Summary:
 
     @property
     def pass_rate(self) -> float | None:
-        """Fraction of the rows with a verdict that passed."""
+        """Fraction that passed among the rows with a verdict."""
         total = self._verdicts.total()
         return self._verdicts[True] / total if total else None
 
@@ -221,7 +221,7 @@ def usage_text(used: ModelUsage) -> str:
 
 
 def corpus_scores_text(result: EvaluationResult) -> str:
-    """Return the score over all rows with its warnings, or the error if there is no such score, as lines of text."""
+    """Format the score over all rows and its warnings as lines of text; if there is no such score, format the error."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
     numbers = ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"

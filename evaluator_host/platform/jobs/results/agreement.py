@@ -1,4 +1,4 @@
-"""Agreement of an evaluator with labels that people gave: accuracy, Cohen's kappa, a confusion matrix, intervals.
+"""Computes how far an evaluator agrees with people's labels: accuracy, Cohen's kappa, a confusion matrix, intervals.
 
 Intervals are 95 % intervals. The interval of a share is Wilson's (Journal of the American Statistical Association 22,
 1927, p. 209); the interval of kappa comes from its standard error (Cohen, Educational and Psychological Measurement 20,

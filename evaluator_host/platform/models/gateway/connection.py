@@ -269,11 +269,11 @@ class Connection:
         return self._tunnel
 
     def respond(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        """Send a whole response, and close."""
+        """Send a whole response, and close the connection."""
         self._send(_head(status, [*headers, ("content-length", str(len(body)))]) + body, end=True)
 
     async def answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        """Send a whole response of any size, as fast as the row reads it, and close."""
+        """Send a whole response of any size, as fast as the row reads it, and close the connection."""
         head = _head(status, [*headers, ("content-length", str(len(body)))])
         for at in range(0, len(body) - _PART_BYTES, _PART_BYTES):
             await self.send(head + body[at : at + _PART_BYTES])
@@ -282,7 +282,7 @@ class Connection:
         self._send(head + body[len(body) - rest :], end=True)
 
     def respond_head(self, status: int, headers: list[tuple[str, str]]) -> None:
-        """Send a response that has no body, and close."""
+        """Send a response that has no body, and close the connection."""
         self._send(_head(status, headers), end=True)
 
     async def begin(self, status: int, headers: list[tuple[str, str]]) -> None:
@@ -295,11 +295,11 @@ class Connection:
             await self.send(b"%x\r\n%b\r\n" % (len(data), data))
 
     def finish(self) -> None:
-        """End the body, and close."""
+        """End the body, and close the connection."""
         self._send(b"0\r\n\r\n", end=True)
 
     def close(self) -> None:
-        """Close, in any state."""
+        """Close the connection, in any state."""
         self._reader = None
         self._send(b"", end=True)
 

@@ -134,7 +134,7 @@ class DayBudgets:
         return known
 
     async def _read(self, store: "Store", day: _Day) -> None:
-        """Read the tokens and cost of all processes.
+        """Read the tokens and the cost that all processes have used.
 
         Do nothing if this process read them a moment ago and much of the budget is left.
         """
