@@ -85,7 +85,7 @@ class JobVerbs(Verbs[TransportT]):
           shard: The part of these rows to score: `3/16` stands for the rows with index modulo 16 equal to 3.
           executor: `RAY` evaluates the rows on the nodes of the host's Ray cluster.
           isolation: `BATCH` lets rows share a process, for speed.
-          max_failures: The job fails when more rows than this have failed.
+          max_failures: The job fails when more results (rows times evaluators) than this have failed.
           replay: Whether to record and reuse the answers of granted models.
           budget: Limits for the whole job's use of granted models; None for no limit.
           failures: Whether failed rows are left out of mean and pass rate, or count as 0 and as not passed.

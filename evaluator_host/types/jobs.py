@@ -84,7 +84,8 @@ class JobConfig:
         Isolation, Doc("`row` for a process or context per row, `batch` for rows that may share one.")
     ] = Isolation.ROW
     max_failures: Annotated[
-        int | None, Doc("The job fails when more rows than this fail; None for no limit.", ge=0)
+        int | None,
+        Doc("The job fails when more results (rows times evaluators) than this fail; None for no limit.", ge=0),
     ] = None
     replay: Annotated[Replay, Doc("Whether answers of granted models are recorded and reused.")] = Replay.OFF
     budget: Annotated[
@@ -317,3 +318,11 @@ class JobReport:
         str,
         Doc("Its name; else evaluators, data set with column of answers, and day: `exact · qa (answer) · 25 Nov`."),
     ] = ""
+
+    @property
+    def unit(self) -> str:
+        """Return the noun for the counts of its progress: `row`, or `result` if it has several evaluators.
+
+        With several evaluators, each row has a result of each of them.
+        """
+        return "row" if len(self.evaluators) == 1 else "result"

@@ -50,7 +50,8 @@ async def test_a_job_is_started_by_a_form_and_ends_as_one_looks_on(page: Page, s
     await picture(page, "job-new")
     await page.get_by_role("button", name="Start the job").click()
     await status(page, "completed")
-    await expect(page.get_by_text("80 of 80")).to_be_visible()
+    await expect(page.get_by_text("80 of 80 results · 10 failed")).to_be_visible()
+    await status(page, "completed, 12.5 % of results failed")
     await expect(page.get_by_text("outputs ← answer")).to_be_visible()
     await page.get_by_role("button", name="length@1", exact=True).click()
     await expect(page.get_by_role("list", name="Figures of length@1")).to_contain_text("Failed5")
@@ -156,7 +157,7 @@ async def test_an_evaluator_has_settings_of_its_own_in_a_job(page: Page, seeds: 
     await page.get_by_role("button", name="Remove latency@1").click()
     await page.get_by_role("button", name="Start the job").click()
     await status(page, "completed")
-    await expect(page.get_by_text("40 of 40")).to_be_visible()
+    await expect(page.get_by_text("40 of 40 rows")).to_be_visible()
 
 
 @pytest.mark.long

@@ -330,6 +330,25 @@ def test_agreement_names_the_labelled_rows_that_it_leaves_out(client: Client, ur
         client.jobs.agreement(job.id, label="human", evaluator=failed.evaluator)
 
 
+def test_counts_over_several_evaluators_are_of_results_not_of_rows(client: Client, url: str) -> None:
+    job = client.jobs.wait(client.jobs.create([EXACT, EXACT], ROWS, mapping=MAPPING).id)
+
+    def told(*words: str) -> str:
+        done = forked.run(["jobs", *words, "--url", url])
+        return " ".join(f"{done.stdout} {done.stderr}".split())
+
+    assert f"2 results did not pass: evaluator-host jobs rows {job.id} --not-passed" in told("failures", job.id)
+    assert "1 row did not pass: " in told("failures", job.id, "--evaluator", job.evaluators[0])
+    assert "2 of 6 results; --limit shows more" in told("rows", job.id, "--limit", "2")
+    assert "1 of these rows; " in told("rows", job.id, "--limit", "1", "--evaluator", job.evaluators[0])
+    shown = told("show", job.id)
+    assert ("done 6 of 6 results" in shown, "failed 2 results" in shown) == (True, True)
+    assert "every failed result: " in shown
+    ended = client.jobs.wait(client.jobs.create([EXACT, EXACT], ROWS, mapping=MAPPING, max_failures=1).id)
+    assert ended.error is not None
+    assert "(2 results have failed, but the job allows at most 1)" in ended.error.message
+
+
 @pytest.mark.long
 def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
     client.datasets.upload("to-label", ROWS)

@@ -160,7 +160,7 @@ class TestOnAHost:
             client.datasets.upload("texts", [{"answer": f"text {n}"} for n in range(40)])
         options = ("--map", "outputs=answer", "--dry-run", "--sample", "2")
         shown = command(host, "jobs", "create", "--dataset", "texts", "--evaluator", "asks", *options)
-        assert "40 rows would use 40 requests" in shown
+        assert "40 results would use 40 requests" in shown
         shown = command(
             host,
             "jobs",

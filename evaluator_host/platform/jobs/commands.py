@@ -113,7 +113,7 @@ def create(
         Executor, typer.Option(help="ray: evaluate on the nodes of the host's Ray cluster.")
     ] = Executor.LOCAL,
     max_failures: Annotated[
-        int | None, typer.Option(min=0, help="Maximum number of rows that may fail; if more rows fail, the job fails.")
+        int | None, typer.Option(min=0, help="Maximum number of results that may fail; if more fail, the job fails.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the job or of the schedule.")] = None,
     cron: Annotated[
@@ -292,7 +292,9 @@ def rows(
     sort: Annotated[
         str, typer.Option(help="How to sort: row, score, -score, run_ms, -run_ms, or status (failed rows first).")
     ] = "row",
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Maximum number of results; each row has one of each evaluator.")
+    ] = 20,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -307,7 +309,8 @@ def rows(
     print_found(found[:limit], lambda rows: rows_table(rows, of.mapping), as_json=as_json)
     if more:
         chosen = any(value is not None for name, value in filters.items() if name != "sort")
-        shown = f"{limit} of {of.progress.done} rows" if not chosen else f"the first {limit} of these rows"
+        unit = of.unit if evaluator is None else "row"
+        shown = f"{limit} of {counted(of.progress.done, unit)}" if not chosen else f"the first {limit} of these {unit}s"
         err.print(plain(f"{shown}; --limit shows more, and evaluator-host jobs download {job} rows.csv has all"))
 
 
@@ -337,12 +340,14 @@ def failures(
     if as_json:
         return
     chosen = "" if evaluator is None else f" --evaluator {quote(evaluator)}"
+    results = client.jobs.results(of.id).evaluators
+    counts = [one.not_passed or 0 for one in results if evaluator in (None, *_names(one.evaluator))]
+    unit = "row" if len(counts) == 1 else of.unit
     if any(one.count > len(one.rows) for one in found):
-        err.print(plain(f"every failed row: {_every_failed_row(of.id, sum(one.count for one in found))}{chosen}"))
-    counts = {one.evaluator: one.not_passed or 0 for one in client.jobs.results(of.id).evaluators}
-    if not_passed := sum(n for one, n in counts.items() if evaluator in (None, one, one.partition("@")[0])):
+        err.print(plain(f"every failed {unit}: {_failed_rows(of.id, sum(one.count for one in found))}{chosen}"))
+    if not_passed := sum(counts):
         shown = f"evaluator-host jobs rows {of.id} --not-passed{chosen}"
-        err.print(plain(f"{counted(not_passed, 'row')} did not pass: {shown}"))
+        err.print(plain(f"{counted(not_passed, unit)} did not pass: {shown}"))
 
 
 @app.command()
@@ -422,7 +427,8 @@ def control(context: typer.Context, job: _JobArgument, *, client: ClientOption) 
     """Pause, resume or cancel a job."""
     verbs = {"pause": client.jobs.pause, "resume": client.jobs.resume, "cancel": client.jobs.cancel}
     found = verbs[str(context.info_name)](named_job(client, job).id)
-    err.print(plain(f"{found.id}: {found.status}, {found.progress.done} of {found.progress.rows}"))
+    done = f"{found.progress.done} of {counted(found.progress.rows, found.unit)}"
+    err.print(plain(f"{found.id}: {found.status}, {done}"))
 
 
 @app.command()
@@ -499,10 +505,15 @@ def _print_failures(client: Client, job: JobReport) -> None:
     out.print(failures_table(groups[:_GROUPS_SHOWN]))
     if len(groups) > _GROUPS_SHOWN:
         out.print(plain(f"{len(groups) - _GROUPS_SHOWN} more groups: evaluator-host jobs failures {job.id}"))
-    out.print(plain(f"every failed row: {_every_failed_row(job.id, job.progress.failed)}"))
+    out.print(plain(f"every failed {job.unit}: {_failed_rows(job.id, job.progress.failed)}"))
 
 
-def _every_failed_row(job_id: str, count: int) -> str:
+def _names(label: str) -> tuple[str, str]:
+    """Return the names of an evaluator in a job: with and without its version."""
+    return label, label.partition("@")[0]
+
+
+def _failed_rows(job_id: str, count: int) -> str:
     return f"evaluator-host jobs rows {job_id} --status failed --limit {count}"
 
 

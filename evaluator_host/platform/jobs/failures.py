@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class TooManyFailures(Exception):
-    """More rows failed than `max_failures` allows. The message contains both numbers, and why the first row failed."""
+    """More results failed than `max_failures` allows. The message has both numbers, and why the first row failed."""
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
@@ -24,9 +24,13 @@ class TooManyFailures(Exception):
 
 
 class RowFailures:
-    """The failed rows of one run of a job. At most `most` rows may fail; None allows any number."""
+    """The failed rows of one run of a job. At most `most` results may fail; None allows any number.
 
-    def __init__(self, most: int | None) -> None:
+    `evaluators` is the number of evaluators, and so the number of results of a row.
+    """
+
+    def __init__(self, most: int | None, *, evaluators: int = 1) -> None:
+        self._unit = "row" if evaluators == 1 else "result"
         self._unanswered = 0  # rows for which the model gave no answer
         self._most = most
         self._first: tuple[int, str] | None = None  # the failed row with the lowest number, and its message
@@ -54,15 +58,16 @@ class RowFailures:
         self.note(row, error)
 
     def require_few(self, failed: int) -> None:
-        """Check how many rows of the job have failed, or got no answer from the model.
+        """Check how many results of the job have failed, and how many rows got no answer from the model.
 
         Raises:
-          TooManyFailures: more rows failed, or got no answer, than the job allows.
+          TooManyFailures: more results failed, or more rows got no answer, than the job allows.
         """
+        unit = self._unit if failed >= self._unanswered else "row"
         failed = max(self._unanswered, failed)
         if self._most is None or failed <= self._most:
             return
-        allowed = f"{_rows(failed)} failed, but the job allows at most {self._most}"
+        allowed = f"{_counted(failed, unit)} failed, but the job allows at most {self._most}"
         if self._first is None:
             raise TooManyFailures(allowed)
         row, message = self._first
@@ -95,5 +100,5 @@ def error_json(code: str, message: str, row: int | None = None) -> str:
     return encode_json(error if row is None else {**error, "row": row}).decode()
 
 
-def _rows(count: int) -> str:
-    return f"{count} row has" if count == 1 else f"{count} rows have"
+def _counted(count: int, unit: str) -> str:
+    return f"{count} {unit} has" if count == 1 else f"{count} {unit}s have"

@@ -97,7 +97,7 @@ class JobRun:
         self._began = time.monotonic()
         self.is_put_back = False
         config = self._request.config
-        self._failures = RowFailures(config.max_failures)
+        self._failures = RowFailures(config.max_failures, evaluators=len(evaluators))
         self._terms = ModelTerms(config.replay, Meter(config.budget, "the job"))
         self._executor = context.executor_of(job, config)
         self.set_desired_state(job.wanted)

@@ -76,7 +76,7 @@ def score_cells(score: JobScore) -> tuple[object, ...]:
 def job_facts(job: JobReport) -> Text:
     """Return a table with the status, times, row counts and settings of one job."""
     progress = job.progress
-    speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
+    speed = f", {progress.rows_per_s:g} {job.unit}s/s" if progress.rows_per_s else ""
     left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
     return facts(
         (
@@ -89,9 +89,9 @@ def job_facts(job: JobReport) -> Text:
             ("data set", job.dataset_name or f"{job.dataset} (rows of the job)"),
             ("mapping", ", ".join(f"{field}={source}" for field, source in job.mapping.items())),
             ("model", _model(job)),
-            ("done", f"{progress.done} of {progress.rows}{speed}{left}"),
-            ("failed", progress.failed),
-            ("nodes", "; ".join(_node(one) for one in job.nodes) or None),
+            ("done", f"{progress.done} of {counted(progress.rows, job.unit)}{speed}{left}"),
+            ("failed", counted(progress.failed, job.unit)),
+            ("nodes", "; ".join(_node(one, job.unit) for one in job.nodes) or None),
             *((one.evaluator, _score_text(one, zero=job.config.failures == "zero")) for one in job.scores),
             *((f"{one.evaluator} warns", warnings_text(one.warnings) or None) for one in job.scores),
             ("created", format_time(job.created_at)),
@@ -169,9 +169,9 @@ def _score_text(score: JobScore, *, zero: bool) -> str | None:
     return f"mean {score.mean:.4g} over {score.mean_rows} of {counted(score.rows, 'row')}{as_zero}{rate}{change}"
 
 
-def _node(node: JobNode) -> str:
+def _node(node: JobNode, unit: str) -> str:
     reason = f" ({node.reason})" if node.reason else ""
-    return f"{node.name} {node.state}{reason}, {counted(node.rows, 'row')}"
+    return f"{node.name} {node.state}{reason}, {counted(node.rows, unit)}"
 
 
 def _model(job: JobReport) -> str | None:
@@ -292,9 +292,9 @@ def _group(group: FailureGroup) -> tuple[object, ...]:
 
 def estimate_text(one: JobEstimate) -> Text:
     """Format a job's estimate as text, with the budgets that the estimate exceeds."""
-    made = Text(plain(f"{counted(one.rows, 'row')} would use {usage_text(one.usage)}\n"))
-    rows = counted(one.sampled, "row")
-    made.append(plain(f"estimated from {rows}, of which {one.failed} failed: {usage_text(one.sample)}"))
+    made = Text(plain(f"{counted(one.rows, 'result')} would use {usage_text(one.usage)}\n"))
+    results = counted(one.sampled, "result")
+    made.append(plain(f"estimated from {results}, of which {one.failed} failed: {usage_text(one.sample)}"))
     return made.append(plain("".join(f"\nbudget_exceeded: {why}" for why in one.over)))
 
 

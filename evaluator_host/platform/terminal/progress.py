@@ -7,7 +7,7 @@ from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextCol
 from rich.progress import Progress as Bar
 
 from evaluator_host.engine.environments.record import BuildEvent, Step
-from evaluator_host.platform.terminal.console import err
+from evaluator_host.platform.terminal.console import counted, err
 from evaluator_host.platform.terminal.summary import Summary
 from evaluator_host.types.jobs import JobReport
 from evaluator_host.types.outcome import Status
@@ -106,7 +106,7 @@ class JobProgressBar(_Bar):
             said = f"the model was asked about {done} of {rows} rows"
         else:
             total, done = max(progress.rows, 1), progress.done
-            speed = f", {progress.rows_per_s:g} rows/s" if progress.rows_per_s else ""
+            speed = f", {progress.rows_per_s:g} {job.unit}s/s" if progress.rows_per_s else ""
             left = f", {progress.eta_s:.0f} s to go" if progress.eta_s else ""
-            said = f"{done} of {progress.rows}, {progress.failed} failed{speed}{left}"
+            said = f"{done} of {counted(progress.rows, job.unit)}, {progress.failed} failed{speed}{left}"
         self._bar.update(self._task, description=job.status.value, total=total, completed=done, said=said)

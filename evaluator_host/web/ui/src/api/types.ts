@@ -115,6 +115,11 @@ export interface BuildEvent {
   detail: string | null;
 }
 
+/** The noun for the counts of a job's progress: with several evaluators, each row has a result of each of them. */
+export function unitOf({ evaluators }: { evaluators: readonly string[] }): "row" | "result" {
+  return evaluators.length === 1 ? "row" : "result";
+}
+
 export function isFinal(status: JobStatus): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }

@@ -1,8 +1,8 @@
 import { useEffect } from "preact/hooks";
 import { toast } from "../components/toasts";
-import { figure } from "../resources/format";
+import { counted, figure } from "../resources/format";
 import { endedJobs, watchedJobs } from "../resources/watched-jobs";
-import type { JobReport } from "../api/types";
+import { unitOf, type JobReport } from "../api/types";
 
 const EVERY_MS = 4000;
 
@@ -25,5 +25,5 @@ export function JobWatch() {
 function said(job: JobReport): string {
   const { failed } = job.progress;
   const means = job.scores.slice(0, 2).map(({ evaluator, mean }) => `${evaluator} ${figure(mean)}`);
-  return [`${job.title} ${job.status}`, ...means, ...(failed > 0 ? [`${failed} failed`] : [])].join(" · ");
+  return [`${job.title} ${job.status}`, ...means, ...(failed > 0 ? [`${counted(failed, unitOf(job))} failed`] : [])].join(" · ");
 }

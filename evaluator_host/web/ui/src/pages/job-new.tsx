@@ -183,7 +183,7 @@ function Pace({ form, onChange }: { form: JobForm; onChange: (changes: Partial<J
     <div class="stack">
       <Field label="Name" value={form.name} placeholder="Evaluators · data set · day" autocomplete="off" onValue={(name) => onChange({ name })} />
       <Field label="Parallelism" type="number" min={1} max={1024} placeholder="Automatic" value={form.parallelism} onValue={(parallelism) => onChange({ parallelism })} />
-      <Field label="Maximum failed rows" type="number" min={0} placeholder="No limit" value={form.maxFailures} onValue={(maxFailures) => onChange({ maxFailures })} />
+      <Field label="Maximum failed results" type="number" min={0} placeholder="No limit" value={form.maxFailures} onValue={(maxFailures) => onChange({ maxFailures })} />
       <label class="check">
         <input type="checkbox" checked={form.failuresCount} onChange={(event) => onChange({ failuresCount: event.currentTarget.checked })} />
         <span>

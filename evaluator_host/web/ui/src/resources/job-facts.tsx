@@ -2,7 +2,7 @@ import { Link } from "../router";
 import { DatasetName } from "./dataset-name";
 import { count, counted, seconds } from "./format";
 import { Facts, When } from "./parts";
-import type { JobReport } from "../api/types";
+import { unitOf, type JobReport } from "../api/types";
 
 /** The configuration and the times of a job. */
 export function JobFacts({ job }: { job: JobReport }) {
@@ -15,7 +15,7 @@ export function JobFacts({ job }: { job: JobReport }) {
     config.shard && `shard ${config.shard}`,
     config.executor === "ray" && "on a Ray cluster",
     config.failures === "zero" && "failed rows count as 0",
-    config.max_failures !== null && `fails after more than ${counted(config.max_failures, "failed row")}`,
+    config.max_failures !== null && `fails after more than ${counted(config.max_failures, `failed ${unitOf(job)}`)}`,
   ].filter(Boolean);
   const took = job.started_at && job.finished_at ? (Date.parse(job.finished_at) - Date.parse(job.started_at)) / 1000 : null;
   return (
@@ -26,7 +26,7 @@ export function JobFacts({ job }: { job: JobReport }) {
         mapping.length > 0 && (["Mapping", <Mapping key="mapping" mapping={mapping} />] as const),
         target !== null && (["Model", `${target.model} at ${target.base_url}`] as const),
         pace.length > 0 && (["Execution", pace.join(", ")] as const),
-        job.nodes.length > 0 && (["Nodes", <Nodes key="nodes" nodes={job.nodes} />] as const),
+        job.nodes.length > 0 && (["Nodes", <Nodes key="nodes" nodes={job.nodes} unit={unitOf(job)} />] as const),
         ["Created", <When key="made" at={job.created_at} />],
         took !== null && (["Duration", seconds(took)] as const),
       ]}
@@ -47,12 +47,12 @@ function Mapping({ mapping }: { mapping: readonly (readonly [string, string])[] 
 }
 
 /** The nodes of a cluster with their rows; the tooltip of a node shows its fault. */
-function Nodes({ nodes }: { nodes: JobReport["nodes"] }) {
+function Nodes({ nodes, unit }: { nodes: JobReport["nodes"]; unit: string }) {
   return (
     <span class="chips">
       {nodes.map((node) => (
         <span key={node.name} title={node.reason ?? undefined}>
-          {node.name} {node.state}, {counted(node.rows, "row")}
+          {node.name} {node.state}, {counted(node.rows, unit)}
         </span>
       ))}
     </span>

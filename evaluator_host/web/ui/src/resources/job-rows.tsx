@@ -19,7 +19,7 @@ import { ResultView } from "./result-view";
 import { inputsOf, outputOf } from "./row-parts";
 import { SavedFilters } from "./saved-filters";
 import { trailTo } from "./trail";
-import { isFinal, type EvaluatorFigures, type JobReport, type JobRow, type JobRowDetail, type JobRowPage } from "../api/types";
+import { isFinal, unitOf, type EvaluatorFigures, type JobReport, type JobRow, type JobRowDetail, type JobRowPage } from "../api/types";
 import { ByColumn, Value } from "./value";
 
 const PAGE = 50;
@@ -100,7 +100,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
       actions={
         <>
           {!side && <Segments label="Which rows" value={outcome} options={tabsOf(figures, outcome)} onValue={(value) => setQuery({ outcome: value || null, error: null, cursor: null, at: null })} />}
-          <Count page={page} searched={searched} loading={found.loading} onAgain={isFinal(job.status) ? null : found.reload} />
+          <Count page={page} unit={side ? unitOf(job) : "row"} searched={searched} loading={found.loading} onAgain={isFinal(job.status) ? null : found.reload} />
         </>
       }
     >
@@ -175,13 +175,13 @@ function useNarrow(): boolean {
   return narrow;
 }
 
-/** The number of rows, with a button to reload them: a table that moves while the job runs could not be read. */
-function Count({ page, searched, loading, onAgain }: { page: JobRowPage | null; searched: boolean; loading: boolean; onAgain: (() => void) | null }) {
+/** The number of rows, or of results side by side, with a button to reload them: a table that moves while the job runs could not be read. */
+function Count({ page, unit, searched, loading, onAgain }: { page: JobRowPage | null; unit: string; searched: boolean; loading: boolean; onAgain: (() => void) | null }) {
   if (page === null || page.total === null) return null;
   return (
     <>
       <span class="muted" role="status" aria-busy={loading}>
-        {searched ? `searching ${counted(page.total, "row")}` : counted(page.total, "row")}
+        {searched ? `searching ${counted(page.total, unit)}` : counted(page.total, unit)}
       </span>
       {onAgain && (
         <Button kind="quiet" small onClick={onAgain}>

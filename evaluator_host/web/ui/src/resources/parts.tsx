@@ -5,7 +5,7 @@ import { copyText } from "../components/copy-button";
 import { toast } from "../components/toasts";
 import { Link } from "../router";
 import { ago, figure, moment, NOTHING, percent } from "./format";
-import type { JobStatus, Result } from "../api/types";
+import { unitOf, type JobStatus, type Result } from "../api/types";
 
 interface HeadProps {
   title: ComponentChildren;
@@ -114,16 +114,17 @@ export function StatusChip({ status }: { status: JobStatus | "ready" | "building
 
 interface JobOutcome {
   status: JobStatus;
+  evaluators: readonly string[];
   progress: { done: number; failed: number };
   doubt?: string | null;
 }
 
-/** The status of a job, with the share of failed rows, without which a mean can mislead. */
+/** The status of a job, with the share of failed rows or results, without which a mean can mislead. */
 export function JobChip({ job }: { job: JobOutcome }) {
   const { done, failed } = job.progress;
   if (job.doubt && job.status === "completed" && failed < done) return <span class="chip chip-fail" title={job.doubt.slice(0, 300)}>{`${job.status}, scores doubtful`}</span>;
   if (failed === 0 || job.status === "failed") return <StatusChip status={job.status} />;
-  return <span class={`chip ${failed === done ? "chip-fail" : "chip-warn"}`}>{`${job.status}, ${failed === done ? "all" : percent(failed / done)} failed`}</span>;
+  return <span class={`chip ${failed === done ? "chip-fail" : "chip-warn"}`}>{`${job.status}, ${failed === done ? "all" : `${percent(failed / done)}${unitOf(job) === "row" ? "" : " of results"}`} failed`}</span>;
 }
 
 /** The tags of an evaluator, each a link to the evaluators with this tag. */
