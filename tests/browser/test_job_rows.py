@@ -75,6 +75,8 @@ async def test_the_mean_of_each_value_of_a_column_leads_to_its_rows(look: Look, 
         ["cities30.666766.7 %", "city trips11100 %", "sums11100 %", "no value11100 %"]
     )
     assert await widest_overflow(page) == 0
+    await means.get_by_role("button", name="no value").click()
+    await expect(rows(page)).to_have_count(1)
     await means.get_by_role("button", name="cities").click()
     await expect(rows(page)).to_have_count(3)
     await page.get_by_label("Outcome").select_option("not-passed")
@@ -91,6 +93,31 @@ async def test_the_mean_of_each_value_of_a_column_leads_to_its_rows(look: Look, 
     await expect(rows(page)).to_have_count(6)
     await page.get_by_role("button", name="Close", exact=True).click()
     await expect(means).to_have_count(0)
+
+
+@pytest.fixture(scope="module")
+def with_gaps(host: Server) -> str:
+    """A job over five rows: one of the three rows about cities fails, and the topic of two rows is an empty text."""
+    topics = ("cities", "cities", "cities", "", "")
+    data = [{"topic": topic, "n": n} for n, topic in enumerate(topics)]
+    with Client(host.url) as client:
+        client.datasets.upload("gaps", data)
+        code = "def evaluate(inputs, outputs, trace):\n    return min(1, 1 / inputs['n'])\n"
+        return client.jobs.wait(client.jobs.create([Evaluator(code)], "gaps").id).id
+
+
+async def test_a_mean_by_column_says_its_rows_and_empty_texts_lead_to_theirs(page: Page, with_gaps: str) -> None:
+    await page.goto(f"/jobs/{with_gaps}")
+    await page.get_by_label("Mean by column").select_option("Mean by topic")
+    means = page.get_by_role("region", name="Mean score by topic")
+    await expect(means.locator("thead th")).to_have_text(["topic", "Rows", "Mean score", "Over", "Passed", "Failed"])
+    cells = means.get_by_role("row", name="cities").locator("td")
+    for at, text in ((0, "3"), (1, "0.75"), (2, "2"), (4, "1")):
+        await expect(cells.nth(at)).to_have_text(text)
+    await means.get_by_role("button", name="empty text").click()
+    await expect(rows(page)).to_have_count(2)
+    await page.get_by_role("button", name="Remove the filter topic is empty").click()
+    await expect(rows(page)).to_have_count(5)
 
 
 async def test_the_choice_of_a_column_takes_no_line_of_its_own(page: Page, by_topic: str) -> None:

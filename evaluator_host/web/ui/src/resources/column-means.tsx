@@ -42,12 +42,15 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
   if (found.value?.by !== by) return <Spinner label={`Counting the values of ${name}`} />;
   const { groups, others } = found.value.figures;
   const all = others ? [...groups, others] : groups;
+  const partial = all.some((one) => one.mean_rows < one.rows);
+  const conditionFor = (one: GroupFigures) => (one === others ? null : conditionOf(by, one, found.value!.figures));
   const [failed, skipped] = [all.some((one) => one.failed > 0), all.some((one) => one.skipped > 0)];
   const head = (
     <>
       <th scope="col">{oneLine(name, 40)}</th>
       <th scope="col" class="number">Rows</th>
       <th scope="col" class="number">Mean score</th>
+      {partial && <th scope="col" class="number" title="Rows over which the mean is computed">Over</th>}
       <th scope="col" class="number">Passed</th>
       {failed && <th scope="col" class="number">Failed</th>}
       {skipped && <th scope="col" class="number">Skipped</th>}
@@ -57,14 +60,13 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
     <div class="column-means">
       <Table label={`Mean score by ${name}`} head={head} cards={false}>
         {all.map((one, at) => (
-          <tr key={at} class={where !== null && where === conditionOf(by, one) ? "row-peeked" : ""}>
+          <tr key={at} class={where !== null && where === conditionFor(one) ? "row-peeked" : ""}>
             <th scope="row" class="cell-name wrap">
-              {one === others ? <span class="muted">other values</span> : <GroupValue by={by} group={one} where={where} />}
+              {one === others ? <span class="muted">other values</span> : <GroupValue group={one} condition={conditionFor(one)} where={where} />}
             </th>
             <td class="number">{count(one.rows)}</td>
-            <td class="number" title={one.mean_rows < one.rows ? `over ${count(one.mean_rows)} of ${count(one.rows)} rows` : undefined}>
-              {figure(one.mean)}
-            </td>
+            <td class="number">{figure(one.mean)}</td>
+            {partial && <td class="number">{count(one.mean_rows)}</td>}
             <td class="number nowrap">{percent(one.pass_rate)}</td>
             {failed && <td class={one.failed > 0 ? "number fail" : "number"}>{count(one.failed)}</td>}
             {skipped && <td class="number">{count(one.skipped)}</td>}
@@ -79,8 +81,7 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
 }
 
 /** A value, which shows its rows if a condition can name it. */
-function GroupValue({ by, group, where }: { by: string; group: GroupFigures; where: string | null }) {
-  const condition = conditionOf(by, group);
+function GroupValue({ group, condition, where }: { group: GroupFigures; condition: string | null; where: string | null }) {
   const text = group.value === null ? "no value" : oneLine(group.value, 60) || "empty text";
   if (condition === null) return <span class={group.value === null ? "muted" : ""}>{text}</span>;
   const chosen = condition === where;
@@ -92,8 +93,14 @@ function GroupValue({ by, group, where }: { by: string; group: GroupFigures; whe
 }
 
 /** The condition for a value, "topic=cities"; null if the condition would mean other rows than these. */
-function conditionOf(by: string, { value }: GroupFigures): string | null {
-  if (value === null || typeof value === "object" || /[=!<>~]/.test(by)) return null;
+function conditionOf(by: string, { value }: GroupFigures, { groups, others }: ColumnFigures): string | null {
+  if ((value !== null && typeof value === "object") || /[=!<>~]/.test(by)) return null;
+  // "topic=" means the rows with an empty text and those without a value
+  if (isEmpty(value)) return others === null && groups.filter((one) => isEmpty(one.value)).length === 1 ? `${by}=` : null;
   const text = String(value);
-  return text === "" || text !== text.trim() ? null : `${by}=${text}`;
+  return text !== text.trim() ? null : `${by}=${text}`;
+}
+
+function isEmpty(value: GroupFigures["value"]): boolean {
+  return value === null || value === "";
 }

@@ -219,7 +219,7 @@ function Filters({ query, side, columns, metricOfRange }: { query: URLSearchPara
       {!side && <Select label="Order" bare value={query.get("sort") ?? ""} onValue={(value) => set({ sort: value })} options={ORDERS} />}
       {!side && columns.length > 0 && <Select label="Mean by column" bare value={query.get("by") ?? ""} onValue={(by) => set({ by, where: null })} options={[{ value: "", label: "Mean by column…" }, ...columns.map(({ value, label }) => ({ value, label: `Mean by ${label}` }))]} />}
       {error !== null && <Chip text={error} onRemove={() => set({ error: null })} />}
-      {!side && where !== null && <Chip text={where.replace(/^inputs\./, "")} onRemove={() => set({ where: null })} />}
+      {!side && where !== null && <Chip text={where.replace(/^inputs\./, "").replace(/^([^=!<>~]+)=$/, "$1 is empty")} onRemove={() => set({ where: null })} />}
       {metricOfRange && <Chip text={`score ${query.get("min") ?? "…"} to ${query.get("max") ?? "…"}`} onRemove={() => set({ min: null, max: null })} />}
     </form>
   );
