@@ -118,3 +118,25 @@ async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server)
         await expect(
             page.get_by_text("job counts failed rows as 0. Therefore 1 row that failed is left out")
         ).to_be_visible()
+
+
+async def test_a_running_job_shows_counts_of_one_moment(page: Page, host: Server) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return 1 / inputs['n']\n"
+    with Client(host.url) as client:
+        job = client.jobs.create([Evaluator(code)], [{"n": n} for n in range(50)]).id
+        await asyncio.to_thread(client.jobs.wait, job)
+        report = client._transport.http.get(f"/v1/jobs/{job}").json()
+        figures = client._transport.http.get(f"/v1/jobs/{job}/results").json()
+    report |= {"status": "running", "finished_at": None}
+    report["progress"]["rows"] = report["scores"][0]["rows"] = 399
+    figures["evaluators"][0] |= {"rows": 35, "scored": 35, "failed": 0}  # they were computed some rows before
+    await page.route(f"**/v1/jobs/{job}", lambda route: route.fulfill(json=report))
+    await page.route(f"**/v1/jobs/{job}/events", lambda route: route.abort())
+    await page.route(f"**/v1/jobs/{job}/results", lambda route: route.fulfill(json=figures))
+    await page.goto(f"/jobs/{job}")
+    await expect(page.get_by_text("50 of 399 rows · 1 failed")).to_be_visible()
+    await expect(page.locator(".record-title .chip-warn")).to_have_text("running, 2.0 % failed")
+    tiles = page.get_by_role("list", name="Figures of").get_by_role("listitem")
+    await expect(tiles.nth(2)).to_have_text("Scored49")
+    await expect(tiles.nth(3)).to_have_text("Failed12.0 %")
+    await expect(page.get_by_role("button", name="All 50")).to_be_visible()

@@ -19,7 +19,7 @@ import { JobRows } from "../resources/job-rows";
 import { shortId } from "../resources/format";
 import { NotThere } from "../resources/not-there";
 import { JobChip, PageHead } from "../resources/parts";
-import { isFinal, type JobFigures, type JobReport } from "../api/types";
+import { isFinal, type EvaluatorFigures, type JobFigures, type JobReport, type JobScore } from "../api/types";
 import { useHas } from "../host";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
@@ -165,7 +165,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const load = async (signal: AbortSignal) => {
     const begun = performance.now();
     const { evaluators } = await call<JobFigures>("GET", `/v1/jobs/${job.id}/results`, { signal });
-    return { evaluators, took: performance.now() - begun };
+    return { evaluators, took: performance.now() - begun, ended: final };
   };
   const found = useLoaded(load, [job.id, stamp]);
   const took = found.value?.took ?? 0;
@@ -175,8 +175,10 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
     const timer = setTimeout(() => setTurn((before) => before + 1), Math.max(FIGURES_EVERY_MS, took * 9));
     return () => clearTimeout(timer);
   }, [final, found.loading, took]);
-  const evaluators = found.value?.evaluators ?? [];
-  const shown = evaluators.find((one) => one.evaluator === query.get("evaluator")) ?? evaluators[0];
+  const loaded = found.value?.evaluators ?? [];
+  const evaluators = found.value?.ended ? loaded : loaded.map((one, at) => asReported(one, job.scores[at]));
+  const index = Math.max(0, evaluators.findIndex((one) => one.evaluator === query.get("evaluator")));
+  const shown = evaluators[index];
   if (found.error !== null && found.value === null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (shown === undefined) return <Spinner label="Loading the results" />;
   if (done === 0 && shown.rows === 0) return <p class="muted">{final ? "No row was scored." : "The first rows are being scored. Their results will appear here."}</p>;
@@ -196,10 +198,18 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
       )}
       <Headline job={job} figures={shown} />
       <JobRows job={job} figures={shown} query={query} stamp={final ? "end" : "going"} />
-      <MoreFigures job={job} figures={shown} metric={query.get("metric")} stamp={stamp} />
+      <MoreFigures job={job} figures={loaded[index]!} metric={query.get("metric")} stamp={stamp} />
       {final && <JobAgreement job={job.id} />}
     </>
   );
+}
+
+/** Figures with the counts and the mean of the job's newest report, which the progress and the badge show too. */
+function asReported(figures: EvaluatorFigures, reported: JobScore | undefined): EvaluatorFigures {
+  if (reported === undefined) return figures;
+  const { scored, failed, skipped, mean, mean_rows, pass_rate } = reported;
+  const metrics = figures.metrics.map((one) => (one.name === "score" ? { ...one, mean, count: mean_rows } : one));
+  return { ...figures, rows: scored + failed + skipped, scored, failed, skipped, pass_rate, metrics };
 }
 
 const choose = (evaluator: string) => setQuery({ evaluator, metric: null, cursor: null, at: null });
