@@ -50,7 +50,6 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "empty_expected": WarningKind(
             "the code reads the expected answer, but it is empty or missing in the row",
             doubtful=True,
-            mend=Mend.MAPPING,
         ),
         "unused_variables": WarningKind(
             "the row has `variables` that the contract does not pass", doubtful=True, mend=Mend.MAPPING

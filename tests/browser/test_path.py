@@ -107,6 +107,15 @@ async def run_on_the_data(page: Page) -> None:
 
 async def schedule(page: Page) -> None:
     dialog = page.get_by_role("dialog", name="Run at fixed times")
+    await expect(dialog.get_by_label("Name")).to_have_value(re.compile(r"-weekly$"))
+    await dialog.get_by_label("How often").select_option("daily")
+    await expect(dialog.get_by_label("Name")).to_have_value(re.compile(r"-daily$"))
+    await dialog.get_by_label("How often").select_option("weekly")
+    await dialog.get_by_label("Time zone").fill("Berlin")
+    await expect(dialog).to_contain_text("There is no time zone Berlin. Did you mean Europe/Berlin?")
+    await expect(dialog.get_by_role("button", name="Schedule")).to_be_disabled()
+    await dialog.get_by_label("Time zone").fill("Europe/Berlin")
+    await expect(dialog).to_contain_text("Runs every Monday at 07:00, Europe/Berlin.")
     await dialog.get_by_label("Name").fill("weekly-answers")
     await dialog.get_by_label("Take the newest versions").check()
     await dialog.get_by_label("Alert me").check()

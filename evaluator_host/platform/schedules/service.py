@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
@@ -243,15 +243,23 @@ def _times(cron: str, timezone: str, after: datetime) -> Iterator[datetime]:
     try:
         zone = ZoneInfo(timezone)
     except (KeyError, ValueError, OSError) as error:
-        raise _refused(
-            "timezone", f"there is no time zone {timezone[:60]!r}", "such as Europe/Berlin or UTC"
-        ) from error
+        raise _refused("timezone", f"there is no time zone {timezone[:60]!r}", _zone_meant(timezone)) from error
     try:
         times = CronSim(cron, after.astimezone(zone))
     except CronSimError as error:
         hint = "minute, hour, day of the month, month, day of the week: '0 7 * * 1' is every Monday at 7"
         raise _refused("cron", f"{cron[:60]!r} is not a cron expression: {error}", hint) from error
     return (at.astimezone(UTC) for at in times)
+
+
+def _zone_meant(given: str) -> str:
+    """Return advice on an unknown time zone: the zone with this city, or an example."""
+    wanted = given.strip().replace(" ", "_").casefold()
+    found = (
+        one for one in sorted(available_timezones()) if wanted in (one.casefold(), one.casefold().rpartition("/")[2])
+    )
+    meant = next(found, None)
+    return "such as Europe/Berlin or UTC" if meant is None else f"did you mean {meant}?"
 
 
 def _newest(kept: _Schedule, now: datetime) -> datetime:

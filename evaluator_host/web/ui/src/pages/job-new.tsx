@@ -152,7 +152,7 @@ function Form({ start: given, evaluators, datasets, scheduled }: FormProps) {
         </div>
       </div>
     </form>
-    {scheduling && <ScheduleDialog job={jobBody(order)} suggested={(form.name.trim() || `${form.dataset}-weekly`).replaceAll(/[^\w.-]+/g, "-").slice(0, 63)} onClose={() => setScheduling(false)} />}
+    {scheduling && <ScheduleDialog job={jobBody(order)} suggested={form.name.trim() || form.dataset} onClose={() => setScheduling(false)} />}
     </>
   );
 }

@@ -9,7 +9,7 @@ import { Field, Select } from "../components/field";
 import { useHas } from "../host";
 import { toast } from "../components/toasts";
 import { navigate } from "../router";
-import { cronOf, DAYS, inWords, METRICS, type Often, type Timing } from "./times";
+import { cronOf, DAYS, inWords, METRICS, type Often, scheduleName, type Timing, unknownZone } from "./times";
 
 const OFTEN: readonly { value: Often; label: string }[] = [
   { value: "weekly", label: "Every week" },
@@ -19,7 +19,7 @@ const OFTEN: readonly { value: Often; label: string }[] = [
 ];
 
 export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; suggested: string; onClose: () => void }) {
-  const [name, setName] = useState(suggested);
+  const [given, setName] = useState<string | null>(null);
   const [timing, setTiming] = useState<Timing>({ often: "weekly", day: 1, at: "07:00", cron: "0 7 * * 1" });
   const [timezone, setTimezone] = useState(Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC");
   const [newest, setNewest] = useState(false);
@@ -30,12 +30,14 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
   const [error, setError] = useState<unknown>(null);
   const set = (changes: Partial<Timing>) => setTiming({ ...timing, ...changes });
   const cron = cronOf(timing);
+  const name = given ?? scheduleName(suggested, timing.often);
+  const unknown = unknownZone(timezone.trim());
   const pinned = (job.evaluators ?? []).filter((one) => typeof one === "string" && one.includes("@"));
   const save = async () => {
     setBusy(true);
     setError(null);
     try {
-      await call("POST", "/v1/schedules", { body: { name: name.trim(), cron, timezone, job: newest ? withNewest(job) : job } });
+      await call("POST", "/v1/schedules", { body: { name: name.trim(), cron, timezone: timezone.trim(), job: newest ? withNewest(job) : job } });
       if (alerting) {
         await call("POST", "/v1/alerts", { body: { name: `${name.trim()}-alert`, schedule: name.trim(), ...alertBody(alert) } }).catch(async (fault: unknown) => {
           // removes the schedule if the alert fails, so that saving again works
@@ -54,9 +56,9 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
     <Dialog
       title="Run at fixed times"
       onClose={onClose}
-      onSubmit={() => name.trim() !== "" && !busy && void save()}
+      onSubmit={() => name.trim() !== "" && unknown === null && !busy && void save()}
       actions={
-        <Button kind="primary" type="submit" busy={busy} disabled={name.trim() === ""}>
+        <Button kind="primary" type="submit" busy={busy} disabled={name.trim() === "" || unknown !== null}>
           Schedule
         </Button>
       }
@@ -67,9 +69,9 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
         {timing.often === "weekly" && <Select label="Day" value={String(timing.day)} options={DAYS.map((label, value) => ({ value: String(value), label }))} onValue={(day) => set({ day: Number(day) })} />}
         {timing.often === "cron" ? <Field label="Cron expression" value={timing.cron} onValue={(text) => set({ cron: text })} hint="Minute, hour, day, month, day of the week" spellcheck={false} /> : <Field label="At" type="time" value={timing.at} onValue={(at) => set({ at })} />}
       </div>
-      <Field label="Time zone" value={timezone} onValue={setTimezone} spellcheck={false} />
+      <Field label="Time zone" value={timezone} onValue={setTimezone} error={unknown ?? undefined} spellcheck={false} />
       <p class="muted" role="status">
-        Runs {inWords(cron)}, {timezone}. Evaluators without a version and the data set are the newest at that time.
+        {unknown === null && `Runs ${inWords(cron)}, ${timezone.trim()}. `}Evaluators without a version and the data set are the newest at that time.
       </p>
       {pinned.length > 0 && (
         <label class="check">

@@ -29,6 +29,30 @@ export function cronOf({ often, day, at, cron }: Timing): string {
   return often === "daily" ? `${minute} ${hour} * * *` : `${minute} ${hour} * * ${day}`;
 }
 
+/** The suggested name of a schedule: `answers-daily`. */
+export function scheduleName(of: string, often: Often): string {
+  const end = often === "cron" ? "schedule" : often;
+  return `${of.replaceAll(/[^\w.-]+/g, "-").slice(0, 63 - end.length - 1)}-${end}`;
+}
+
+/** Why a time zone cannot be used, with the one that was probably meant; null if it can. */
+export function unknownZone(zone: string): string | null {
+  const known = [...Intl.supportedValuesOf("timeZone"), "UTC"];
+  const wanted = zone.toLowerCase().replaceAll(" ", "_");
+  const same = known.find((one) => one.toLowerCase() === wanted);
+  if (same === zone || (same === undefined && isZone(zone))) return null;
+  const meant = same ?? known.find((one) => one.toLowerCase().endsWith(`/${wanted}`));
+  return `There is no time zone ${zone === "" ? "without a name" : zone}. ${meant === undefined ? "Write it as Europe/Berlin or UTC." : `Did you mean ${meant}?`}`;
+}
+
+function isZone(zone: string): boolean {
+  try {
+    return zone !== "" && new Intl.DateTimeFormat("en", { timeZone: zone }) !== null;
+  } catch {
+    return false;
+  }
+}
+
 /** A cron expression in words, if it is a common one. */
 export function inWords(cron: string): string {
   const found = /^(\d+) (\d+|\*) \* \* (\d|\*)$/.exec(cron);
