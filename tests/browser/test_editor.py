@@ -360,7 +360,9 @@ async def test_an_evaluator_is_kept_opened_and_made_anew(page: Page, host: Serve
     assert await grave_findings(page) == []
     await dialog.get_by_role("button", name="Save", exact=True).click()
     await expect(page.get_by_text("Saved as browser-quarter, version 1")).to_be_visible()
+    await expect(page.locator(".status-line")).not_to_contain_text("changed")
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 0.75\n")
+    await expect(page.locator(".status-line")).to_contain_text("browser-quarter@1 · changed")
     await page.get_by_role("button", name="Save…").click()
     await dialog.get_by_role("button", name="Save as version 2").click()
     await expect(page.locator(".status-line")).to_contain_text("browser-quarter@2")
@@ -375,6 +377,45 @@ async def test_an_evaluator_is_kept_opened_and_made_anew(page: Page, host: Serve
     library = page.get_by_role("dialog", name="Open an evaluator")
     await library.get_by_role("button", name="browser-quarter").click()
     await expect(page.locator(".status-line")).to_contain_text("browser-quarter@2")
+
+
+@pytest.mark.long
+async def test_other_code_is_not_saved_under_the_name_of_the_code_before_it(page: Page, host: Server) -> None:
+    body = {
+        "name": "browser-equal",
+        "code": "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n",
+    }
+    await asyncio.to_thread(host.client.post, "/v1/evaluators", json=body)
+    await page.goto("/?evaluator=browser-equal")
+    await expect(page.locator(".status-line")).to_contain_text("browser-equal@1")
+    await write(
+        page,
+        CODE,
+        "def evaluate(inputs, outputs, trace):\n    words = str(outputs).split()\n    return min(1, 5 / len(words))\n",
+    )
+    await expect(page.locator(".status-line")).to_contain_text("browser-equal@1 · replaced by other code")
+    await page.get_by_role("button", name="Save…").click()
+    dialog = page.get_by_role("dialog", name="Save the evaluator")
+    await expect(dialog).to_contain_text("This code replaces that of browser-equal@1")
+    await expect(dialog.get_by_label("Name")).to_have_value("")
+    await expect(dialog.get_by_role("button", name="Save", exact=True)).to_be_disabled()
+    assert await grave_findings(page) == []
+    await dialog.get_by_label("Name").fill("browser-equal")
+    await expect(dialog.get_by_role("button", name="Save as version 2")).to_be_enabled()
+    await dialog.get_by_label("Name").fill("browser-short")
+    await dialog.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.locator(".status-line")).to_contain_text("browser-short@1")
+    await expect(page.locator(".status-line")).not_to_contain_text("replaced")
+
+
+@pytest.mark.long
+async def test_a_threshold_that_no_score_reaches_has_a_hint(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 0.9\n")
+    await page.get_by_text("Settings", exact=True).click()
+    await page.get_by_label("Pass threshold").fill("80")
+    await expect(page.get_by_text("Scores are normally 0 to 1: did you mean 0.8?")).to_be_visible()
+    await expect(await run(page)).to_contain_text("did you mean 0.8?")
 
 
 @pytest.mark.long

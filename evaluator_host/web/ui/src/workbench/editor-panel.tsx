@@ -24,6 +24,7 @@ import { Packages } from "./packages";
 import { Warnings } from "./result-card";
 import { SettingsPanel } from "./settings";
 import { knownOf, parametersOf } from "./signature";
+import { type StoredChange, useStoredChange } from "./stored-changes";
 import { OpenDialog, SaveDialog } from "./stored-dialogs";
 import type { Build } from "./use-build";
 import type { Checked } from "./use-check";
@@ -71,6 +72,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
   const ownFault = checked.stale || checked.report === null ? fault : null; // the host's check takes precedence
   const found = useMemo(() => marksOf(checked.report, file), [checked.report, file]);
   const installed = build.state === "ready" || build.state === "none";
+  const storedChange = useStoredChange(draft, evaluator);
   const server = () => (installed ? serverOf(evaluator, Object.fromEntries(known().parameters.map(({ name, value }) => [name, value ?? null])), typeOf) : null);
   const remarks = useRemarks(draft.code, server, !checked.stale && checked.report?.ok === true && isOurs(contract));
   const marks = useMemo(() => (ownFault === null ? [...found, ...(file === null ? remarks : [])] : [ownFault]), [ownFault, found, remarks, file]);
@@ -149,7 +151,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
           </Button>
         </p>
       )}
-      <StatusLine draft={draft} checked={checked} fault={ownFault} waiting={build.state === "building"} />
+      <StatusLine draft={draft} storedChange={storedChange} checked={checked} fault={ownFault} waiting={build.state === "building"} />
       {!checked.stale && checked.report !== null && <Warnings notes={checked.report.notes} />}
       {!checked.stale && file === null && <RewriteOffer code={checked.report?.rewritten ?? null} onRewrite={(code) => handle.current?.replace(code)} />}
       <FixOffer fix={checked.stale ? null : (checked.report?.problems[0]?.fix ?? null)} onFix={(code) => change({ code, example: null })} />
@@ -187,7 +189,8 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
       {dialog === "save" && (
         <SaveDialog
           evaluator={evaluator}
-          name={draft.stored?.name ?? ""}
+          name={storedChange === "replaced" ? "" : (draft.stored?.name ?? "")}
+          replaced={storedChange === "replaced" ? draft.stored : null}
           rows={draft.rows}
           onClose={() => setDialog(null)}
           onSaved={(report, isNew) => {
@@ -297,7 +300,7 @@ function Signature({ draft, contract, ran }: { draft: Draft; contract: string | 
 }
 
 /** The contract and its origin, the number of faults, and the name of the stored evaluator. */
-function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked: Checked; fault: Mark | null; waiting: boolean }) {
+function StatusLine({ draft, storedChange, checked, fault, waiting }: { draft: Draft; storedChange: StoredChange; checked: Checked; fault: Mark | null; waiting: boolean }) {
   const { report, stale } = checked;
   const faults = (report?.problems.length ?? 0) + (report?.missing_imports.length ?? 0);
   const first = report?.problems[0];
@@ -334,6 +337,8 @@ function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked:
           <Link to={`/evaluators/${encodeURIComponent(draft.stored.name)}`}>
             {draft.stored.name}@{draft.stored.version}
           </Link>
+          {storedChange === "changed" && <span class="muted"> · changed</span>}
+          {storedChange === "replaced" && <span class="muted"> · replaced by other code</span>}
         </span>
       )}
     </div>

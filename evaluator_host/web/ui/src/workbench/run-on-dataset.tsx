@@ -14,7 +14,8 @@ import { MappingFields } from "../resources/mapping-fields";
 import { watchJob } from "../resources/watched-jobs";
 import type { DatasetReport, EvaluatorIn, EvaluatorReport, JobReport } from "../api/types";
 import { Link, navigate } from "../router";
-import { type Draft, toEvaluator, withStored } from "./draft";
+import type { Draft } from "./draft";
+import { isSame } from "./stored-changes";
 import { recallInTab, keepInTab } from "../storage";
 
 const LAST = "run-on";
@@ -100,15 +101,8 @@ async function referenceOf(draft: Draft, evaluator: EvaluatorIn): Promise<string
   const { name, version } = draft.stored;
   try {
     const report = await call<EvaluatorReport>("GET", `/v1/evaluators/${encodeURIComponent(name)}/versions/${version}`);
-    const { limits: storedLimits = {}, ...stored } = toEvaluator(withStored(draft, report.evaluator, draft.stored)).evaluator;
-    const { limits = {}, ...mine } = evaluator;
-    const same = sorted(stored) === sorted(mine) && Object.entries(limits).every(([name, value]) => storedLimits[name as keyof typeof limits] === value);
-    return same ? `${name}@${version}` : evaluator;
+    return isSame(draft, evaluator, report.evaluator) ? `${name}@${version}` : evaluator;
   } catch {
     return evaluator;
   }
-}
-
-function sorted(evaluator: object): string {
-  return JSON.stringify(Object.entries(evaluator).sort(([one], [other]) => one.localeCompare(other)));
 }

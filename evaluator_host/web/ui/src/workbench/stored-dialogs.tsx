@@ -112,13 +112,15 @@ interface SaveDialogProps {
   evaluator: EvaluatorIn;
   /** The name of the evaluator so far. */
   name: string;
+  /** The stored evaluator that was loaded before other code replaced its code; null if there is none. */
+  replaced?: { name: string; version: number } | null;
   /** The rows below the editor; those with an expected result become cases. */
   rows?: readonly TestRow[];
   onClose: () => void;
   onSaved: (report: EvaluatorReport, isNew: boolean) => void;
 }
 
-export function SaveDialog({ evaluator, name: given, rows, onClose, onSaved }: SaveDialogProps) {
+export function SaveDialog({ evaluator, name: given, replaced = null, rows, onClose, onSaved }: SaveDialogProps) {
   const [name, setName] = useState(given);
   const [description, setDescription] = useState("");
   const [message, setMessage] = useState("");
@@ -161,6 +163,11 @@ export function SaveDialog({ evaluator, name: given, rows, onClose, onSaved }: S
         </>
       }
     >
+      {replaced !== null && (
+        <p class="note note-warn">
+          This code replaces that of {replaced.name}@{replaced.version}. Give it a name of its own; only if it is a new version of {replaced.name}, write {replaced.name}.
+        </p>
+      )}
       <Field label="Name" value={name} onValue={setName} hint="Use letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
       {before !== undefined && <Field label="What changed" value={message} onValue={setMessage} placeholder="Reason for this version" maxlength={1000} autocomplete="off" />}
       <Field label="Description" value={description} onValue={setDescription} placeholder={before?.description || "What it scores"} />
