@@ -41,7 +41,7 @@ export function Headline({ job, figures }: Pick<FiguresProps, "job" | "figures">
   return (
     <ul class="tiles" aria-label={`Figures of ${figures.evaluator}`}>
       <Tile name="Mean score" value={figure(score?.mean)} tone={figures.failed > 0 ? "warn" : ""} note={meanNote(figures, score, job.config.failures === "zero")} />
-      <Tile name="Passed" value={percent(figures.pass_rate)} tone={figures.failed > 0 && figures.pass_rate !== null ? "warn" : ""} note={figures.pass_rate === null ? "no threshold" : figures.failed > 0 ? over(figures) : ""} />
+      <Tile name="Passed" value={percent(figures.pass_rate)} tone={figures.failed > 0 && figures.pass_rate !== null ? "warn" : ""} note={figures.pass_rate === null ? (figures.scored === 0 ? "no row was scored" : "no threshold") : figures.failed > 0 ? over(figures) : ""} />
       <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
       <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
       <Tile name="Run time, median" value={milliseconds(figures.run_ms?.p50)} note={figures.run_ms ? `p99 ${milliseconds(figures.run_ms.p99)}` : ""} />
