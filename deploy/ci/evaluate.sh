@@ -7,9 +7,9 @@
 #   DATA        the file of rows (required)
 #   MAP         fields of a row by column, separated by spaces: outputs=answer
 #   FAIL_UNDER  the lowest mean
-#   BASELINE    results of an earlier run; the file may be missing the first time
+#   BASELINE    results of an earlier run (`evaluator-host run … --out FILE`); empty for a first run, which is not compared
 #   MAX_DROP    by how much the mean may be lower than in BASELINE
-#   OPTIONS     further options of `evaluator-host run`
+#   OPTIONS     further options of `evaluator-host run`: --package rapidfuzz==3.14.1
 #   RESULTS     the folder for the files that are written (evaluator-results): results.jsonl, junit.xml, summary.md
 set -eu
 : "${EVALUATOR:?name the file of the evaluator}" "${DATA:?name the file of rows}"
@@ -20,9 +20,15 @@ rm -f "$results/summary.md"
 set -- run "$EVALUATOR" --data "$DATA" --out "$results/results.jsonl" --junit "$results/junit.xml" --markdown "$results/summary.md"
 for field in ${MAP:-}; do set -- "$@" --map "$field"; done
 [ -z "${FAIL_UNDER:-}" ] || set -- "$@" --fail-under "$FAIL_UNDER"
-if [ -n "${BASELINE:-}" ] && [ -f "$BASELINE" ]; then
+if [ -n "${BASELINE:-}" ]; then
+  if [ ! -f "$BASELINE" ]; then
+    echo "BASELINE: the file $BASELINE does not exist; make it with \`evaluator-host run … --out $BASELINE\`, or leave BASELINE empty for a first run" >&2
+    exit 2
+  fi
   set -- "$@" --baseline "$BASELINE"
   [ -z "${MAX_DROP:-}" ] || set -- "$@" --max-drop "$MAX_DROP"
+elif [ -n "${MAX_DROP:-}" ]; then
+  echo "MAX_DROP is not checked, because BASELINE is empty" >&2
 fi
 
 code=0

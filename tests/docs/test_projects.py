@@ -81,9 +81,8 @@ def test_the_jobs_of_both_systems_are_given_what_the_script_takes() -> None:
     assert {name.lower().replace("_", "-") for name in job["variables"]} == set(given)
 
 
-@pytest.mark.parametrize(("fail_under", "code"), [("0.6", 0), ("0.9", 1)])
-def test_the_script_of_the_action_fails_under_the_mean(fail_under: str, code: int, tmp_path: Path) -> None:
-    shutil.copytree(EXAMPLES / "ci", tmp_path / "ci")
+def gate(folder: Path, **given: str) -> subprocess.CompletedProcess[str]:
+    """Run the script of the action on the example in `folder`."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -91,9 +90,25 @@ def test_the_script_of_the_action_fails_under_the_mean(fail_under: str, code: in
         "EVALUATOR": "evals/exact.py",
         "DATA": "evals/answers.csv",
         "MAP": "outputs=answer",
-        "FAIL_UNDER": fail_under,
+        **given,
     }
     script = ["sh", str(ROOT / "deploy/ci/evaluate.sh")]
-    done = subprocess.run(script, cwd=tmp_path / "ci", env=environment, capture_output=True, text=True)
+    return subprocess.run(script, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("fail_under", "code"), [("0.6", 0), ("0.9", 1)])
+def test_the_script_of_the_action_fails_under_the_mean(fail_under: str, code: int, tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "ci", tmp_path / "ci")
+    done = gate(tmp_path / "ci", FAIL_UNDER=fail_under)
     assert done.returncode == code, done.stdout + done.stderr
     assert (tmp_path / "ci/evaluator-results/junit.xml").is_file()
+
+
+def test_a_gate_with_a_baseline_that_does_not_exist_fails(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "ci", tmp_path / "ci")
+    lacking = gate(tmp_path / "ci", BASELINE="evals/baes.jsonl", MAX_DROP="0.02")
+    assert lacking.returncode == 2
+    assert "BASELINE: the file evals/baes.jsonl does not exist" in lacking.stderr
+    first = gate(tmp_path / "ci", BASELINE="", MAX_DROP="0.02")
+    assert first.returncode == 0, first.stderr
+    assert "MAX_DROP is not checked, because BASELINE is empty" in first.stderr

@@ -189,6 +189,10 @@ def test_the_gitlab_template(folder: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert (folder / "evaluator-results/junit.xml").exists()
     assert shell(folder, script, **{**variables, "FAIL_UNDER": "0.9"}).returncode == 1
+    first = shell(folder, script, **variables, BASELINE="", MAX_DROP="0.02")
+    assert (first.returncode, "MAX_DROP is not checked" in first.stderr) == (0, True), first.stderr
+    lacking = shell(folder, script, **variables, BASELINE="baes.jsonl", MAX_DROP="0.02")
+    assert (lacking.returncode, "baes.jsonl" in lacking.stderr) == (2, True), lacking.stderr
 
 
 @engine
