@@ -227,8 +227,15 @@ JAVASCRIPT: Final[list[tuple[str, str]]] = [
     (JS + "return “a” }", "straight ones"),
     (JS + "return <b>1</b> }", "JSX is not supported"),
     (JS + "return await Promise.resolve(1) }", "write `async` before the function"),
-    (JS + "return inputs.a.b }", "a value is undefined"),
-    (JS + "return trace.spans.length }", "a value is undefined"),
+    (
+        JS + "return inputs.a.b }",
+        "a value is undefined: does the row have this name? You can see the row with `throw new Error(JSON.stringify(inputs))`",
+    ),
+    (
+        "export function score({ output }) { return output.a.b }",
+        "a value is undefined: does the row have this name?",
+    ),
+    (JS + "return trace.spans.length }", "a value is null, as a field of a row may be"),
     (JS + "return process.env.HOST_TOKEN.length }", "environment variables"),
     (JS + "return outputz === 1 }", "is the name misspelt, or not imported?"),
     (JS + "return output === 1 }", "the arguments are inputs, outputs and trace"),

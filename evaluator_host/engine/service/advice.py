@@ -53,7 +53,10 @@ _ROW: Final = (
     "the arguments are inputs, outputs and trace; the expected value is in inputs, as in inputs['correct_answer']"
 )
 _BY_POSITION: Final = frozenset({Contract.AUTO, Contract.EVALUATE, Contract.EVALUATE_V1})
-_IS_UNDEFINED: Final = "a value is undefined: does the row have this name? You can see the row with `throw new Error(JSON.stringify(inputs))`"
+_IS_UNDEFINED: Final = "a value is undefined: does the row have this name?"
+_IS_NULL: Final = (
+    "a value is null, as a field of a row may be: test for null first, for example with `value?.name` or `value ?? ''`"
+)
 
 _Made = str | Callable[["re.Match[str]", str], str | None]
 
@@ -197,6 +200,18 @@ def _of_notebook(match: "re.Match[str]", code: str) -> str | None:
 _OF_DATABRICKS: Final = ("dbutils", "spark", "sc", "display", "displayHTML")
 _RUNS: Final = re.compile(r"^(?:# MAGIC )?(%run[ \t]+\S{1,100})", re.MULTILINE)
 _NO_VALUE: Final = "a value is None, as outputs and trace are if the row has none; test for None first"
+
+_OF_ROW: Final = re.compile(r"[({,]\s*(inputs?|row|variables|args|run|example)\b")
+
+
+def _no_value(match: "re.Match[str]", code: str) -> str:
+    """Return advice on a value that is missing in JavaScript; it shows the row by a parameter that the code has."""
+    if "undefined" not in match[0]:
+        return _IS_NULL
+    found = _OF_ROW.search(code)
+    shown = "" if found is None else f" You can see the row with `throw new Error(JSON.stringify({found[1]}))`"
+    return _IS_UNDEFINED + shown
+
 
 _ENTITY: Final = re.compile(r"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,4}|#x[0-9a-f]{1,4});", re.IGNORECASE)
 _TEXTS: Final = re.compile(r"\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'")
@@ -361,9 +376,7 @@ _TABLE: Final = (
             _NO_VARIABLES if "process.env" in code else _NO_COMMAND_LINE if "process.argv" in code else None
         ),
     ),
-    _Advice(
-        r"Cannot (read|destructure|convert).*\b(undefined|null)\b|(undefined|null) is not", _IS_UNDEFINED, row=True
-    ),
+    _Advice(r"Cannot (read|destructure|convert).*\b(undefined|null)\b|(undefined|null) is not", _no_value, row=True),
     _Advice(
         r"name '(output|input|expected|reference|target|prediction|ground_truth|correct_answer|app_params|metadata|label)'"
         r" is not defined|^(output|input|expected|reference|target|prediction|groundTruth|metadata|label) is not defined",
@@ -486,7 +499,8 @@ def _memory_for_torch(error: EvaluationError, evaluator: Evaluator) -> str | Non
 def without_repetition(error: EvaluationError, notes: Sequence[Note]) -> EvaluationError:
     """Remove the hint on a missing value from an error if a warning already says that the row has no outputs."""
     said = any(note.code == "missing_outputs" for note in notes)
-    return replace(error, hint=None) if said and error.hint in (_NO_VALUE, _IS_UNDEFINED) else error
+    is_repeated = error.hint in (_NO_VALUE, _IS_NULL) or (error.hint or "").startswith(_IS_UNDEFINED)
+    return replace(error, hint=None) if said and is_repeated else error
 
 
 def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> tuple[Note, ...]:
