@@ -231,6 +231,10 @@ def test_one_row_needs_no_file(folder: Path) -> None:
         (["run", "exact.py", "--data", "rows.jsonl", "--map", "x=y"], "--map"),
         (["run", "exact.py", "--data", "rows.jsonl", "--out", "nowhere/out.jsonl"], "nowhere/out.jsonl"),
         (["run", "exact.py", "--no-such-option"], "--no-such-option"),
+        (
+            ["run", "exact.py", "--inputs", "{}", "--model", "judge-small"],
+            "no model judge-small: to use what was added",
+        ),
         (["serve", "--port", "70000"], "--port"),
     ],
 )

@@ -69,6 +69,7 @@ from evaluator_host.types.redaction import Redactor
 _BATCH_MB: Final = 256  # maximum memory in MB for the results of a batch; as JSON they are several times smaller
 # minimum number of rows for which another sandbox pays; fewer would finish before it has started
 _ROWS_WORTH_A_SANDBOX: Final = 16
+_WISHES: Final = 5  # maximum number of grants that a refusal names
 
 
 class Service:
@@ -173,8 +174,9 @@ class Service:
                 )
                 if self._models is not None
                 else (
-                    "models, hosts and secrets are granted by `evaluator-host serve` and `evaluator-host run` "
-                    "only: use one of them, or leave the grants out"
+                    f"this command runs without a host, and has no {_wishes(evaluator)}: to use what was added on a "
+                    "host, name the host with `--url`; without a host, set EVALUATOR_HOST_MODELS, "
+                    "EVALUATOR_HOST_NETWORK_HOSTS or EVALUATOR_HOST_CODE_SECRETS"
                 )
             )
         secrets = await self._models.reveal(evaluator, caller.workspace) if evaluator.secrets else {}
@@ -400,3 +402,11 @@ def batch_too_large(rows: int) -> TooLarge:
 def default_spec(language: Language, settings: Settings, environment: Environment | None = None) -> SandboxSpec:
     """Return the sandbox spec for default limits and this environment; None means the environment without packages."""
     return sandbox_spec(environment or empty_environment(language), settings.default_limits)
+
+
+def _wishes(evaluator: Evaluator) -> str:
+    """Return what an evaluator asks to be granted: `model judge-small, secret API_KEY`."""
+    kinds = (("model", evaluator.models), ("host", evaluator.network), ("secret", evaluator.secrets.values()))
+    found = [f"{kind} {str(name)[:80]}" for kind, names in kinds for name in names]
+    more = f" and {len(found) - _WISHES} more" if len(found) > _WISHES else ""
+    return ", ".join(found[:_WISHES]) + more
