@@ -26,6 +26,7 @@ from evaluator_host.platform.evaluators.evaluation_service import (
     open_evaluation_service,
     pins_to_add,
     prepare,
+    with_declared,
 )
 from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, read_evaluator
 from evaluator_host.platform.terminal import options
@@ -334,7 +335,7 @@ class Run:
                 await self._evaluate(target, results)
                 await self._score_together(target)
                 failed = self._summary.first_failure
-                pins = "" if failed is None else await pins_to_add(target, self.given.evaluator, failed[2])
+                pins = "" if failed is None else await pins_to_add(target, self.given, failed[2])
                 if pins and self._first is not None and self._first.without_outputs:
                     pins += f"\n{self._first.no_outputs('the evaluator').detail}"
                 seconds = time.perf_counter() - started
@@ -452,8 +453,8 @@ async def _run_one(
 ) -> int:
     async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=not as_json)
-        result = await target.evaluate(given.evaluator, row, caller=Caller(terms=terms))
-        pins = await pins_to_add(target, given.evaluator, result)
+        result = with_declared(await target.evaluate(given.evaluator, row, caller=Caller(terms=terms)), given)
+        pins = await pins_to_add(target, given, result)
     print_found(result, result_table, as_json=as_json)
     if pins:
         err.print(plain(pins))

@@ -261,3 +261,19 @@ async def test_real_packages_of_several_megabytes(real: Service, code: str, pack
     result = await real.evaluate(auto(code, limits=Limits(memory_mb=1024)), Row())
     assert (result.score, result.error) == (1, None)
     assert pins(result) == packages
+
+
+@pytest.mark.parametrize("packages", [("auto",), ()])
+async def test_a_version_that_a_file_of_the_project_pins(
+    service: Service, index: Index, packages: tuple[str, ...]
+) -> None:
+    index.add("emoji", "def emoji_count(text): return 1\n", version="0.9.0")
+    code = "import emoji\ndef evaluate(inputs, outputs, trace):\n    return emoji.emoji_count(outputs)\n"
+    evaluator = Evaluator(code, packages=packages, files={"requirements.txt": "emoji==0.9.0\n"})
+    result = await service.evaluate(evaluator, Row({}, "x"))
+    if packages:
+        [note] = [one for one in result.warnings if one.code == "packages_chosen"]
+        assert "emoji==0.9.0 (from requirements.txt)" in note.message
+    else:
+        assert result.error is not None
+        assert "add emoji==0.9.0 to `packages`" in str(result.error.hint)

@@ -223,6 +223,14 @@ def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def imported_packages(language: Language, texts: Iterable[str]) -> set[str]:
+    """Return the names of the packages that the code's import lines may mean, also those that are not well known."""
+    if language is not Language.PYTHON:
+        named = (pin_for(one, language) or "" for text in texts for one in _SPECIFIER.findall(text))
+        return {name[:1] + name[1:].partition("@")[0] for name in named if name}
+    return {canonicalize_name(package or module) for module, package in known_modules(language, texts).items()}
+
+
 def _imported_at_top(line: str) -> list[str]:
     """Return the top-level names of the modules that a line of code imports."""
     if line.startswith("from "):

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from evaluator_host.engine.packages.declared import declared_pins, name_of_pin
 from evaluator_host.engine.packages.providers import Provider
 from evaluator_host.engine.packages.suggest import is_known, pin_for, undeclared_by
 from evaluator_host.engine.service.files import path_of_module
@@ -89,13 +90,17 @@ class AutoPackages:
             if (error := found[one].unanswered if one in found else None) is not None:
                 raise _unanswered(one, error)
         pins = sorted({one.pin for one in found.values() if one.pin is not None and _may_choose(one)})
-        if not pins:
-            return ()
         language, python = evaluator.language, evaluator.python
+        declared = declared_pins(evaluator.files, language) if evaluator.files else {}
+        fixed = tuple(declared[name].pin for pin in pins if (name := name_of_pin(pin)) in declared)
+        pins = [pin for pin in pins if name_of_pin(pin) not in declared]
+        if not pins:
+            return fixed
+        given = (*evaluator.packages, *fixed)
         try:
-            return tuple(await self._together_of(evaluator.packages, pins, language, python, workspace=workspace))
+            return (*fixed, *await self._together_of(given, pins, language, python, workspace=workspace))
         except IndexUnavailable:
-            if len(pins) + len(evaluator.packages) > 1:
+            if len(pins) + len(given) > 1:
                 raise
             return tuple(pins)
 

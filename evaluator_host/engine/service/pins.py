@@ -6,11 +6,13 @@ The index is searched in the background, and the answers are kept.
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from evaluator_host.engine.packages.declared import DeclaredPin, declared_pins
 from evaluator_host.engine.packages.providers import ImportedModule, Provider, named_provider
+from evaluator_host.engine.packages.suggest import pin_for
 from evaluator_host.engine.service.files import module_path, path_of_module
 from evaluator_host.engine.service.stand_in_pins import stand_in_pin
 from evaluator_host.types.errors import HostError
@@ -64,7 +66,9 @@ class PinLookup:
         others = [one for one in named if one not in tested]
         found = tested | await self.providers(others, evaluator, workspace, patience_s=patience_s)
         pairs = zip(named, missing, strict=True)
-        return tuple(_told(one, found.get(one), evaluator.language, own=deep.path) for one, deep in pairs)
+        told = (_told(one, found.get(one), evaluator.language, own=deep.path) for one, deep in pairs)
+        declared = declared_pins(evaluator.files, evaluator.language) if missing else {}
+        return tuple(_as_declared(one, declared, evaluator.language) for one in told)
 
     async def providers(
         self,
@@ -107,6 +111,13 @@ class PinLookup:
             self._known.move_to_end(key)
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
+
+
+def _as_declared(one: MissingImport, declared: Mapping[str, DeclaredPin], language: Language) -> MissingImport:
+    """Return an import with the version that a file of the evaluator pins, if there is one."""
+    package = pin_for(one.module, language) if one.path is None else None
+    pinned = declared.get(package or "")
+    return one if pinned is None else replace(one, pin=pinned.pin, problem=None)
 
 
 def _told(one: MissingImport, found: Provider | None, language: Language, *, own: str | None) -> MissingImport:

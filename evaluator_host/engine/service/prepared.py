@@ -12,6 +12,7 @@ from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.contracts.table import dialect_of
 from evaluator_host.engine.environments.record import empty_environment
 from evaluator_host.engine.environments.store import InstalledSet
+from evaluator_host.engine.packages.declared import declared_pins
 from evaluator_host.engine.packages.suggest import known_modules
 from evaluator_host.engine.pool import LeaseRequest
 from evaluator_host.engine.sandbox.messages import LoadRequest
@@ -58,7 +59,9 @@ class Prepared:
         """Return notes on how the code and its packages were changed before loading."""
         if not self.chosen:
             return self.source.notes
-        message = f"the host chose packages for the imports of the code: {', '.join(self.chosen)}"
+        declared = {one.pin: one.path for one in declared_pins(self.evaluator.files, self.evaluator.language).values()}
+        pins = [f"{pin} (from {declared[pin]})" if pin in declared else pin for pin in self.chosen]
+        message = f"the host chose packages for the imports of the code: {', '.join(pins)}"
         return (*self.source.notes, Note("packages_chosen", message, remedy_of("packages_chosen")))
 
     def for_rows_together(self) -> "Prepared":

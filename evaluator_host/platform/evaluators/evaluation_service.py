@@ -1,13 +1,16 @@
 """Opens the service that evaluates for a command: in this process, or on a running host over HTTP."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.environments.record import BuildStatus, EnvironmentReport
 from evaluator_host.engine.environments.store import Environments
 from evaluator_host.engine.opening import open_engine
+from evaluator_host.engine.packages.declared import name_of_pin
 from evaluator_host.engine.packages.scripts import require_python
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 EvaluationService: TypeAlias = "Service | RemoteService"
 """The service that evaluates for a command: one in this process, or a running host."""
 
+_PIN: Final = re.compile(r"@?[A-Za-z][\w./-]{0,200}(?:==|@)\d[\w.+-]{0,60}")
 _NO_MODULE: Final = ("ModuleNotFoundError", "ImportError", "Error")  # JavaScript's `require` throws `Error`
 
 
@@ -98,13 +102,23 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
                 progress.show(event)
 
 
-async def pins_to_add(target: EvaluationService, evaluator: Evaluator, result: EvaluationResult) -> str:
+async def pins_to_add(target: EvaluationService, given: LoadedEvaluator, result: EvaluationResult) -> str:
     """If an import failed, return the advice to add pins: `add --package NAME==VERSION`. Otherwise return `""`."""
     if result.error is None or result.error.type not in _NO_MODULE:
         return ""
-    report = await target.check(evaluator)
-    pins = dict.fromkeys(one.pin for one in report.missing_imports if one.pin and one.path is None)
+    report = await target.check(given.evaluator)
+    found = (one.pin for one in report.missing_imports if one.pin and one.path is None)
+    pins = dict.fromkeys(given.declared.get(name_of_pin(pin), pin) for pin in found)
     return f"add {' '.join(f'--package {pin}' for pin in pins)}" if pins else ""
+
+
+def with_declared(result: EvaluationResult, given: LoadedEvaluator) -> EvaluationResult:
+    """Return a result whose hint on a missing package names the version that a lock file beside the evaluator pins."""
+    error = result.error
+    if error is None or error.hint is None:
+        return result
+    hint = _PIN.sub(lambda found: given.declared.get(name_of_pin(found[0]), found[0]), error.hint)
+    return replace(result, error=replace(error, hint=hint))
 
 
 async def build(

@@ -15,12 +15,16 @@ import pydantic
 
 from evaluator_host.engine.config.settings import SETS_FOLDER, SandboxChoice, Settings
 from evaluator_host.engine.contracts.imports import SUFFIXES
+from evaluator_host.engine.contracts.table import all_dialects
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.data_files import digest_of
+from evaluator_host.engine.packages.declared import DeclaredPin, declared_imports, declared_names, name_of_pin
 from evaluator_host.engine.packages.lock import Pin
 from evaluator_host.engine.packages.own_files import Project, find_project, texts_below, with_files
 from evaluator_host.engine.packages.pin_parser import parse
 from evaluator_host.engine.packages.scripts import read_script
+from evaluator_host.engine.packages.suggest import is_known
+from evaluator_host.engine.service.missing_imports import asks_models
 from evaluator_host.engine.system.files import read_utf8
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.rows import RowFile
@@ -32,6 +36,7 @@ from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.platform.terminal.data_files import split_files
 from evaluator_host.types.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.types.evaluator import (
+    AUTO_PACKAGES,
     ROW_FIELDS,
     Evaluator,
     EvaluatorSettings,
@@ -55,6 +60,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     for one in fields(made)
 }
 _SHOWN_FILES: Final = 10
+_LOCK_BYTES: Final = 64 << 20  # size limit of a lock file that is read
 _OPTIONS: Final = {"packages": "--package"}  # fields whose command-line option has another name
 
 
@@ -66,6 +72,7 @@ class LoadedEvaluator:
     requires_python: str | None = None
     told: tuple[str, ...] = ()  # messages about files that are sent, and files that are not
     data: dict[str, Path] = field(default_factory=dict)  # paths of its data files on this machine, by digest
+    declared: dict[str, str] = field(default_factory=dict)  # pins in a lock file beside it, by package
 
 
 def read_evaluator(
@@ -110,8 +117,54 @@ def read_evaluator(
     digests = {path: digest_of(one) for path, one in data.items()}
     evaluator = replace(evaluator, data=digests)
     others = [path for _, left in found for path in left if path not in data.values()]
-    told = tuple(_told(evaluator, around, others))
-    return LoadedEvaluator(evaluator, script.requires_python, told, {digests[path]: one for path, one in data.items()})
+    declared = _declared(evaluator, file, around)
+    told = (*_told(evaluator, around, others), *_told_of(declared, evaluator))
+    if AUTO_PACKAGES in evaluator.packages:
+        evaluator = replace(evaluator, packages=(*evaluator.packages, *(one.pin for one in declared)))
+    return LoadedEvaluator(
+        evaluator,
+        script.requires_python,
+        told,
+        {digests[path]: one for path, one in data.items()},
+        {name_of_pin(one.pin): one.pin for one in declared},
+    )
+
+
+def _declared(evaluator: Evaluator, file: Path, around: Project) -> list[DeclaredPin]:
+    """Return the versions that a lock file beside an evaluator's file pins, for packages that the host may choose."""
+    language = evaluator.language
+    texts = (evaluator.code, *evaluator.files.values())
+    found = declared_imports(_declaring(file, around, language), texts, language)
+    given = {name_of_pin(pin) for pin in evaluator.packages}
+    return [one for one in found if _may_take(name := name_of_pin(one.pin), evaluator) and name not in given]
+
+
+def _may_take(name: str, evaluator: Evaluator) -> bool:
+    if asks_models(name) and not evaluator.models:
+        return False
+    parts = [one.sdk for one in all_dialects() if one.sdk is not None]
+    own = {name for sdk in parts for name in (sdk.module, *sdk.real, *sdk.also)}
+    return name not in own and is_known(name, evaluator.language)
+
+
+def _told_of(declared: Sequence[DeclaredPin], evaluator: Evaluator) -> Iterator[str]:
+    for one in declared:
+        if AUTO_PACKAGES in evaluator.packages:
+            yield f"{one.pin} is the version in {one.path}"
+        else:
+            yield f"{one.path} pins {one.pin}: to use this version, add --package {one.pin}"
+
+
+def _declaring(file: Path, around: Project, language: Language) -> dict[str, str]:
+    """Return the files that pin versions, from the nearest folder that has one, up to the project's root."""
+    folder = file.resolve().parent
+    while True:
+        paths = [path for name in declared_names(language) if (path := folder / name).is_file()]
+        if paths or folder == around.root.resolve() or not folder.is_relative_to(around.root.resolve()):
+            break
+        folder = folder.parent
+    small = [path for path in paths if path.stat().st_size <= _LOCK_BYTES]
+    return {path.name: path.read_text("utf-8", "replace") for path in small}
 
 
 def _told(evaluator: Evaluator, project: Project, others: Sequence[Path]) -> Iterator[str]:

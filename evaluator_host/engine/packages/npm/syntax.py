@@ -22,8 +22,8 @@ _CHECK_TIMEOUT_S: Final = 20.0
 _MESSAGES: Final = {
     "git": "a git repository is not allowed; pin a version from the registry",
     "remote": "a URL is not allowed; pin a version from the registry",
-    "file": "a path or file is not allowed; pin a version from the registry",
-    "directory": "a path is not allowed; pin a version from the registry",
+    "file": "a path or file is not allowed; pin each package that the code imports with its version: zod@4.1.12",
+    "directory": "a path is not allowed; pin each package that the code imports with its version: zod@4.1.12",
     "alias": "an alias is not allowed; pin the package under its own name",
 }
 

@@ -1,0 +1,110 @@
+"""Reads the exact versions that a project's own files pin: lock files, package.json and requirements.txt."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from packaging.utils import canonicalize_name
+
+from evaluator_host.engine.packages.suggest import imported_packages
+from evaluator_host.types.evaluator import Language
+
+_VERSION: Final = re.compile(r"\d+(?:\.\d+){1,3}(?:[-+.a-zA-Z][\w.+-]*)?")
+_REQUIREMENT: Final = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?==([\w.!+-]+)", re.MULTILINE)
+_AFTER_NAME: Final = re.compile(r"[@=\[<>~! ]")
+_OF_NPM: Final = "node_modules/"
+
+Versions = Iterator[tuple[Any, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredPin:
+    """The exact pin of a package in a file of the project."""
+
+    pin: str
+    path: str
+
+
+def declared_pins(files: Mapping[str, str], language: Language) -> dict[str, DeclaredPin]:
+    """Return the exact pins in a project's files, by the name of the package; lock files come first.
+
+    Args:
+      files: Contents of files by path.
+      language: Language whose files are read.
+    """
+    is_python = language is Language.PYTHON
+    found: dict[str, DeclaredPin] = {}
+    for name, read in (_PYTHON if is_python else _NPM).items():
+        for path in sorted((one for one in files if one.rpartition("/")[2] == name), key=lambda one: one.count("/")):
+            for package, version in _versions(read, files[path]):
+                key = canonicalize_name(package) if is_python else package
+                found.setdefault(key, DeclaredPin(f"{key}{'==' if is_python else '@'}{version}", path))
+    return found
+
+
+def declared_imports(files: Mapping[str, str], texts: Iterable[str], language: Language) -> list[DeclaredPin]:
+    """Return the pins in a project's files of those packages that the texts of code import, sorted by pin."""
+    found = declared_pins(files, language)
+    return sorted((found[one] for one in imported_packages(language, texts) if one in found), key=lambda one: one.pin)
+
+
+def declared_names(language: Language) -> tuple[str, ...]:
+    """Return the names of the files that may pin versions, in the order in which they count."""
+    return tuple(_PYTHON if language is Language.PYTHON else _NPM)
+
+
+def name_of_pin(pin: str) -> str:
+    """Return the name of the package in a pin such as `numpy==2.1.0` or `@scope/name@1.2.3`."""
+    return (pin[:1] + _AFTER_NAME.split(pin[1:])[0]).lower()
+
+
+def _versions(read: Callable[[str], Versions], text: str) -> Versions:
+    """Yield the packages and exact versions of a file; a file that cannot be read has none."""
+    try:
+        for name, version in read(text):
+            if isinstance(name, str) and isinstance(version, str) and _VERSION.fullmatch(version):
+                yield name, version
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
+        return
+
+
+def _package_lock(text: str) -> Versions:
+    content = json.loads(text)
+    for path, one in (content.get("packages") or {}).items():
+        if path.startswith(_OF_NPM) and _OF_NPM not in path.removeprefix(_OF_NPM):
+            yield path.removeprefix(_OF_NPM), one.get("version")
+    for name, one in (content.get("dependencies") or {}).items():
+        yield name, one.get("version")
+
+
+def _package_json(text: str) -> Versions:
+    content = json.loads(text)
+    for group in ("dependencies", "devDependencies", "peerDependencies"):
+        yield from (content.get(group) or {}).items()
+
+
+def _requirements(text: str) -> Versions:
+    for found in _REQUIREMENT.finditer(text):
+        yield found[1], found[2]
+
+
+def _toml(text: str) -> Versions:
+    content: dict[str, Any] = tomllib.loads(text)
+    for one in content.get("package") or content.get("packages") or ():
+        yield one.get("name"), one.get("version")
+
+
+_NPM: Final[dict[str, Callable[[str], Versions]]] = {
+    "package-lock.json": _package_lock,
+    "npm-shrinkwrap.json": _package_lock,
+    "package.json": _package_json,
+}
+_PYTHON: Final[dict[str, Callable[[str], Versions]]] = {
+    "uv.lock": _toml,
+    "poetry.lock": _toml,
+    "pylock.toml": _toml,
+    "requirements.txt": _requirements,
+}

@@ -1,0 +1,100 @@
+"""The exact versions that a project's own files pin, and how they become pins of an evaluator."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.engine.config.settings import Settings
+from evaluator_host.engine.packages.declared import declared_imports, declared_pins, name_of_pin
+from evaluator_host.platform.evaluators.evaluator_files import read_evaluator
+from evaluator_host.types.evaluator import Language
+
+LOCK = {
+    "lockfileVersion": 3,
+    "packages": {
+        "": {},
+        "node_modules/fastest-levenshtein": {"version": "1.0.15"},
+        "node_modules/a/node_modules/fastest-levenshtein": {"version": "1.0.1"},
+        "node_modules/own": {"resolved": "../own", "link": True},
+    },
+}
+SCORER = """import { distance } from "fastest-levenshtein";
+export const sim = ({ output, expected }) => 1 - distance(output, expected) / 10;
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "pins"),
+    [
+        ("package-lock.json", json.dumps(LOCK), {"fastest-levenshtein@1.0.15"}),
+        ("package-lock.json", json.dumps({"dependencies": {"zod": {"version": "3.25.1"}}}), {"zod@3.25.1"}),
+        ("package.json", json.dumps({"dependencies": {"zod": "^4.0.0", "ms": "2.1.3"}}), {"ms@2.1.3"}),
+        ("package.json", "{", set()),
+        ("package.json", "[1]", set()),
+        ("other.json", json.dumps(LOCK), set()),
+    ],
+)
+def test_versions_of_npm(path: str, text: str, pins: set[str]) -> None:
+    assert {one.pin for one in declared_pins({path: text}, Language.TYPESCRIPT).values()} == pins
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "pins"),
+    [
+        ("requirements.txt", "rapidfuzz==3.13.0  # why\nnumpy>=2\nrequests[socks]==2.32.0\n", {"rapidfuzz==3.13.0", "requests==2.32.0"}),
+        ("uv.lock", '[[package]]\nname = "rapidfuzz"\nversion = "3.13.0"\n', {"rapidfuzz==3.13.0"}),
+        ("poetry.lock", '[[package]]\nname = "rapidfuzz"\nversion = "3.13.0"\n', {"rapidfuzz==3.13.0"}),
+        ("pylock.toml", '[[packages]]\nname = "rapidfuzz"\nversion = "3.13.0"\n', {"rapidfuzz==3.13.0"}),
+        ("uv.lock", "[[", set()),
+    ],
+)  # fmt: skip
+def test_versions_of_pip(path: str, text: str, pins: set[str]) -> None:
+    assert {one.pin for one in declared_pins({path: text}, Language.PYTHON).values()} == pins
+
+
+def test_a_lock_file_counts_before_the_package_file() -> None:
+    files = {
+        "package.json": json.dumps({"dependencies": {"fastest-levenshtein": "1.0.16"}}),
+        "package-lock.json": json.dumps(LOCK),
+    }
+    [found] = declared_imports(files, [SCORER], Language.JAVASCRIPT)
+    assert (found.pin, found.path) == ("fastest-levenshtein@1.0.15", "package-lock.json")
+    assert declared_imports(files, ["import 'zod'"], Language.JAVASCRIPT) == []
+
+
+@pytest.mark.parametrize(
+    ("pin", "name"),
+    [("numpy==2.1.0", "numpy"), ("@a/b@1.2.3", "@a/b"), ("requests[socks]==2.32.0", "requests"), ("auto", "auto")],
+)
+def test_name_of_pin(pin: str, name: str) -> None:
+    assert name_of_pin(pin) == name
+
+
+@pytest.mark.parametrize(
+    ("packages", "pins", "told"),
+    [
+        (["auto"], ("auto", "fastest-levenshtein@1.0.15"), "fastest-levenshtein@1.0.15 is the version in package-lock.json"),
+        ([], (), "package-lock.json pins fastest-levenshtein@1.0.15: to use this version, add --package fastest-levenshtein@1.0.15"),
+        (["fastest-levenshtein@1.0.16"], ("fastest-levenshtein@1.0.16",), ""),
+    ],
+)  # fmt: skip
+def test_the_lock_file_beside_an_evaluator(
+    tmp_path: Path, packages: list[str], pins: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "package.json").write_text("{}")
+    (tmp_path / "package-lock.json").write_text(json.dumps(LOCK))
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals/sim.js").write_text(SCORER)
+    found = read_evaluator(tmp_path / "evals/sim.js", None, host=Settings(data_dir=tmp_path), packages=packages)
+    assert found.evaluator.packages == pins
+    assert "\n".join(found.told) == told
+
+
+def test_packages_of_platforms_are_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("braintrust==0.0.1\nopenai==1.0.0\n")
+    (tmp_path / "exact.py").write_text(
+        "import braintrust\nimport openai\ndef evaluate(inputs, outputs, trace):\n    return 1\n"
+    )
+    found = read_evaluator(tmp_path / "exact.py", None, host=Settings(data_dir=tmp_path), packages=["auto"])
+    assert found.evaluator.packages == ("auto",)
