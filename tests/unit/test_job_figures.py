@@ -14,6 +14,7 @@ from evaluator_host.platform.jobs.results.aggregate import (
     paired_difference,
     student_t,
 )
+from evaluator_host.platform.terminal.job_tables import significance
 from evaluator_host.types.results import Bin
 
 
@@ -89,6 +90,19 @@ def test_no_interval_goes_beyond_what_the_metric_can_reach(
 def test_a_difference_that_is_the_same_everywhere_is_certain() -> None:
     found = paired_difference("score", [(0, 0.5), (0.25, 0.75)] * 5)
     assert (found.interval, found.significant) == ((0.5, 0.5), True)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "word"),
+    [
+        ([(0, 0.5), (0.25, 0.75)] * 5, "significant"),
+        ([(0, 1), (1, 0)] * 6, "no difference"),
+        ([(0, 1), (0, 1), (1, 1), (1, 0)] * 3, "may be chance"),
+        ([(0, 1)], ""),
+    ],
+)
+def test_a_difference_in_words(pairs: list[tuple[float, float]], word: str) -> None:
+    assert significance(paired_difference("score", pairs)) == word
 
 
 def test_too_few_rows_have_no_interval() -> None:

@@ -366,8 +366,16 @@ def comparison_table(one: Comparison) -> Text:
 
 def _difference(metric: Difference) -> tuple[object, ...]:
     interval = metric.note if metric.interval is None else f"{metric.interval[0]:.4g} to {metric.interval[1]:.4g}"
-    mark = "significant" if metric.significant else "may be chance" if metric.interval is not None else ""
-    return metric.metric, metric.n, metric.before, metric.after, metric.difference, interval, mark
+    return metric.metric, metric.n, metric.before, metric.after, metric.difference, interval, significance(metric)
+
+
+def significance(metric: Difference) -> str:
+    """Return in one word or two whether a difference of means may be chance, as the page of the comparison does."""
+    if metric.significant:
+        return "significant"
+    if metric.difference == 0:
+        return "no difference"
+    return "" if metric.interval is None else "may be chance"
 
 
 def _score(value: float | None) -> str:

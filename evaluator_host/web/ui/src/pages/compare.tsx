@@ -106,7 +106,7 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
         )}
         <li class="tile stack">
           <span class="small">Better</span>
-          <span class={comparison.improved > 0 ? "tile-value pass" : "tile-value"}>{count(comparison.improved)}</span>
+          <span class={comparison.improved > comparison.gained ? "tile-value pass" : "tile-value"}>{count(comparison.improved)}</span>
           <span class="tile-note small">rows by score{comparison.gained > 0 && `, ${count(comparison.gained)} of them failed before`}</span>
         </li>
         <li class="tile stack">
@@ -125,10 +125,15 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
       <FindRows query={query} found={found} />
       <ChangedRows title={`Worse: ${count(comparison.regressed)}`} label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} every={every(false)} sides={sides} only={only} />
-      <ChangedRows title={`Better: ${count(comparison.improved)}`} label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} every={every(true)} sides={sides} only={only} />
+      <ChangedRows title={`Better: ${count(comparison.improved)}${failedBefore(comparison)}`} label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} every={every(true)} sides={sides} only={only} />
       <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} byPlace={byPlace} />
     </>
   );
+}
+
+/** Says how many of the better rows only failed before, whatever they score now. */
+function failedBefore({ gained }: Comparison): string {
+  return gained > 0 ? `, of which ${count(gained)} failed before` : "";
 }
 
 /** The warnings that make scores of either job doubtful. */
