@@ -20,7 +20,7 @@ from evaluator_host.platform.store.schema import migrate, revisions_of
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, plain
-from evaluator_host.platform.terminal.local_store import require_data
+from evaluator_host.platform.terminal.local_store import require_data, require_own_folder
 from evaluator_host.types.errors import InvalidRequest, Misconfigured
 
 _FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, so that they have every file that the database names
@@ -70,6 +70,7 @@ def restore(
     """Restore a backup into an empty data directory and database, and migrate them to this version."""
     settings = load_settings(data_dir=data_dir)
     home = settings.data_dir
+    require_own_folder(settings)
     kept = address(revealed(settings.database_url), home)
     taken = [name for name in (*_FOLDERS, _KEYS) if (home / name).exists() and not _is_empty(home / name)]
     if taken:

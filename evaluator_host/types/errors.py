@@ -36,6 +36,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 _EXHAUSTED: Final = frozenset(
@@ -43,7 +44,8 @@ _EXHAUSTED: Final = frozenset(
 )
 
 DISK_FULL: Final = "make room on that disk (`df -h` says how full it is, `df -i` whether it has inodes left)"
-_RIGHTS: Final = "give the user that runs this host access to it; a program cannot run on a file system mounted noexec"
+_RIGHTS: Final = "give the user that runs this host access to it"
+_NO_PROGRAMS: Final = "; a program cannot run on a file system mounted noexec"
 _IN_THE_WAY: Final = "this host needs a file or folder at this path, but something else is there: move it away"
 _FILES: Final = "raise the limit of open files (`ulimit -n`, LimitNOFILE= in systemd)"
 _TO_DO: Final = {
@@ -73,7 +75,16 @@ def refusal_of(error: Exception, *, named: bool = True) -> str:
         return str(error) or type(error).__name__
     path = f" ({error.filename})" if named and error.filename else ""
     said = error.strerror or str(error) or type(error).__name__
-    return f"{said}{path}: {_TO_DO.get(error.errno or 0, 'try again later')}"
+    to_do = _TO_DO.get(error.errno or 0, "try again later")
+    return f"{said}{path}: {to_do}{_NO_PROGRAMS if to_do == _RIGHTS and _is_program(error.filename) else ''}"
+
+
+def _is_program(path: object) -> bool:
+    """Return whether there is a file at this path that may be run as a program."""
+    try:
+        return isinstance(path, str) and Path(path).is_file() and bool(Path(path).stat().st_mode & 0o111)
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_host.types.errors import refusal_of
 from tests import forked
 from tests.databases import Databases
 from tests.keyed import EXACT, bearer, command, make_key, shown
@@ -180,3 +181,29 @@ def test_who_ran_what_is_told_and_never_with_what(url: str, tmp_path: Path) -> N
     assert digest.encode() in kept
     assert secret.encode() not in kept
     assert secret not in server.log
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files in the folder of another user")
+def test_root_makes_no_database_in_the_folder_of_another_user(tmp_path: Path) -> None:
+    folder = tmp_path / "service"
+    folder.mkdir()
+    os.chown(folder, 65534, -1)
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("EVALUATOR_HOST_")}
+    environment = {**ours, "EVALUATOR_HOST_DATA_DIR": str(folder)}
+    for arguments in (("keys", "create", "ci"), ("restore", "none.tar")):
+        refused = forked.run(arguments, env=environment)
+        assert refused.returncode == 2
+        assert f"{folder} belongs to the user nobody" in " ".join(refused.stderr.split())
+        assert "sudo -u nobody" in refused.stderr
+    assert list(folder.iterdir()) == []
+    os.chown(folder, 0, -1)
+    assert forked.run(("keys", "create", "ci"), env=environment).returncode == 0
+
+
+def test_a_file_that_may_not_be_read_is_not_called_a_program(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch(0o600)
+    (tmp_path / "tool").touch(0o755)
+    told = [
+        refusal_of(PermissionError(13, "Permission denied", str(tmp_path / name))) for name in ("lock", "tool", "no")
+    ]
+    assert ["noexec" in one for one in told] == [False, True, False]

@@ -1,12 +1,14 @@
 """Opens the database of a host for commands that run beside it."""
 
+import os
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from evaluator_host.engine.config.settings import SETS_FOLDER, Settings, revealed
 from evaluator_host.platform.store.opening import open_store
 from evaluator_host.platform.terminal.command import run_async
-from evaluator_host.types.errors import InvalidRequest
+from evaluator_host.types.errors import InvalidRequest, Misconfigured
 
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
@@ -27,6 +29,30 @@ def require_data(settings: Settings) -> None:
     file = address(revealed(settings.database_url), settings.data_dir).file
     if file is not None and not file.exists():
         raise InvalidRequest(f"there is no data of a host in {file.parent}: {file.name} does not exist; {_NAME_IT}")
+
+
+def require_own_folder(settings: Settings) -> None:
+    """Check that root does not make a new database in a folder of another user, whose host could not open it.
+
+    Raises:
+      Misconfigured: this process runs as root, and the folder belongs to another user.
+    """
+    from evaluator_host.platform.store.database import address  # noqa: PLC0415 - as above
+
+    file = address(revealed(settings.database_url), settings.data_dir).file
+    if os.geteuid() != 0 or file is None or file.exists():
+        return
+    folder = next(one for one in file.parents if one.exists())
+    if (number := folder.stat().st_uid) == 0:
+        return
+    try:
+        owner = folder.owner()
+    except KeyError:  # a number without a name
+        owner = f"'#{number}'"
+    raise Misconfigured(
+        f"{folder} belongs to the user {owner}, whose host could not open a database that root makes there; run this "
+        f"as that user: sudo -u {owner} {sys.executable} -m evaluator_host … --data-dir {settings.data_dir}"
+    )
 
 
 def require_package_sets(settings: Settings) -> None:
@@ -52,8 +78,11 @@ def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]", *, m
 
     Raises:
       InvalidRequest: there is no database, and `may_be_new` is not set.
+      Misconfigured: root would make the database in a folder of another user.
     """
-    if not may_be_new:
+    if may_be_new:
+        require_own_folder(settings)
+    else:
         require_data(settings)
 
     async def run() -> T:
