@@ -35,6 +35,19 @@ def test_a_key_is_made_listed_and_revoked(url: str) -> None:
     assert "ci" in listed
     assert "notebook" not in listed
     assert token[16:] not in listed
+    header, line = listed.splitlines()
+    assert header.split() == ["ID", "STATE", "WORKSPACE", "NAME", "EXPIRES", "USED"]
+    assert "until 20" in line
+    assert "never expires" in command("keys", "list", "--workspace", "default", url=url).stdout
+
+
+def test_a_new_workspace_is_named_with_what_was_perhaps_meant(url: str) -> None:
+    first = command("keys", "create", "ci", "--workspace", "search", url=url).stderr
+    assert "workspace search is new; the others are default" in first
+    assert "is new" not in command("keys", "create", "two", "--workspace", "search", url=url).stderr
+    assert "is new" not in command("keys", "create", "ci", url=url).stderr
+    misspelt = command("keys", "create", "ci", "--workspace", "serach", url=url).stderr
+    assert "workspace serach is new; did you mean search?" in misspelt
 
 
 def test_the_first_key_is_asked_about_at_a_terminal(url: str) -> None:

@@ -206,6 +206,8 @@ async def test_requests_of_judges_count_in_the_budget_of_the_day(
         assert ["response" in one for one in found[:most] if isinstance(one, dict)] == [True] * most
         assert isinstance(found[2], EvaluationError)
         assert (found[2].code, says in found[2].message) == (ErrorCode.BUDGET_EXCEEDED, True)
+        assert "operator's limit for a day" in (found[2].hint or "")
+        assert "00:00 UTC" in (found[2].hint or "")
         assert isinstance(await one.ask("alpha", url=provider.url), EvaluationError), "nor by its address"
         assert "response" in await one.ask("beta"), "another workspace has a day of its own"
         assert len(provider.asked) - before == most + 1

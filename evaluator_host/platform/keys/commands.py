@@ -2,7 +2,7 @@
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
@@ -11,12 +11,18 @@ from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, format_time, out, plain, print_found, print_json
 from evaluator_host.platform.terminal.local_store import with_store
 from evaluator_host.types.errors import InvalidRequest
+from evaluator_host.types.names import what_was_meant
 
 if TYPE_CHECKING:
     from evaluator_host.platform.store.audit import AuditLine
     from evaluator_host.platform.store.keys import ApiKey
+    from evaluator_host.platform.store.store import Store
 
 T = TypeVar("T")
+
+_DEFAULT: Final = "default"
+_SHOWN: Final = 10  # highest number of workspaces that a message names
+_LINE: Final = "{:<12}  {:<8}  {:<16}  {:<16}  {:<26}  {}"
 
 app = typer.Typer(name="keys", no_args_is_help=True)
 
@@ -46,7 +52,7 @@ def create(
     if first and not yes and sys.stdin.isatty():
         question = "Once the first key exists, every request to this host needs a key, also from the pages. Create it?"
         typer.confirm(question, abort=True, err=True)
-    key, token = with_store(settings, lambda store: store.keys.create_key(name, workspace, expires_at=expires_at))
+    new, (key, token) = with_store(settings, lambda store: _create(store, name, workspace, expires_at))
     if as_json:
         print_json({"id": key.id, "name": key.name, "workspace": key.workspace, "key": token,
                     "created_at": key.created_at, "expires_at": key.expires_at})  # fmt: skip
@@ -54,8 +60,21 @@ def create(
     out.print(token)
     ends = f", until {format_time(key.expires_at)}" if key.expires_at else ""
     err.print(plain(f"key {key.name} ({key.id}) of workspace {key.workspace}{ends}; it will not be shown again"))
+    if new is not None:
+        err.print(plain(f"workspace {key.workspace} is new; {new}"))
     if first:
         err.print("from now on every request to a host with this database needs a key")
+
+
+async def _create(
+    store: "Store", name: str, workspace: str, expires_at: datetime | None
+) -> tuple[str | None, tuple["ApiKey", str]]:
+    """Create a key. Return advice on its workspace if that is new, and the key with its text."""
+    new = None
+    if workspace != _DEFAULT and await store.workspaces.advice_on_unknown([workspace]):
+        others = sorted({_DEFAULT, *(key.workspace for key in await store.keys.list_keys())})
+        new = what_was_meant(workspace, others, otherwise=f"the others are {', '.join(others[:_SHOWN])}")
+    return new, await store.keys.create_key(name, workspace, expires_at=expires_at)
 
 
 @app.command(name="list")
@@ -68,9 +87,12 @@ def list_(
     if as_json:
         print_json([_as_json(key, now) for key in keys])
         return
+    if keys:
+        out.print(plain(_LINE.format("ID", "STATE", "WORKSPACE", "NAME", "EXPIRES", "USED")))
     for key in keys:
+        ends = f"until {format_time(key.expires_at)}" if key.expires_at else "never expires"
         used = f"last used {format_time(key.last_used_at)}" if key.last_used_at else "never used"
-        out.print(plain(f"{key.id}  {_state(key, now):<8}  {key.workspace:<16}  {key.name:<16}  {used}"))
+        out.print(plain(_LINE.format(key.id, _state(key, now), key.workspace, key.name, ends, used)))
     if not keys:
         err.print("there are no keys; create one with evaluator-host keys create NAME")
 

@@ -18,6 +18,7 @@ from evaluator_host.engine.service.model_grants import ModelTerms, Used
 from evaluator_host.engine.system.lookups import TENANT_NAMES, Lookups
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.models.endpoint import Endpoint
+from evaluator_host.platform.models.gateway.days import DAY_SPENT
 from evaluator_host.platform.models.gateway.exchange import CHARACTERS_A_TOKEN
 from evaluator_host.platform.models.gateway.gateway import Gateway, Grant
 from evaluator_host.platform.models.gateway.grants import GrantedModel
@@ -101,7 +102,7 @@ class Judges:
         model = await self._model(ask, workspace)
         asked = model.registered
         if (why := await self.gateway.days.take(workspace, priced=model.cost(0, 0) is not None)) is not None:
-            return EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="raise the budget, or call models less often")
+            return EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint=DAY_SPENT)
         used, target = Used(), Target(asked.url, asked.model, timeout_s=asked.timeout_s, retries=asked.retries)
         try:
             async with self._turns.turn(workspace), self._clients.lend(asked.url) as client:

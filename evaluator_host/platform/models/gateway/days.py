@@ -21,6 +21,10 @@ from evaluator_host.types.models import DayUsage
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
+DAY_SPENT: Final = (
+    "this is the operator's limit for a day (EVALUATOR_HOST_MODEL_DAY, EVALUATOR_HOST_WORKSPACE_LIMITS), which starts "
+    "anew at 00:00 UTC; wait until then, or have the operator raise it"
+)
 _PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more wait
 _PART: Final = 64  # highest number of requests to take in advance; the budget loses them if the process is killed
 _FLUSH_S: Final = 1.0  # seconds until counts are written and unused requests are given back

@@ -22,7 +22,7 @@ from evaluator_host.engine.system.lookups import TENANT_NAMES, Lookups
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.models.endpoint import fault_of
 from evaluator_host.platform.models.gateway.connection import BODY_BYTES, Connection, KeptAnswer, Refused, Request
-from evaluator_host.platform.models.gateway.days import DayBudgets
+from evaluator_host.platform.models.gateway.days import DAY_SPENT, DayBudgets
 from evaluator_host.platform.models.gateway.exchange import ANSWER_BYTES, JSON_TYPE, Exchange, Told
 from evaluator_host.platform.models.gateway.grants import ANY, GrantedModel, ModelDirectory
 from evaluator_host.platform.models.gateway.hosts import HostPort
@@ -452,20 +452,19 @@ class RowGate:
         """
         grant, priced = self._grant, model.cost(0, 0) is not None
         for meter in self._meters:
-            self._require(meter.refusal(priced=priced))
+            self._require(meter.refusal(priced=priced), "raise the budget, or ask models less often")
         for meter in self._meters:
             meter.begin()
         try:
-            self._require(await grant.gateway.days.take(grant.workspace, priced=priced))
+            self._require(await grant.gateway.days.take(grant.workspace, priced=priced), DAY_SPENT)
         except BaseException:
             for meter in self._meters:
                 meter.undo()
             raise
 
-    def _require(self, why: str | None) -> None:
+    def _require(self, why: str | None, hint: str) -> None:
         """Refuse a request that exceeds a budget. `why` is the reason; if it is None, do nothing."""
         if why is not None:
-            hint = "raise the budget, or ask models less often"
             self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint=hint)
             raise Refused(429, why, "budget_exceeded")
 
