@@ -259,15 +259,35 @@ def install_service(
         typer.echo(unit, nl=False)
         return
     try:
+        replaced = to.exists() and to.read_text() != unit
         to.write_text(unit)
     except OSError as error:
         raise InvalidRequest(f"cannot write {to}: {error.strerror}. Run this as root, or use --print") from error
     start = f"{_ADD_USER} && systemctl daemon-reload && systemctl enable --now {to.stem}"
+    if replaced:
+        err.print(
+            plain(f"replaced another {to}; for a running service, `systemctl restart {to.stem}` applies the new one")
+        )
     err.print(plain(f"wrote {to}; now create the service's user and start the service: {start}"))
     if group is not None:
         err.print(plain(f"the service may use the Docker engine, as the group {group} may: this equals root's rights"))
-    if any(part in ("home", "root") for part in Path(sys.executable).parts):
-        err.print(plain(f"the service's user has to be able to read {sys.prefix}: install into a folder below /opt"))
+    for program in (Path(sys.executable).resolve(), Path(sys.prefix).resolve(), UNIT_FILE.resolve()):
+        if (closed := _closed(program)) is not None:
+            err.print(
+                plain(
+                    f"the service cannot start yet: its user cannot reach {program}, because {closed} is closed to "
+                    "other users; install Evaluator Host below /opt, with a Python that every user can run"
+                )
+            )
+            break
+
+
+def _closed(path: Path) -> Path | None:
+    """Return the first folder above a path, or the path itself, that other users cannot enter or read; None if none."""
+    for folder in reversed(path.parents):
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            return folder
+    return None if path.stat().st_mode & stat.S_IROTH else path
 
 
 def _engine_group(settings: Settings) -> str:

@@ -11,6 +11,7 @@ import shutil
 import socket as socketlib
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -22,6 +23,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from evaluator_host.cli import doctor
 from tests import forked
 from tests.engines import engine_address
 from tests.install_page import commands_of
@@ -199,8 +201,24 @@ def test_the_unit_that_is_installed_is_hardened_and_of_this_installation(tmp_pat
     unit = tmp_path / "evaluator-host.service"
     assert forked.run(["install-service", "--unit", str(unit)]).returncode == 0
     assert f"ExecStart={sys.executable} -m evaluator_host serve" in unit.read_text()
+    again = " ".join(forked.run(["install-service", "--unit", str(unit)]).stderr.split())
+    assert "replaced" not in again
+    unit.write_text("[Unit]")
+    assert f"replaced another {unit}" in " ".join(forked.run(["install-service", "--unit", str(unit)]).stderr.split())
     run(["systemd-analyze", "verify", "--man=no", str(unit)])
     run(["systemd-analyze", "security", "--offline=true", "--threshold=40", "--no-pager", str(unit)])
+
+
+def test_a_folder_that_the_service_cannot_enter_is_found() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        program = Path(folder) / "private" / "bin" / "python"
+        program.parent.mkdir(parents=True)
+        program.touch(0o755)
+        for one in (Path(folder), program.parents[1], program.parent, program):
+            one.chmod(0o700)
+            assert doctor._closed(program) == one
+            one.chmod(0o755)
+        assert doctor._closed(program) is None
 
 
 def test_the_unit_lets_its_user_reach_docker_where_docker_is_the_sandbox(tmp_path: Path) -> None:
