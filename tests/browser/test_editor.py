@@ -661,3 +661,24 @@ async def test_a_data_file_is_sent_from_this_computer(page: Page, tmp_path: Path
     assert await grave_findings(page) == []
     await page.get_by_role("button", name="Remove words/list.bin").click()
     await expect(await run(page)).to_contain_text("No such file")
+
+
+async def test_a_paste_in_another_language_chooses_it(page: Page) -> None:
+    await open_workbench(page)
+    editor = page.get_by_role("textbox", name=CODE, exact=True)
+    await write(page, CODE, "")
+    pasted = (
+        "type Args = { output: string };\nexport function short({ output }: Args) {\n  return output.length < 9;\n}\n"
+    )
+    await editor.evaluate(
+        "(editor, text) => { const data = new DataTransfer(); data.setData('text/plain', text); "
+        "editor.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })); }",
+        pasted,
+    )
+    chosen = page.get_by_role("group", name="Language").get_by_role("button", pressed=True)
+    await expect(chosen).to_have_text("TypeScript")
+    await expect(page.get_by_role("status").get_by_text("looks like TypeScript")).to_be_visible()
+    await loads(page)
+    await page.get_by_role("button", name="Back to Python").click()
+    await expect(chosen).to_have_text("Python")
+    await expect(page.locator(".status-line")).to_contain_text("this looks like TypeScript")

@@ -44,6 +44,11 @@ _TYPED: Final = re.compile(
     r"|^[ \t]*(export )?(interface|enum|type) \w+|\bas (any|const|string|number)\b",
     re.MULTILINE,
 )
+_SCRIPT: Final = re.compile(
+    r"^[ \t]*(?:export (?:default|async|const|function)\b|(?:async )?function\b ?\w*\(|(?:const|let|var) [\w{\[]"
+    r"|import [^\n]{0,200}\bfrom ['\"]|module\.exports\b|(?:export )?(?:type \w+ ?= ?\{|interface \w+ ?\{))",
+    re.MULTILINE,
+)
 _NO_VARIABLES: Final = (
     "an evaluator does not see the host's environment variables; put what the code needs into the row"
 )
@@ -472,6 +477,8 @@ def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | 
     """Return a hint for a known cause: a missing command, newer Python, too little memory, missing keys or imports."""
     if (command := missing_command(error.hint or error.message[:_MESSAGE_CHARS])) is not None:
         return advice_on_command(command, evaluator.language)
+    if (other := _not_python(error, evaluator)) is not None:
+        return other
     if (newer := newer_syntax(error, evaluator) or newer_module(error, evaluator)) is not None:
         return newer
     if (larger := _memory_for_torch(error, evaluator)) is not None:
@@ -483,6 +490,17 @@ def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | 
     if error.type in _NOT_CONNECTED and not evaluator.models:
         return NO_MODEL
     return hint_on_import(error, failed.imports, evaluator)
+
+
+def _not_python(error: EvaluationError, evaluator: Evaluator) -> str | None:
+    """Return a hint if code that is not Python was sent as Python, and is evidently JavaScript or TypeScript."""
+    if error.code is not ErrorCode.SYNTAX_ERROR or evaluator.language is not Language.PYTHON:
+        return None
+    code = evaluator.code[:_READ_CHARS]
+    if not _SCRIPT.search(code) or _PYTHON.search(code):
+        return None
+    is_typed = _TYPED.search(code) is not None
+    return f"this looks like {'TypeScript' if is_typed else 'JavaScript'}: set `language` to {'typescript' if is_typed else 'javascript'}"
 
 
 def _memory_for_torch(error: EvaluationError, evaluator: Evaluator) -> str | None:

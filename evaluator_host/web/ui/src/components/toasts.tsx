@@ -1,10 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { Link } from "../router";
+import { Button } from "./button";
 
-interface Target {
-  to: string;
-  label: string;
-}
+/** A link, or an action that the user may take. */
+type Target = { to: string; label: string } | { act: () => void; label: string };
 
 interface Toast {
   id: number;
@@ -40,7 +39,13 @@ export function Toasts() {
           {one.target && (
             <span onClick={() => remove(one.id)}>
               {" "}
-              <Link to={one.target.to}>{one.target.label}</Link>
+              {"to" in one.target ? (
+                <Link to={one.target.to}>{one.target.label}</Link>
+              ) : (
+                <Button kind="quiet" small onClick={one.target.act}>
+                  {one.target.label}
+                </Button>
+              )}
             </span>
           )}
         </p>

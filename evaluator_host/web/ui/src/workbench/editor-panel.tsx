@@ -1,7 +1,7 @@
 /** The editor panel: language, examples, stored evaluators, the code, and the result of its check. */
 import type { Example } from "examples:all";
 import type { RefObject } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { CodeEditor, type CodeEditorHandle, type Mark } from "../components/code-editor";
 import { typeOf } from "../editor/types";
@@ -10,7 +10,7 @@ import type { Syntax } from "../editor/mirror";
 import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { toast } from "../components/toasts";
-import { inPageWords } from "../page-words";
+import { inPageWords, LANGUAGES } from "../page-words";
 import { oneLine } from "../resources/format";
 import { Link } from "../router";
 import { keep, recall } from "../storage";
@@ -21,6 +21,7 @@ import type { Dropped } from "./dropped";
 import { Files } from "./files";
 import { Gallery } from "./gallery";
 import { Packages } from "./packages";
+import { pastedLanguage } from "./pasted-language";
 import { Warnings } from "./result-card";
 import { SettingsPanel } from "./settings";
 import { knownOf, parametersOf } from "./signature";
@@ -34,7 +35,7 @@ const WRAP = "wrap";
 const SIGNATURE = "signature";
 const NARROW = matchMedia("(max-width: 760px)");
 const SHOWN_CHARS = 8000; // maximum characters to show of each possible repair
-const LANGUAGES: readonly { value: Language; label: string }[] = [
+const CHOICES: readonly { value: Language; label: string }[] = [
   { value: "python", label: "Python" },
   { value: "javascript", label: "JavaScript" },
   { value: "typescript", label: "TypeScript" },
@@ -113,15 +114,25 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
     if (example?.programs[language] !== undefined) replace({ ...fromExample(example, language), row: draft.row });
     else change({ language, packages: language === "python" || draft.language === "python" ? [] : draft.packages });
   };
+  const pasted = useRef("");
+  const write = (text: string) => {
+    if (file !== null) return change({ files: { ...draft.files, [file]: text }, example: null });
+    const language = pasted.current !== "" && plain(text) === pasted.current ? pastedLanguage(text, draft.language) : null;
+    pasted.current = "";
+    if (language === null) return change({ code: text, example: null });
+    const before = { language: draft.language, packages: draft.packages };
+    change({ code: text, example: null, language, packages: language === "python" || before.language === "python" ? [] : before.packages });
+    toast(`The pasted code looks like ${LANGUAGES[language]}, which is now the language`, { act: () => change(before), label: `Back to ${LANGUAGES[before.language]}` });
+  };
   return (
-    <section class="panel editor-panel" aria-labelledby="editor-title" {...dropping.on}>
+    <section class="panel editor-panel" aria-labelledby="editor-title" {...dropping.on} onPasteCapture={(event) => void (pasted.current = plain(event.clipboardData?.getData("text/plain") ?? ""))}>
       {dropping.above && <DropHint>Drop files, a folder or a zip archive</DropHint>}
       <header class="panel-head editor-head">
         <h2 id="editor-title" class="visually-hidden">
           Evaluator
         </h2>
         <div class="segments" role="group" aria-label="Language">
-          {LANGUAGES.map(({ value, label }) => (
+          {CHOICES.map(({ value, label }) => (
             <button key={value} type="button" aria-pressed={draft.language === value} onClick={() => setLanguage(value)}>
               {label}
             </button>
@@ -141,7 +152,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
       </header>
       <Signature draft={draft} contract={contract} ran={ran} />
       <Files draft={draft} change={change} shown={file} onShow={setShown} missing={missing} onPick={(files) => void take((reader, keeps) => reader.readFiles(files, keeps))} />
-      <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} onSyntax={setFault} wrap={wrap} {...(file === null ? { known, server } : {})} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
+      <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={write} onSubmit={onRun} onSyntax={setFault} wrap={wrap} {...(file === null ? { known, server } : {})} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
       <EditorHints wrap={wrap} onWrap={toggleWrap} onFormat={format} />
       {aside !== null && (
         <p class="aside line">
@@ -202,6 +213,11 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
       )}
     </section>
   );
+}
+
+/** Return text as the editor has it, without the space around it. */
+function plain(text: string): string {
+  return text.replace(/\r\n?/g, "\n").trim();
 }
 
 const HINTS: readonly (readonly [string, string])[] = [
