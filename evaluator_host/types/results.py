@@ -273,6 +273,7 @@ class AgreementCell:
     human: str
     judged: str
     rows: int
+    first: Annotated[tuple[int, ...], Doc("The first of these rows, at most five.")] = ()
 
 
 @dataclass(frozen=True, slots=True)

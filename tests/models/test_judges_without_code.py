@@ -16,6 +16,7 @@ from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, ModelBudget, Replay
 from evaluator_host.types.groups import value_in
 from evaluator_host.types.jobs import JobStatus
+from evaluator_host.types.results import AgreementCell
 from tests.model_server import ModelServer
 from tests.models.conftest import KEY
 from tests.models.test_gateway import ONE
@@ -198,19 +199,32 @@ def test_agreement_is_counted_by_class() -> None:
 def test_each_row_that_agreement_leaves_out_has_a_reason() -> None:
     scored: dict[str, Any] = {"status": "scored", "score": 1.0, "label": None, "passed": None}
     rows = LabelledRows()
-    for human, result in (
-        *((True, scored), (None, scored), ("", scored), (" ", None), (None, None)),
-        *((True, {"status": "failed"}), (False, {"status": "skipped"}), (1, None), ("good", scored), ([1], scored)),
+    for row, (human, result) in enumerate(
+        (
+            *((True, scored), (None, scored), ("", scored), (" ", None), (None, None)),
+            *((True, {"status": "failed"}), (False, {"status": "skipped"}), (1, None), ("good", scored), ([1], scored)),
+        )
     ):
-        rows.add(human, result)
+        rows.add(row, human, result)
     found = agreement("e", "human", rows)
     assert (found.rows, found.accuracy) == (1, 1.0)
     assert found.left_out == (
         "4 rows without a label, 1 labelled row that failed, 1 labelled row that the evaluator skipped, "
         "1 labelled row without a result, 2 labelled rows with a result that cannot be compared with the label"
     )
+    assert found.confusion == (AgreementCell("true", "true", 1, (0,)),)
     none = agreement("e", "human", LabelledRows())
     assert (none.rows, none.accuracy, none.kappa, none.weighted_kappa, none.left_out) == (0, None, None, None, "")
+
+
+def test_the_first_rows_of_a_difference_are_named() -> None:
+    rows = LabelledRows()
+    for row in range(20):
+        rows.add(row, row % 2 == 0, {"status": "scored", "score": 1.0, "label": None, "passed": True})
+    assert agreement("e", "human", rows).confusion == (
+        AgreementCell("false", "true", 10, (1, 3, 5, 7, 9)),
+        AgreementCell("true", "true", 10, (0, 2, 4, 6, 8)),
+    )
 
 
 def test_rows_have_classes() -> None:

@@ -45,6 +45,7 @@ export interface components {
             weighted_kappa: number | null;
         };
         AgreementCell: {
+            first: number[];
             human: string;
             judged: string;
             rows: number;

@@ -6,6 +6,7 @@ Intervals are 95 % intervals. The interval of a share is Wilson's (Journal of th
 are numbers.
 """
 
+import itertools
 import math
 import unicodedata
 from collections import Counter
@@ -17,6 +18,7 @@ from evaluator_host.types.outcome import Status
 from evaluator_host.types.results import Agreement, AgreementCell, ClassAgreement
 
 CLASSES: Final = 50
+_FIRST: Final = 5  # maximum number of rows that a cell of the matrix names
 _Z: Final = 1.959964  # standard normal quantile of a 95 % interval
 _VERDICTS: Final = {
     **dict.fromkeys(("true", "yes", "pass", "passed", "correct"), True),
@@ -57,18 +59,19 @@ def _classes(human: str, label: str) -> tuple[str, str]:
 class LabelledRows:
     """Counts rows by their label and their result.
 
-    `pairs` counts rows by `(class by the person, class by the evaluator)`. The other counters are for the rows that
-    cannot be compared, see `Agreement`.
+    `pairs` counts rows by `(class by the person, class by the evaluator)`; `first` has the first of these rows. The
+    other counters are for the rows that cannot be compared, see `Agreement`.
     """
 
     def __init__(self, pairs: Counter[tuple[str, str]] | None = None, *, unlabelled: int = 0) -> None:
         self.pairs = Counter[tuple[str, str]]() if pairs is None else pairs
+        self.first: dict[tuple[str, str], list[int]] = {}
         self.unlabelled = unlabelled
         self.incomparable = 0
         self.waiting = 0
         self.by_status: Counter[str] = Counter()
 
-    def add(self, human: Json, result: dict[str, Json] | None) -> None:
+    def add(self, row: int, human: Json, result: dict[str, Json] | None) -> None:
         """Count a row by the label from people and the evaluator's result. None stands for no label or no result."""
         if human is None or (isinstance(human, str) and not human.strip()):
             self.unlabelled += 1
@@ -80,6 +83,8 @@ class LabelledRows:
             self.incomparable += 1
         else:
             self.pairs[pair] += 1
+            if len(rows := self.first.setdefault(pair, [])) < _FIRST:
+                rows.append(row)
 
 
 def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
@@ -102,7 +107,11 @@ def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
         said[other] += count
     agreed = sum(pairs[name, name] for name in classes)
     kappa, interval = _kappa(agreed, sum(human[name] * said[name] for name in classes), total)
-    cells = [AgreementCell(one, other, pairs[one, other]) for one in classes for other in classes if pairs[one, other]]
+    cells = [
+        AgreementCell(*pair, pairs[pair], tuple(labelled.first.get(pair, ())))
+        for pair in itertools.product(classes, classes)
+        if pairs[pair]
+    ]
     return Agreement(
         evaluator=evaluator,
         label=column,

@@ -332,7 +332,7 @@ class JobResults:
                 if following is not None and following.row == row:
                     result = None if human is None else await decode_large(following.result.encode())
                     following = await anext(results, None)
-                labelled.add(human, result)
+                labelled.add(row, human, result)
                 if len(labelled.pairs) > CLASSES**2:
                     break
         return agreement(evaluator.label, label, labelled)

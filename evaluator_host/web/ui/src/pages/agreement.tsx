@@ -72,7 +72,7 @@ function Report({ id, label }: { id: string; label: string }) {
   if (found.value === null) return <Spinner label="Comparing" />;
   return (
     <>
-      <AgreementTable agreements={found.value} />
+      <AgreementTable agreements={found.value} job={id} />
       {found.value.filter((one) => one.rows > 0).map((one) => (
         <Panel key={one.evaluator} title={`Labels of ${one.evaluator}`}>
           <Confusion report={one} />

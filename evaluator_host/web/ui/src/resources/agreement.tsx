@@ -17,7 +17,7 @@ export function QueueAgreement({ job, queue, stamp }: { job: string; queue: stri
   if (found.value.every((one) => one.rows === 0)) return <p class="muted">No row has a label and a result yet.</p>;
   return (
     <>
-      <AgreementTable agreements={found.value} />
+      <AgreementTable agreements={found.value} job={job} />
       <p class="muted">
         <Link to={`/jobs/${job}/agreement`}>Labels and judgements as a matrix</Link>
       </p>
@@ -36,7 +36,7 @@ export function JobAgreement({ job }: { job: string }) {
   const { queues, agreements } = found.value;
   return (
     <Panel title="Agreement with people" class="panel-stack">
-      <AgreementTable agreements={agreements} />
+      <AgreementTable agreements={agreements} job={job} />
       <p class="muted">
         Label queues:{" "}
         {queues.map((one, at) => (
@@ -55,7 +55,7 @@ function interval(given: readonly [number, number] | null, shown: (value: number
   return given === null ? "" : `, 95 % ${shown(given[0])} to ${shown(given[1])}`;
 }
 
-export function AgreementTable({ agreements }: { agreements: readonly Agreement[] }) {
+export function AgreementTable({ agreements, job }: { agreements: readonly Agreement[]; job: string }) {
   const head = ["Evaluator", "Labels", "Rows", "The same", "Kappa", "Where they differ"];
   return (
     <Table label="Agreement" head={head.map((one) => <th key={one} scope="col">{one}</th>)}>
@@ -75,7 +75,7 @@ export function AgreementTable({ agreements }: { agreements: readonly Agreement[
           <td>
             <strong>{figure(one.kappa)}</strong><span class="muted">{interval(one.kappa_interval, figure)}</span>
           </td>
-          <td class="cell-text">{differences(one) || <span class="muted">nowhere</span>}</td>
+          <td class="cell-text"><Differences agreement={one} job={job} /></td>
         </tr>
       ))}
     </Table>
@@ -96,7 +96,25 @@ function leftOut(one: Agreement): string[] {
 
 const SHOWN = 3;
 
-function differences({ confusion }: Agreement): string {
+/** The most frequent differences, with links to their first rows. */
+function Differences({ agreement: { confusion, evaluator }, job }: { agreement: Agreement; job: string }) {
   const cells = confusion.filter(({ human, judged, rows }) => human !== judged && rows > 0).sort((one, other) => other.rows - one.rows);
-  return cells.slice(0, SHOWN).map(({ human, judged, rows }) => `${counted(rows, "row")}: people ${human}, evaluator ${judged}`).join("; ");
+  if (cells.length === 0) return <span class="muted">nowhere</span>;
+  return (
+    <>
+      {cells.slice(0, SHOWN).map(({ human, judged, rows, first = [] }, at) => (
+        <span key={`${human} ${judged}`}>
+          {at > 0 && "; "}
+          {`${counted(rows, "row")}: people ${human}, evaluator ${judged}`}
+          {first.map((row, place) => (
+            <span key={row}>
+              {place === 0 ? " (" : ", "}
+              <Link to={`/jobs/${job}/rows/${row}?evaluator=${encodeURIComponent(evaluator)}`}>row {row}</Link>
+              {place === first.length - 1 && (rows > first.length ? ", …)" : ")")}
+            </span>
+          ))}
+        </span>
+      ))}
+    </>
+  );
 }
