@@ -74,7 +74,7 @@ fix: $(VENV)/.dev ## Fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev $(VENV)/.tools ## Measure; prints a table and writes JSON to bench-results/
+bench: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Measure; prints a table and writes JSON to bench-results/
 	@sh .ci/packages
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
