@@ -46,7 +46,9 @@ def test_versions_of_npm(path: str, text: str, pins: set[str]) -> None:
         ("uv.lock", '[[package]]\nname = "rapidfuzz"\nversion = "3.13.0"\n', {"rapidfuzz==3.13.0"}),
         ("poetry.lock", '[[package]]\nname = "rapidfuzz"\nversion = "3.13.0"\n', {"rapidfuzz==3.13.0"}),
         ("pylock.toml", '[[packages]]\nname = "rapidfuzz"\nversion = "3.13.0"\n', {"rapidfuzz==3.13.0"}),
+        ("uv.lock", '[[package]]\r\nname = "a"\r\nversion = "1.0"\r\n\r\n[[package]]\nversion = "2.0"\n', {"a==1.0"}),
         ("uv.lock", "[[", set()),
+        ("requirements.txt", 'a==1.0; python_version < "3.9"\na==2.0\nb==1.0\nb==1.0\n', {"b==1.0"}),
     ],
 )  # fmt: skip
 def test_versions_of_pip(path: str, text: str, pins: set[str]) -> None:
@@ -98,3 +100,23 @@ def test_packages_of_platforms_are_not_taken(tmp_path: Path) -> None:
     )
     found = read_evaluator(tmp_path / "exact.py", None, host=Settings(data_dir=tmp_path), packages=["auto"])
     assert found.evaluator.packages == ("auto",)
+
+
+@pytest.mark.timeout(60)  # a search whose time is quadratic would take much longer
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("uv.lock", "a" + ".a" * 500_000 + "=1\n[b]"),
+        ("uv.lock", '[[package]]\nname = "a' * 50_000),
+        ("requirements.txt", "a[\n" * 340_000),
+        ("requirements.txt", "a" * 1_000_000),
+    ],
+    ids=["keys with dots", "names without an end", "brackets", "a long name"],
+)
+def test_hostile_files_pin_nothing(path: str, text: str) -> None:
+    assert declared_pins({path: text}, Language.PYTHON) == {}
+
+
+def test_a_file_with_very_many_packages_is_read_in_part() -> None:
+    text = "".join(f"a{number}==1.0\n" for number in range(50_000))
+    assert len(declared_pins({"requirements.txt": text}, Language.PYTHON)) == 5_000

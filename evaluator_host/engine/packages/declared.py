@@ -2,9 +2,10 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 from packaging.utils import canonicalize_name
@@ -13,7 +14,13 @@ from evaluator_host.engine.packages.suggest import imported_packages
 from evaluator_host.types.evaluator import Language
 
 _VERSION: Final = re.compile(r"\d+(?:\.\d+){1,3}(?:[-+.a-zA-Z][\w.+-]*)?")
-_REQUIREMENT: Final = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?==([\w.!+-]+)", re.MULTILINE)
+_REQUIREMENT: Final = re.compile(r"^([A-Za-z0-9][\w.-]{0,100})(?:\[[^\]\n]{0,200}\])?==([\w.!+-]{1,100})", re.MULTILINE)
+# how a package begins in uv.lock, poetry.lock and pylock.toml; a parser of TOML takes too long for hostile files
+_LOCKED: Final = re.compile(
+    r'''^\[\[packages?\]\]\r?\nname = "([^"\\\n]{1,100})"\r?\nversion = "([^"\\\n]{1,100})"''', re.MULTILINE
+)
+_MOST: Final = 5_000  # highest number of packages to read from one file
+_CACHED: Final = 16  # sets of files whose pins are kept, since they are needed for each row with a missing import
 _AFTER_NAME: Final = re.compile(r"[@=\[<>~! ]")
 _OF_NPM: Final = "node_modules/"
 
@@ -31,17 +38,32 @@ class DeclaredPin:
 def declared_pins(files: Mapping[str, str], language: Language) -> dict[str, DeclaredPin]:
     """Return the exact pins in a project's files, by the name of the package; lock files come first.
 
+    A package that one file pins to several versions, such as one for each version of Python, is left out.
+
     Args:
       files: Contents of files by path.
       language: Language whose files are read.
     """
+    names = declared_names(language)
+    those = [path for path in files if path.rpartition("/")[2] in names]
+    those.sort(key=lambda path: (names.index(path.rpartition("/")[2]), path.count("/")))
+    return _declared_pins(tuple((path, files[path]) for path in those), language) if those else {}
+
+
+@lru_cache(_CACHED)
+def _declared_pins(files: tuple[tuple[str, str], ...], language: Language) -> dict[str, DeclaredPin]:
+    """Return `declared_pins` of files in the order in which they count. The caller must not change the result."""
     is_python = language is Language.PYTHON
     found: dict[str, DeclaredPin] = {}
-    for name, read in (_PYTHON if is_python else _NPM).items():
-        for path in sorted((one for one in files if one.rpartition("/")[2] == name), key=lambda one: one.count("/")):
-            for package, version in _versions(read, files[path]):
-                key = canonicalize_name(package) if is_python else package
-                found.setdefault(key, DeclaredPin(f"{key}{'==' if is_python else '@'}{version}", path))
+    for path, text in files:
+        versions: dict[str, str | None] = {}
+        read = (_PYTHON if is_python else _NPM)[path.rpartition("/")[2]]
+        for package, version in _versions(read, text):
+            key = canonicalize_name(package) if is_python else package
+            versions[key] = version if versions.get(key, version) == version else None
+        for key, one in versions.items():
+            if one is not None:
+                found.setdefault(key, DeclaredPin(f"{key}{'==' if is_python else '@'}{one}", path))
     return found
 
 
@@ -64,7 +86,7 @@ def name_of_pin(pin: str) -> str:
 def _versions(read: Callable[[str], Versions], text: str) -> Versions:
     """Yield the packages and exact versions of a file; a file that cannot be read has none."""
     try:
-        for name, version in read(text):
+        for name, version in islice(read(text), _MOST):
             if isinstance(name, str) and isinstance(version, str) and _VERSION.fullmatch(version):
                 yield name, version
     except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
@@ -91,10 +113,9 @@ def _requirements(text: str) -> Versions:
         yield found[1], found[2]
 
 
-def _toml(text: str) -> Versions:
-    content: dict[str, Any] = tomllib.loads(text)
-    for one in content.get("package") or content.get("packages") or ():
-        yield one.get("name"), one.get("version")
+def _locked(text: str) -> Versions:
+    for found in _LOCKED.finditer(text):
+        yield found[1], found[2]
 
 
 _NPM: Final[dict[str, Callable[[str], Versions]]] = {
@@ -103,8 +124,8 @@ _NPM: Final[dict[str, Callable[[str], Versions]]] = {
     "package.json": _package_json,
 }
 _PYTHON: Final[dict[str, Callable[[str], Versions]]] = {
-    "uv.lock": _toml,
-    "poetry.lock": _toml,
-    "pylock.toml": _toml,
+    "uv.lock": _locked,
+    "poetry.lock": _locked,
+    "pylock.toml": _locked,
     "requirements.txt": _requirements,
 }

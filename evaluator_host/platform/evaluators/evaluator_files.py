@@ -6,6 +6,7 @@ import json
 import os.path
 import platform
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -163,8 +164,12 @@ def _declaring(file: Path, around: Project, language: Language) -> dict[str, str
         if paths or folder == around.root.resolve() or not folder.is_relative_to(around.root.resolve()):
             break
         folder = folder.parent
-    small = [path for path in paths if path.stat().st_size <= _LOCK_BYTES]
-    return {path.name: path.read_text("utf-8", "replace") for path in small}
+    found = {}
+    for path in paths:
+        with suppress(OSError):  # a file that this user may not read pins nothing
+            if path.stat().st_size <= _LOCK_BYTES:
+                found[path.name] = path.read_text("utf-8", "replace")
+    return found
 
 
 def _told(evaluator: Evaluator, project: Project, others: Sequence[Path]) -> Iterator[str]:
