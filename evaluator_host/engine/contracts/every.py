@@ -1,12 +1,12 @@
 """Combines the values that all evaluators in a file return for a row into one result, with a metric for each."""
 
-import math
 import re
 from dataclasses import replace
 from typing import Any, Final
 
 from evaluator_host.engine.contracts.base import Dialect
 from evaluator_host.engine.contracts.interpret import Scored, contradiction
+from evaluator_host.engine.contracts.native import mean
 from evaluator_host.types.evaluator import EvaluatorSettings, Json, Language
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
@@ -82,7 +82,7 @@ def _whole(read: dict[str, Scored], settings: EvaluatorSettings, *, of: int) -> 
         return Scored(None, None, {}, skipped=skipped)
     verdicts = [one.passed for one in read.values() if one.score is not None]
     passed = all(verdicts) if None not in verdicts else None
-    return Scored(math.fsum(scores) / len(scores), passed, {}, skipped=skipped)
+    return Scored(mean(scores), passed, {}, skipped=skipped)
 
 
 def _scored(

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
@@ -212,12 +212,20 @@ def _whole(
         return Scored(
             score, verdicts[0], {"score": score} | metrics | {"score": score}, label, only.reason, notes, native
         )
-    score = math.fsum(number for _, number in counts) / len(counts)
+    score = mean([number for _, number in counts])
     passed = None if None in verdicts else all(verdicts)
     reason = "; ".join(f"{one.name}: {one.reason}" for one, _ in counts if one.reason) or None
     return Scored(
         score, passed, {"score": score} | metrics | {"score": score}, label, reason, (*notes, _several(counts)), native
     )
+
+
+def mean(numbers: Sequence[float]) -> float:
+    """Return the mean of finite numbers, also if their sum is larger than a float can be."""
+    try:
+        return math.fsum(numbers) / len(numbers)
+    except OverflowError:
+        return math.fsum(number / len(numbers) for number in numbers)
 
 
 def _passed(one: NamedScore) -> bool | None:
