@@ -32,6 +32,7 @@ from evaluator_host.types.outcome import EvaluationError, EvaluationResult
 _CALLER = "evaluator_host.caller"
 
 _UPLOADS: Final = 32  # uploads at the same time; each holds an open file besides its connection
+_FORGET_S: Final = 60.0  # longest time between two searches for full buckets, in seconds
 _BUCKETS_KEPT: Final = 10_000  # highest number of buckets to keep; beyond that, full ones are dropped
 
 _log = logging.getLogger(__name__)
@@ -95,10 +96,10 @@ class RateLimiter:
             )
         self._buckets[key_id] = _Bucket(rate, left - 1.0, now)
         if len(self._buckets) > _BUCKETS_KEPT and now >= self._forget_at:
-            self._forget_full(now, rate.burst / rate.per_s)
+            self._forget_full(now, min(rate.burst / rate.per_s, _FORGET_S))
 
-    def _forget_full(self, now: float, filled_s: float) -> None:
-        self._forget_at = now + filled_s
+    def _forget_full(self, now: float, again_s: float) -> None:
+        self._forget_at = now + again_s
         self._buckets = {key: one for key, one in self._buckets.items() if not one.is_full(now)}
 
 
