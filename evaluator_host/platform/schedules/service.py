@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -252,12 +252,16 @@ def _times(cron: str, timezone: str, after: datetime) -> Iterator[datetime]:
     return (at.astimezone(UTC) for at in times)
 
 
+@cache
+def _zones() -> tuple[str, ...]:
+    """Return the names of all time zones. Reading them takes some ms, because each is a file."""
+    return tuple(sorted(available_timezones()))
+
+
 def _zone_meant(given: str) -> str:
     """Return advice on an unknown time zone: the zone with this city, or an example."""
     wanted = given.strip().replace(" ", "_").casefold()
-    found = (
-        one for one in sorted(available_timezones()) if wanted in (one.casefold(), one.casefold().rpartition("/")[2])
-    )
+    found = (one for one in _zones() if wanted in (one.casefold(), one.casefold().rpartition("/")[2]))
     meant = next(found, None)
     return "such as Europe/Berlin or UTC" if meant is None else f"did you mean {meant}?"
 
