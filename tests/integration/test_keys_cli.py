@@ -43,7 +43,7 @@ def test_a_key_is_made_listed_and_revoked(url: str) -> None:
 
 def test_a_new_workspace_is_named_with_what_was_perhaps_meant(url: str) -> None:
     first = command("keys", "create", "ci", "--workspace", "search", url=url).stderr
-    assert "workspace search is new; the others are default" in first
+    assert "workspace search is new; existing workspaces: default" in first
     assert "is new" not in command("keys", "create", "two", "--workspace", "search", url=url).stderr
     assert "is new" not in command("keys", "create", "ci", url=url).stderr
     misspelt = command("keys", "create", "ci", "--workspace", "serach", url=url).stderr

@@ -169,7 +169,9 @@ class TestOnAHost:
     def test_a_threshold_of_code_is_told_when_it_is_stored_and_checked(self, host: Server, tmp_path: Path) -> None:
         file = tmp_path / "half.py"
         file.write_text("def evaluate(inputs, outputs, trace):\n    return 0.5\n")
-        assert "half@1" in command(host, "evaluators", "create", "half", str(file), "--threshold", "80")
+        printed = command(host, "evaluators", "create", "half", str(file), "--threshold", "80")
+        assert "half@1" in printed
+        assert "did you mean 0.8?" in printed
         with Client(host.url) as client:
             notes = client.check(client.evaluators.get("half").evaluator).notes
         assert [(one.code, one.remedy) for one in notes] == [("threshold_out_of_range", "did you mean 0.8?")]

@@ -47,7 +47,7 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
         Note(
             "empty_expected",
             message,
-            "fill it in, or leave the row out; if the code checks for an empty value, there is no warning",
+            f"fill it in, or leave the row out; if the {reader} tests for an empty value, there is no warning",
         ),
     )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
+from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, format_time, out, plain, print_found, print_json
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_DEFAULT: Final = "default"
 _SHOWN: Final = 10  # highest number of workspaces that a message names
 _LINE: Final = "{:<12}  {:<8}  {:<16}  {:<16}  {:<26}  {}"
 
@@ -33,7 +33,9 @@ WorkspaceOption = Annotated[str | None, typer.Option(help="Only this workspace."
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for: ci, notebook, alice.")],
     *,
-    workspace: Annotated[str, typer.Option(help="Workspace of the key; created if it does not exist.")] = "default",
+    workspace: Annotated[
+        str, typer.Option(help="Workspace of the key; created if it does not exist.")
+    ] = DEFAULT_WORKSPACE,
     expires: Annotated[
         str | None,
         typer.Option(metavar="DURATION", help="Time until the key stops working: 90d, 12h, 2w.", show_default="never"),
@@ -71,9 +73,9 @@ async def _create(
 ) -> tuple[str | None, tuple["ApiKey", str]]:
     """Create a key. Return advice on its workspace if that is new, and the key with its text."""
     new = None
-    if workspace != _DEFAULT and await store.workspaces.advice_on_unknown([workspace]):
-        others = sorted({_DEFAULT, *(key.workspace for key in await store.keys.list_keys())})
-        new = what_was_meant(workspace, others, otherwise=f"the others are {', '.join(others[:_SHOWN])}")
+    if workspace != DEFAULT_WORKSPACE and await store.workspaces.advice_on_unknown([workspace]):
+        others = sorted({DEFAULT_WORKSPACE, *(key.workspace for key in await store.keys.list_keys())})
+        new = what_was_meant(workspace, others, otherwise=f"existing workspaces: {', '.join(others[:_SHOWN])}")
     return new, await store.keys.create_key(name, workspace, expires_at=expires_at)
 
 

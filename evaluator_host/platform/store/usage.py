@@ -124,7 +124,7 @@ class StorageUsage:
             raise OverQuota(
                 f"the workspace stores {last.held / _MB:.1f} MB of at most {last.most / _MB:g} MB{more}; delete jobs, "
                 "data sets or files that nobody needs (`evaluator-host usage` shows how much each kind takes), or ask "
-                "the operator for a higher EVALUATOR_HOST_WORKSPACE_MB"
+                "the operator to raise the limit (EVALUATOR_HOST_WORKSPACE_MB or EVALUATOR_HOST_WORKSPACE_LIMITS)"
             )
         self._measured[workspace_id] = replace(last, held=last.held + more_bytes)
 

@@ -107,7 +107,7 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
         {takes.includes("correct_answer_key") && (
           <Field label="Correct answer key" hint="The input that is passed as the fourth argument." value={draft.settings.correct_answer_key} onValue={(value) => set({ correct_answer_key: value })} placeholder="correct_answer" spellcheck={false} />
         )}
-        {takes.includes("score_output") && <Field label="Score output" hint="Name of the output to use as the score, if there are several." value={draft.settings.score_output} onValue={(value) => set({ score_output: value })} placeholder="the first" spellcheck={false} />}
+        {takes.includes("score_output") && <Field label="Score output" hint="Name of the score that counts, if there are several." value={draft.settings.score_output} onValue={(value) => set({ score_output: value })} placeholder="automatic" spellcheck={false} />}
         {draft.language !== "python" && (
           <Select
             label="Large integers"

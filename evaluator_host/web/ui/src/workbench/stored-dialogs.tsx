@@ -165,7 +165,7 @@ export function SaveDialog({ evaluator, name: given, replaced = null, rows, onCl
     >
       {replaced !== null && (
         <p class="note note-warn">
-          This code replaces that of {replaced.name}@{replaced.version}. Give it a name of its own; only if it is a new version of {replaced.name}, write {replaced.name}.
+          This is not the code of {replaced.name}@{replaced.version}. Give it a new name, or enter {replaced.name} to save it as a new version.
         </p>
       )}
       <Field label="Name" value={name} onValue={setName} hint="Use letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
