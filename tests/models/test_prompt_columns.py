@@ -116,6 +116,15 @@ class TestOnAHost:
             ("{% for one in inputs.documents %}{{ one.title }}{{ inputs.query }}{% endfor %}", ["documents"]),
             ("{{ inputs.get('reference') }}{{ inputs | tojson }}{{ trace }}", []),
             ("{% set a = inputs.x %}{{ a }}{{ range(2) | list }}{{ inputs.question and inputs.y }}", ["x", "question"]),
+            ("{% set item = inputs.case %}{{ item.title }}{{ outputs }}", ["case"]),
+            ("{% with item = inputs.case %}{{ item.title }}{% endwith %}{{ outputs }}", ["case"]),
+            ("{% for item in [{'title': 1}] %}{% endfor %}{{ item.question }}{{ topic }}{{ outputs }}", ["topic"]),
+            ("{% macro of(item) %}{{ item.title }}{% endmacro %}{{ of({'title': 1}) }}{{ outputs }}", []),
+            ("{% macro inputs(a) %}{{ a }}{% endmacro %}{{ inputs(item.topic) }}{{ outputs }}", ["topic"]),
+            ("{% set topic = topic | default('any') %}{{ topic }}{{ inputs.question }}{{ outputs }}", ["question"]),
+            ("{% if context is string %}{{ context }}{% else %}none{% endif %}{{ outputs }}", []),
+            ("{{ inputs.context is none }}{{ item.more is mapping }}{{ n is number }}{{ outputs }}", []),
+            ("{{ 'text' if inputs.context is not sequence else inputs.context | join }}{{ outputs }}", []),
         ],
     )
     def test_a_check_lists_what_a_prompt_needs(self, host: Server, prompt: str, reads: list[str]) -> None:
@@ -124,6 +133,49 @@ class TestOnAHost:
         assert report.ok, report.problems
         assert sorted(report.reads.inputs) == sorted(reads)
         assert bool(report.reads.outputs) is ("output" in prompt)
+
+    @pytest.mark.parametrize(
+        "prompt",
+        [
+            "{% set item = inputs.case %}{{ item.title }}",
+            "{% with item = inputs.case %}{{ item.title }}{% endwith %}",
+            "{% for item in [inputs.case] %}{{ item.title }}{% endfor %}",
+            "{% macro of(item) %}{{ item.title }}{% endmacro %}{{ of(inputs.case) }}",
+            "{% if context is string %}{{ context }}{% else %}no context{% endif %}",
+            "{{ inputs.context is none }}{{ item.context is boolean }}",
+        ],
+    )
+    def test_a_prompt_that_every_row_can_render_is_not_refused(self, host: Server, prompt: str) -> None:
+        form = judge(READY["correctness"].judge, prompt=f"{prompt} {{{{ outputs }}}}")
+        with Client(host.url) as client:
+            job = client.jobs.create([form], [{"case": {"title": "t"}, "outputs": "a"}])
+            assert client.jobs.wait(job.id).status is JobStatus.COMPLETED
+            (figures,) = client.jobs.results(job.id).evaluators
+        assert (figures.scored, figures.failed) == (1, 0)
+
+    @pytest.mark.parametrize("stored", [True, False])
+    def test_a_column_that_only_a_late_row_has_is_not_refused(self, host: Server, stored: bool) -> None:
+        flat: list[dict[str, Any]] = [{"question": "q", "outputs": "a"} for _ in range(100)]
+        nested: list[dict[str, Any]] = [{"inputs": {"question": "q"}, "outputs": "a"} for _ in range(100)]
+        late = [
+            [*flat, {"question": "q", "reference": "r", "outputs": "a"}],
+            [*nested, {"inputs": {"question": "q", "reference": "r"}, "outputs": "a"}],
+            [*flat, {"inputs": {"question": "q", "reference": "r"}, "outputs": "a"}],
+        ]
+        with Client(host.url) as client:
+            for number, rows in enumerate(late):
+                if stored:
+                    client.datasets.upload(f"late-{number}", rows)
+                client.jobs.create(["judge-correct"], f"late-{number}" if stored else rows)
+
+    @pytest.mark.parametrize("stored", [True, False])
+    def test_a_column_that_no_row_of_many_has_is_refused(self, host: Server, stored: bool) -> None:
+        rows = [{"question": "q", "expected": "e", "outputs": "a"} for _ in range(101)]
+        with Client(host.url) as client:
+            if stored:
+                client.datasets.upload("many", rows)
+            with pytest.raises(InvalidRequest, match=r"did you mean inputs\.reference=expected\?"):
+                client.jobs.create(["judge-correct"], "many" if stored else rows)
 
     def test_an_example_that_lacks_a_column_is_named_when_the_judge_loads(self, host: Server) -> None:
         form = judge({}, prompt="{{ inputs.a }} {{ outputs }}", examples=[{"inputs": {"b": 1}, "answer": 1}])

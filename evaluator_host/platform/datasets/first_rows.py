@@ -39,6 +39,7 @@ class FirstRows:
     names_in_templates: dict[str, list[str]]  # columns that each template needs
     for_command: bool = False  # whether the mapping comes from `--map`, not from JSON
     notes: Sequence[str] = ()  # notes on how the file was read
+    complete: bool = True  # whether there are no further records
 
     @property
     def has(self) -> str:
@@ -132,6 +133,8 @@ class FirstRows:
     ) -> None:
         """Check that the rows have the columns that prompts of judges read.
 
+        A column that only rows after the first ones may have is not refused.
+
         `evaluators` are pairs of a name, for the error message, and an evaluator. `generated` says whether a
         model writes the outputs.
 
@@ -148,7 +151,14 @@ class FirstRows:
     def _lacking(self, report: CheckReport) -> list[str]:
         rendered = {field for field, _ in self.mapping.templates}
         needed = () if "inputs" in rendered else report.reads.inputs
-        return [name for name in lacking(needed, self.rows) if f"inputs.{name}" not in rendered]
+        names = [name for name in lacking(needed, self.rows) if f"inputs.{name}" not in rendered]
+        return names if self.complete else self._in_no_record(names)
+
+    def _in_no_record(self, names: list[str]) -> list[str]:
+        """Return the names that no record can have as an input, not even those records that were not read."""
+        fields = {*self.columns, *(field for field, _ in self.mapping.sources)}
+        nested = fields & {"inputs", "variables"}  # objects whose keys are known only for the first records
+        return [] if nested else [name for name in names if name not in self.columns]
 
     def _no_inputs(self, judge: str, names: Sequence[str], report: CheckReport, *, generated: bool) -> InvalidRequest:
         """Return the error for a judge that reads columns which no row has, with the whole mapping to give."""
@@ -235,7 +245,8 @@ def first_rows_of_file(
         from evaluator_host.platform.datasets.rendering import names_in_templates  # noqa: PLC0415 - Jinja, which few need
 
         names = names_in_templates([template for _, template in mapping.templates])
-    return first_rows(path.name, records, mapping, names, for_command=True, notes=notes)
+    complete = len(records) < FIRST_ROWS
+    return first_rows(path.name, records, mapping, names, for_command=True, notes=notes, complete=complete)
 
 
 def first_rows(
@@ -247,6 +258,7 @@ def first_rows(
     columns: Iterable[str] = (),  # further known columns, besides those of the records
     for_command: bool = False,
     notes: Sequence[str] = (),
+    complete: bool = True,  # whether there are no further records
 ) -> FirstRows:
     """Map the first records of data to its first rows."""
     objects = [one for one in records if isinstance(one, dict)]
@@ -255,7 +267,7 @@ def first_rows(
         known |= dict.fromkeys(islice(one, MOST_COLUMNS - len(known)))
     plain = mapping.without_templates()
     rows = [row for one in objects if (row := _made(one, plain)) is not None]
-    return FirstRows(name, tuple(known), objects, rows, mapping, names, for_command, notes)
+    return FirstRows(name, tuple(known), objects, rows, mapping, names, for_command, notes, complete)
 
 
 def _made(record: dict[str, Any], mapping: Mapping) -> Row | None:

@@ -95,10 +95,19 @@ class FirstRowsOfJobs:
             return None
         templates = [template for _, template in mapping.templates]
         names = await read_names(self._service.processes, workspace_id, templates)
-        columns, notes = ((), ()) if dataset is None else (dataset.facts.columns, dataset.facts.notes)
+        notes = () if dataset is None else dataset.facts.notes
         name = _ROWS if dataset is None or dataset.name is None else dataset.name
+        count = len(spec.dataset) if dataset is None else dataset.facts.rows
         return await asyncio.to_thread(
-            lambda: first_rows(name, [decode_json(one) for one in lines], mapping, names, columns=columns, notes=notes)
+            lambda: first_rows(
+                name,
+                [decode_json(one) for one in lines],
+                mapping,
+                names,
+                columns=_columns(spec, dataset),
+                notes=notes,
+                complete=len(lines) >= count,
+            )
         )
 
     def _lines(self, spec: JobSpec, dataset: Dataset | None) -> Iterable[bytes]:
@@ -110,6 +119,13 @@ class FirstRowsOfJobs:
         with suppress(HostError):  # the job itself will report the fault when it loads the evaluator
             return await self._service.check(evaluator, caller=Caller(workspace_id))
         return None
+
+
+def _columns(spec: JobSpec, dataset: Dataset | None) -> Iterable[str]:
+    """Return the columns of all rows of a job."""
+    if dataset is not None:
+        return dataset.facts.columns
+    return dict.fromkeys(name for one in spec.dataset if isinstance(one, dict) for name in one)
 
 
 def _at_most(lines: Iterable[bytes]) -> Iterator[bytes]:

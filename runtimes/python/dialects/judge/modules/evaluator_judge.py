@@ -26,8 +26,8 @@ _PLACES = ("inputs", "outputs", "trace")
 _NO_COLUMNS = ("inputs", "outputs", "output", "trace", "item")
 """Names in a prompt that are no columns."""
 _COLUMNS_OF = ("inputs", "item")
-_ASKING = ("d", "default", "defined", "undefined")
-"""Filters and tests with which a prompt can handle a missing column."""
+_ASKING = ("d", "default")
+"""Filters with which a prompt can handle a missing column; every test (`is string`) can handle one too."""
 _TASK = """\
 {%- if system %}{{ system }}
 
@@ -144,13 +144,14 @@ def facts(prompt: str) -> dict[str, Any]:
     """Return what a prompt reads of a row, as `facts` and `reads` of runtimes/PROTOCOL.md.
 
     The keys are only those without which no row can be rendered: a key is left out if the prompt reads it in a branch,
-    or gives it a default. `reads` has the keys that the prompt tests.
+    tests it, or gives it a default. `reads` has the keys that the prompt tests.
     """
     tree = _environment().parse(prompt)
     names = find_undeclared_variables(tree) - set(_environment().globals)
     columns = names - set(_NO_COLUMNS)
     read = {"inputs": columns | names & {*_COLUMNS_OF}, "outputs": names & {"outputs", "output"}}
-    keys = [one for one in dict.fromkeys(_needed(tree, columns)) if one not in ("output", "outputs")]
+    of_the_row = names - _assigned(tree)
+    keys = [one for one in dict.fromkeys(_needed(tree, of_the_row)) if one not in ("output", "outputs")]
     parameters = [
         {
             "name": place,
@@ -162,19 +163,25 @@ def facts(prompt: str) -> dict[str, Any]:
         for place in _PLACES
     ]
     asked: list[nodes.Node] = [one.test for one in tree.find_all((nodes.If, nodes.CondExpr))]
-    asked += [one for one in tree.find_all((nodes.Filter, nodes.Test)) if one.name in _ASKING]
-    tested = dict.fromkeys(key for one in asked for key in _keys(one, columns))
+    asked += [one for one in tree.find_all((nodes.Filter, nodes.Test)) if _is_asking(one)]
+    tested = dict.fromkeys(key for one in asked for key in _keys(one, of_the_row))
     reads = [{"of": "inputs", "key": key, "tested": True} for key in tested]
     return {"facts": [{"name": "judge", "line": None, "rest": False, "parameters": parameters}], "reads": reads}
 
 
-def _needed(node: nodes.Node, columns: set[str]) -> Iterator[str]:
-    """Yield the columns that are read whenever a prompt is rendered."""
-    if (key := _key(node, columns)) is not None:
+def _assigned(tree: nodes.Template) -> set[str]:
+    """Return the names to which a prompt itself gives a value; they may no longer stand for a part of the row."""
+    found = {one.name for one in tree.find_all(nodes.Name) if one.ctx != "load"}
+    return found | {one.name for one in tree.find_all(nodes.Macro)}
+
+
+def _needed(node: nodes.Node, names: set[str]) -> Iterator[str]:
+    """Yield the columns that are read whenever a prompt is rendered. `names` are the names that come from the row."""
+    if (key := _key(node, names)) is not None:
         yield key
         return
     for child in _always(node):
-        yield from _needed(child, columns)
+        yield from _needed(child, names)
 
 
 def _always(node: nodes.Node) -> list[nodes.Node]:
@@ -185,25 +192,27 @@ def _always(node: nodes.Node) -> list[nodes.Node]:
         return [node.iter]
     if isinstance(node, (nodes.And, nodes.Or)):
         return [node.left]
-    if isinstance(node, (nodes.Macro, nodes.CallBlock)):
-        return []
-    if isinstance(node, (nodes.Filter, nodes.Test)) and node.name in _ASKING:
+    if isinstance(node, (nodes.Macro, nodes.CallBlock)) or _is_asking(node):
         return []
     return list(node.iter_child_nodes())
 
 
-def _keys(node: nodes.Node, columns: set[str]) -> list[str]:
-    found = [_key(one, columns) for one in (node, *node.find_all((nodes.Name, nodes.Getattr, nodes.Getitem)))]
+def _is_asking(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Test) or (isinstance(node, nodes.Filter) and node.name in _ASKING)
+
+
+def _keys(node: nodes.Node, names: set[str]) -> list[str]:
+    found = [_key(one, names) for one in (node, *node.find_all((nodes.Name, nodes.Getattr, nodes.Getitem)))]
     return [one for one in found if one is not None]
 
 
-def _key(node: nodes.Node, columns: set[str]) -> str | None:
+def _key(node: nodes.Node, names: set[str]) -> str | None:
     """Return the column that a node reads: `inputs.question` or `question`; None for other nodes."""
     if isinstance(node, nodes.Name):
-        return node.name if node.name in columns and node.ctx == "load" else None
+        return node.name if node.name in names and node.name not in _NO_COLUMNS and node.ctx == "load" else None
     if not isinstance(node, (nodes.Getattr, nodes.Getitem)):
         return None
-    if not isinstance(node.node, nodes.Name) or node.node.name not in _COLUMNS_OF:
+    if not isinstance(node.node, nodes.Name) or node.node.name not in names or node.node.name not in _COLUMNS_OF:
         return None
     if isinstance(node, nodes.Getattr):
         return None if hasattr(dict, node.attr) else node.attr
