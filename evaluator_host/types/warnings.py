@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Annotated, Final
 
 from .doc import Doc
+from .evaluator import Evaluator
 from .outcome import EvaluationResult, Note
 
 MOST_CODES: Final = 40  # maximum number of codes that a tally counts, because a sandbox may send any
@@ -195,6 +196,11 @@ def threshold_notes(threshold: float | None, low: float = 0, high: float = 1) ->
     is_percentage = (low, high) == (0, 1) and _RATING < threshold <= _PERCENT
     meant = f"did you mean {threshold / _PERCENT:g}?" if is_percentage else f"give a number from {low:g} to {high:g}"
     return (Note("threshold_out_of_range", message, meant),)
+
+
+def code_threshold_notes(evaluator: Evaluator) -> tuple[Note, ...]:
+    """Return a warning if the threshold of code lies outside 0..1. A judge has a scale of its own."""
+    return threshold_notes(evaluator.threshold) if evaluator.judge is None else ()
 
 
 def remedy_of(code: str) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from evaluator_host.engine.contracts.base import Dialect
 from evaluator_host.engine.contracts.interpret import Scored, contradiction
-from evaluator_host.engine.contracts.native import mean
+from evaluator_host.engine.contracts.native import mean, together
 from evaluator_host.types.evaluator import EvaluatorSettings, Json, Language
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
@@ -80,8 +80,7 @@ def _whole(read: dict[str, Scored], settings: EvaluatorSettings, *, of: int) -> 
     scores = [one.score for one in read.values() if one.score is not None]
     if settings.entry == EVERY or settings.score_output is not None or not scores:
         return Scored(None, None, {}, skipped=skipped)
-    verdicts = [one.passed for one in read.values() if one.score is not None]
-    passed = all(verdicts) if None not in verdicts else None
+    passed = together([one.passed for one in read.values() if one.score is not None])
     return Scored(mean(scores), passed, {}, skipped=skipped)
 
 

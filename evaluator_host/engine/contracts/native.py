@@ -162,7 +162,7 @@ def scored(
     found = list(named)
     metrics: dict[str, float | int] = {}
     numbers: dict[str, tuple[NamedScore, float | int]] = {}
-    twice: list[Note] = []
+    added: list[Note] = []
     left_out = 0
     for one in found:
         if one.value is None or isinstance(one.value, str):
@@ -174,7 +174,7 @@ def scored(
         if one.name in numbers:
             kept = numbers[one.name][1]
             message = f"two scores have the name {one.name[:_SHOWN]!r}: {kept:g} is kept, and {number:g} is left out"
-            twice.append(Note("duplicate_metric", message, remedy_of("duplicate_metric")))
+            added.append(Note("duplicate_metric", message, remedy_of("duplicate_metric")))
             continue
         numbers[one.name] = (one, number)
         if len(numbers) < MOST_METRICS and len(one.name) <= NAME_CHARS:
@@ -182,11 +182,11 @@ def scored(
         else:
             left_out += 1
     if left_out:
-        twice.append(too_many_metrics(left_out))
+        added.append(too_many_metrics(left_out))
     label = next((one.value for one in found if isinstance(one.value, str)), None)
     if numbers:
         counts = [numbers[chosen]] if chosen in numbers else list(numbers.values())[: 1 if first_leads else None]
-        return _whole(counts, metrics, label, (*notes, *twice), tuple(native))
+        return _whole(counts, metrics, label, (*notes, *added), tuple(native))
     reasons = [one.reason for one in found if one.reason]
     if not notes:
         notes = (
@@ -195,7 +195,7 @@ def scored(
             ),
         )
     reason = reasons[0] if reasons else None
-    return Scored(None, None, metrics, label, reason, (*notes, *twice), tuple(native))
+    return Scored(None, None, metrics, label, reason, (*notes, *added), tuple(native))
 
 
 def _whole(
@@ -209,15 +209,17 @@ def _whole(
     verdicts = [_passed(one) for one, _ in counts]
     if len(counts) == 1:
         [(only, score)] = counts
-        return Scored(
-            score, verdicts[0], {"score": score} | metrics | {"score": score}, label, only.reason, notes, native
-        )
-    score = mean([number for _, number in counts])
-    passed = None if None in verdicts else all(verdicts)
-    reason = "; ".join(f"{one.name}: {one.reason}" for one, _ in counts if one.reason) or None
-    return Scored(
-        score, passed, {"score": score} | metrics | {"score": score}, label, reason, (*notes, _several(counts)), native
-    )
+        passed, reason = verdicts[0], only.reason
+    else:
+        score, passed = mean([number for _, number in counts]), together(verdicts)
+        reason = "; ".join(f"{one.name}: {one.reason}" for one, _ in counts if one.reason) or None
+        notes = (*notes, _several(counts))
+    return Scored(score, passed, {"score": score} | metrics | {"score": score}, label, reason, notes, native)
+
+
+def together(verdicts: Sequence[bool | None]) -> bool | None:
+    """Return whether all verdicts are a pass; None if a verdict is missing."""
+    return None if None in verdicts else all(verdicts)
 
 
 def mean(numbers: Sequence[float]) -> float:

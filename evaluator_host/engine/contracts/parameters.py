@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from evaluator_host.engine.contracts.reads import BY_POSITION, has_outputs, output_names, outputs_read, truths_read
 from evaluator_host.engine.contracts.table import dialect_of
-from evaluator_host.engine.contracts.truth import empty_truth, missing_truth
+from evaluator_host.engine.contracts.truth import empty_truth, missing_truth, reader_of
 from evaluator_host.engine.contracts.words import EXPECTED, OTHER, meaning
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.outcome import FunctionFacts, Loaded, Note
@@ -77,10 +77,8 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
         return (Note("unused_variables", message, "put them into `inputs`"),)
     unasked = None if row.outputs is not None else _unasked(loaded)
     if unasked and not has_outputs(row, loaded.contract, evaluator.language, output_names(loaded)):
-        reader = "prompt" if loaded.contract is Contract.JUDGE else "code"
-        message = (
-            f"the {reader} reads `{unasked}`, which is {_NOTHING[evaluator.language]} because the row has no outputs"
-        )
+        nothing = _NOTHING[evaluator.language]
+        message = f"the {reader_of(loaded)} reads `{unasked}`, which is {nothing} because the row has no outputs"
         return (Note("missing_outputs", message, "give `outputs`, or map the column that has them"),)
     if empty := empty_truth(evaluator, loaded, row):
         return empty

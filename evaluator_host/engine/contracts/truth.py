@@ -41,7 +41,7 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
     if any(_is_tested(loaded, name) for name in read):
         return ()
     empty = ", ".join(f"`{name[:80]}`" for name in names if name in given)
-    reader = "prompt" if loaded.contract is Contract.JUDGE else "code"
+    reader = reader_of(loaded)
     message = f"the {reader} reads the expected answer, but {empty} of the row is empty"
     return (
         Note(
@@ -50,6 +50,11 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
             f"fill it in, or leave the row out; if the {reader} tests for an empty value, there is no warning",
         ),
     )
+
+
+def reader_of(loaded: Loaded) -> str:
+    """Return what reads the row, for messages: the code, or the prompt of a judge."""
+    return "prompt" if loaded.contract is Contract.JUDGE else "code"
 
 
 def reads_untested(loaded: Loaded, name: str) -> bool:

@@ -66,7 +66,7 @@ from evaluator_host.types.outcome import (
     Status,
     Timing,
 )
-from evaluator_host.types.warnings import WARNINGS, remedy_of, threshold_notes
+from evaluator_host.types.warnings import WARNINGS, code_threshold_notes, remedy_of
 
 _PINS_PATIENCE_S: Final = 5.0  # how long a result may wait for exact pins, in seconds
 _SHOWN_KEYS, _KEY_CHARS = 10, 80
@@ -422,7 +422,7 @@ def normalise(
     if (score := scored.score) is not None:
         if scored.passed is None and evaluator.threshold is not None:
             scored = replace(scored, passed=score >= evaluator.threshold)
-            warnings = (*warnings, *_threshold_notes(evaluator, score))
+            warnings = (*warnings, *(code_threshold_notes(evaluator) if 0 <= score <= 1 else ()))
         if not -ROUNDING <= score <= 1 + ROUNDING:
             warnings = (*warnings, _out_of_range(score))
     status = Status.SKIPPED if scored.skipped else Status.SCORED
@@ -440,11 +440,6 @@ def _gave_up(logs: Logs) -> tuple[Note, ...]:
 def _out_of_range(score: float) -> Note:
     remedy = "if it is a percentage, divide it by 100" if _SCALE < score <= _PERCENT else remedy_of("out_of_range")
     return Note("out_of_range", f"score {score} lies outside 0..1", remedy)
-
-
-def _threshold_notes(evaluator: Evaluator, score: float) -> tuple[Note, ...]:
-    """Return a warning if the score lies in 0..1 and the threshold does not; a judge has a scale of its own."""
-    return threshold_notes(evaluator.threshold) if 0 <= score <= 1 and evaluator.judge is None else ()
 
 
 def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError | None = None) -> Scored:

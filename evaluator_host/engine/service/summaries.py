@@ -26,7 +26,7 @@ from evaluator_host.types.outcome import (
     Note,
     Status,
 )
-from evaluator_host.types.warnings import RowWarnings, failed_together, threshold_notes
+from evaluator_host.types.warnings import RowWarnings, code_threshold_notes, failed_together
 
 
 def summarise(
@@ -121,9 +121,8 @@ def _problem(prepared: Prepared, failed: Failed, missing: tuple[MissingImport, .
 
 
 def _notes(evaluator: Evaluator, missing: Sequence[MissingImport]) -> tuple[Note, ...]:
-    """Return warnings about missing clients, and about a threshold outside 0..1; a judge has a scale of its own."""
-    clients = notes_on_clients(missing, evaluator)
-    return clients if evaluator.judge is not None else (*threshold_notes(evaluator.threshold), *clients)
+    """Return warnings about missing clients, and about a threshold outside 0..1."""
+    return (*code_threshold_notes(evaluator), *notes_on_clients(missing, evaluator))
 
 
 def granted(prepared: Prepared) -> dict[str, Any]:

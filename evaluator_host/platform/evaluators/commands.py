@@ -18,7 +18,7 @@ from evaluator_host.types.evaluator import Contract, Evaluator, Policy
 from evaluator_host.types.jobs import EvaluatorScore
 from evaluator_host.types.names import what_was_meant
 from evaluator_host.types.stored import EvaluatorReport, TraceReport
-from evaluator_host.types.warnings import threshold_notes
+from evaluator_host.types.warnings import code_threshold_notes
 
 app = typer.Typer(name="evaluators", no_args_is_help=True)
 
@@ -277,7 +277,7 @@ def _say(made: EvaluatorReport, *, as_json: bool) -> None:
     out.print(plain(f"{made.name}@{made.version}  {made.contract or 'does not load'}  {made.digest}"))
     if made.evaluator.packages:
         err.print(plain(f"its packages: {', '.join(made.evaluator.packages)}"))
-    for note in threshold_notes(None if made.evaluator.judge else made.evaluator.threshold):
+    for note in code_threshold_notes(made.evaluator):
         err.print(plain(f"{note.message}; {note.remedy}"))
     if made.problem is not None:
         err.print(plain(f"it does not load: {made.problem.message}"))
