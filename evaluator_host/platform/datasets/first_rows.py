@@ -49,7 +49,7 @@ class FirstRows:
     def require_column(self, field: str, name: str) -> None:
         """Check that a column (or a dotted path) exists.
 
-        There is no check if the data may have more columns than are known.
+        Nothing is checked if the data may have more columns than are known.
 
         Raises:
           InvalidRequest: none of the rows has the column; the error names `field`.
@@ -62,7 +62,7 @@ class FirstRows:
     def require_columns(self) -> None:
         """Check that all columns of the mapping exist.
 
-        There is no check if the data may have more columns than are known.
+        Nothing is checked if the data may have more columns than are known.
 
         Raises:
           InvalidRequest: a column of the mapping is neither in the data set nor in any of the rows.

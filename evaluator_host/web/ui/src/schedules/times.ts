@@ -42,7 +42,8 @@ export function unknownZone(zone: string): string | null {
   const same = known.find((one) => one.toLowerCase() === wanted);
   if (same === zone || (same === undefined && isZone(zone))) return null;
   const meant = same ?? known.find((one) => one.toLowerCase().endsWith(`/${wanted}`));
-  return `There is no time zone ${zone === "" ? "without a name" : zone}. ${meant === undefined ? "Write it as Europe/Berlin or UTC." : `Did you mean ${meant}?`}`;
+  if (zone === "") return "Enter a time zone, such as Europe/Berlin or UTC.";
+  return `There is no time zone ${zone}. ${meant === undefined ? "Write it as Europe/Berlin or UTC." : `Did you mean ${meant}?`}`;
 }
 
 function isZone(zone: string): boolean {

@@ -24,7 +24,7 @@ _RETRIES = 3
 _NO_MAX_TOKENS = "'max_tokens' is not supported with this model"
 _PLACES = ("inputs", "outputs", "trace")
 _NO_COLUMNS = ("inputs", "outputs", "output", "trace", "item")
-"""Names in a prompt that are no columns."""
+"""Names in a prompt that do not stand for columns."""
 _COLUMNS_OF = ("inputs", "item")
 _ASKING = ("d", "default")
 """Filters with which a prompt can handle a missing column; every test (`is string`) can handle one too."""
