@@ -1,8 +1,9 @@
-"""Prints the cost of importing each dialect's light modules: processor time, and modules beyond the interpreter's own.
+"""Prints what importing light modules costs: the host's small modules that replace a platform's package.
 
-Each import runs in fresh interpreters, isolated as in a sandbox; the fastest of several runs counts. The exit code is 1
-if an import costs more than 30 ms, which is the most that a dialect may add to a cold call. Light modules that need
-locked packages (pydantic) are listed but not measured.
+The cost is processor time, and the number of modules beyond the interpreter's own. Each import runs in fresh
+interpreters, isolated as in a sandbox; the fastest of several runs counts. The exit code is 1 if an import costs more
+than 30 ms, which is the most that a dialect may add to a cold call. Light modules that need locked packages (pydantic)
+are listed but not measured.
 """
 
 import subprocess

@@ -26,7 +26,7 @@ STUBS = re.compile(r"types-.*|.*-stubs|@types/.*|mypy-boto3-.*|pyobjc-.*")  # pa
 
 
 def main() -> None:
-    """Write the file beside `known_names.json`."""
+    """Write `known_packages.json` beside `known_names.json`."""
     given = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     given.add_argument("--python", type=Path, required=True, help="most used packages of the Python index")
     given.add_argument("--javascript", type=Path, required=True, help="most used packages of npm")
@@ -50,13 +50,13 @@ def main() -> None:
 
 
 def most_used(file: Path) -> list[str]:
-    """Return the first names in a list file, without packages that contain only type stubs."""
+    """Return the first `MOST` names in a list file, without packages that contain only type stubs."""
     names = (line.partition("\t")[0].strip() for line in file.read_text("utf-8").splitlines())
     return [name for name in names if name and not STUBS.fullmatch(name)][:MOST]
 
 
 def modules_of_tables() -> Iterator[tuple[str, str]]:
-    """Yield `(module, package)` from both tables, without modules of the standard library."""
+    """Yield `(module, package)` from the tables of pipreqs and autopep723, without the standard library."""
     lines = files("pipreqs").joinpath("mapping").read_text("utf-8").split()
     table: dict[str, Any] = import_module("autopep723").IMPORT_TO_PACKAGE_MAP
     for module, package in (*(line.split(":") for line in lines), *table.items()):

@@ -121,7 +121,10 @@ def _without_origin(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def bill_of(artifact: Path, image: str | None) -> dict[str, Any]:
-    """Return the bill of materials (CycloneDX 1.6) of an artifact: the packages that it contains or needs."""
+    """Return the bill of materials (CycloneDX 1.6) of an artifact: the packages that it contains or needs.
+
+    `image` is the name of the host's image, from which a .tar artifact was saved; None without such an artifact.
+    """
     if artifact.name.startswith("evaluator_host-"):
         return _bill_of_wheel()
     components: Iterable[dict[str, str]] = ()
@@ -164,7 +167,10 @@ def _debian_packages(image: str) -> list[dict[str, str]]:
 
 
 def provenance_of(artifact: Path, commit: str, *, changed: bool) -> dict[str, Any]:
-    """Return an in-toto statement with SLSA's predicate: the commit and locks from which an artifact was made."""
+    """Return an in-toto statement with SLSA's predicate: the commit and locks from which an artifact was made.
+
+    `changed` says whether the checkout has changes that the commit does not contain.
+    """
     source = {"uri": "git+local", "digest": {"gitCommit": commit}, "annotations": {"changed": changed}}
     locks = [{"uri": f"file:{lock}", "digest": {"sha256": _sha256(ROOT / lock)}} for lock in LOCKS]
     return {
@@ -183,7 +189,7 @@ def provenance_of(artifact: Path, commit: str, *, changed: bool) -> dict[str, An
 
 
 def notes_of(version: str, changelog: str) -> str:
-    """Return the part of the changelog about a version, with paths as links: the notes are a separate file."""
+    """Return the part of the changelog about a version, with links to files as plain text, as notes for the release."""
     found = re.search(rf"^## {re.escape(version)}\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     if found is None:
         sys.exit(f"CHANGELOG.md has no part about {version}: call the heading of what is released so")
@@ -192,7 +198,7 @@ def notes_of(version: str, changelog: str) -> str:
 
 
 def list_of(artifacts: Iterable[Path]) -> str:
-    """Write the part of the notes that says what each file is for."""
+    """Return the part of the notes that says what each file is for."""
     uses = {path.name: use for path in artifacts for pattern, use in USES.items() if path.match(pattern)}
     listed = "".join(f"- `{name}`: {use}\n" for name, use in uses.items())
     told = "`sha256sum --check SHA256SUMS` checks them. The source has the pages of docs/ that these notes name."

@@ -52,8 +52,8 @@ def answering(answer: Answer) -> Iterator[str]:
 
 @contextmanager
 def saying(answer: bytes | None, server: socket.socket) -> Iterator[None]:
-    """Send `answer` (bytes) to each client of a listening socket, and close the connection. If `answer` is None, accept
-    no client.
+    """During the block, send `answer` to each client of a listening socket, and close the connection. If `answer` is
+    None, accept no client.
     """
 
     def serve() -> None:

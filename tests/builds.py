@@ -75,7 +75,7 @@ async def refusal(service: Service, *pins: str, language: Language = PYTHON) -> 
 
 
 def installed(home: Path) -> list[Path]:
-    """Return the files of every installed package set."""
+    """Return, for each installed package set, the folder with its files."""
     return sorted((home / "environments").glob("[0-9a-f]*/files"))
 
 

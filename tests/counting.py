@@ -1,4 +1,4 @@
-"""Counts what no report contains: installations that began, and connections that were made."""
+"""Counts installations that began and connections that were made, because no report contains these numbers."""
 
 import asyncio
 import contextlib

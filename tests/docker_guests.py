@@ -20,7 +20,7 @@ MakeBackend = Callable[..., DockerBackend]
 
 
 def own() -> str:
-    """Return the owner's name for the containers of these tests; the service in the same run has another name."""
+    """Return the owner's name in the labels of these tests' containers; a service in the same run has another."""
     return f"{this_instance()}.1"
 
 

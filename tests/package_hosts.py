@@ -68,7 +68,7 @@ class Host:
         }
 
     def run(self, *arguments: str, code: int = 0, as_json: bool = True) -> Any:
-        """Run a command to its end, and return its output, or its error message if it fails."""
+        """Run a command, check its exit code, and return its JSON output; without output, its error message."""
         done = forked.run([*arguments, *(["--json"] if as_json else [])], env=self.environment(), timeout=200)
         assert done.returncode == code, done.stderr
         return json.loads(done.stdout) if done.stdout else done.stderr

@@ -42,7 +42,7 @@ def owner_name() -> str:
 
 
 def python_set(folder: Path) -> Set:
-    """Install `six` and `rapidfuzz` (which has a native module) for the image's Python."""
+    """Install `six` and `rapidfuzz` (which has a native module) for the image's Python; return the package set."""
     command = [str(installed_tools().uv), "pip", "install", "--quiet", "--no-config", "--target", str(folder)]
     command += ["--python-version", "3.13", "--python-platform", f"{platform.machine()}-manylinux_2_28"]
     subprocess.run([*command, "--only-binary", ":all:", "six==1.17.0", "rapidfuzz==3.14.3"], check=True)
@@ -50,7 +50,7 @@ def python_set(folder: Path) -> Set:
 
 
 def javascript_set(folder: Path) -> Set:
-    """Install lodash."""
+    """Install lodash, and return the package set."""
     folder.mkdir()
     command = [
         *installed_tools().npm_command,
@@ -65,15 +65,15 @@ def javascript_set(folder: Path) -> Set:
 
 
 def tiny_set(folder: Path) -> Set:
-    """Make a set with one module, without an index. No two sets are the same."""
+    """Return a new package set with one module, made without an index. No two of these sets are the same."""
     folder.mkdir()
     (folder / "tiny.py").write_text("answer = 7\n")
     return described(folder, Language.PYTHON, tiny=f"1.{secrets.randbits(60)}")
 
 
 def described(folder: Path, language: Language, target: LockTarget | None = None, /, **packages: str) -> Set:
-    """Return the package set in a folder, with the record of its packages, as pushed to a registry. By default, they
-    are for the image's Python.
+    """Return the package set in a folder, with the record of its packages, as pushed to a registry. By default, the
+    packages are for the runtime image.
     """
     target = target or target_for(image_platform(platform.machine()), language)
     pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))
@@ -102,7 +102,7 @@ def client_at(address: str) -> Iterator[docker.APIClient]:
 
 
 def layers_of(client: docker.APIClient, owner: str = "") -> set[str]:
-    """Return the ids of the images of this host's package sets, with and without names."""
+    """Return the ids of an owner's images of package sets, even without names; by default this process's images."""
     found = client.images(filters={"label": [LABEL_ENVIRONMENT]})
     return {image["Id"] for image in found if image["Labels"].get(LABEL_OWNER) == (owner or owner_name())}
 

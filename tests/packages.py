@@ -82,7 +82,7 @@ def npm_package(
     name: str, files: Files, *, manifest: Mapping[str, Any] | None = None, outside: Files | None = None,
     links: Mapping[str, str] | None = None,
 ) -> Archive:  # fmt: skip
-    """Return an npm tarball. `outside` are files whose paths are used unchanged; they come after the `links`."""
+    """Return an npm tarball. `outside` are files that are not put below `package/`; they come after the `links`."""
     described = {"name": name, "version": "1.0.0", "main": "index.js", **(manifest or {})}
     inner = {f"package/{path}": text for path, text in {"package.json": json.dumps(described), **files}.items()}
     content = tarball({**inner, **(outside or {})}, links=links)

@@ -54,7 +54,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 async def take(folder: Path) -> list[Path]:
-    """Take every picture from a new host with records, and save the pictures in a folder."""
+    """Take every picture from a new host with records, save the pictures in a folder, and return their paths."""
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
         settings = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{home / 'host.db'}"}

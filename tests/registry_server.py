@@ -44,19 +44,19 @@ class Registry:
         return {f"sha256:{file.parent.name}": file for file in found}
 
     def manifest(self, name: str) -> dict[str, Any]:
-        """Return the manifest of the image with tag 1."""
+        """Return the manifest of the image `name:1`."""
         answer = requests.get(self._url(name, "manifests/1"), headers={"Accept": _MANIFEST}, timeout=10)
         found: dict[str, Any] = answer.json()
         return found
 
     def put_over(self, name: str, path: str, content: bytes) -> None:
-        """Add a layer that contains one file to the image with tag 1."""
+        """Add a layer that contains one file to the image `name:1`."""
         found = self.manifest(name)
         layer = gzip.compress(b"".join(tar_stream({path: content}, trees={})))
         self._put_manifest(name, {**found, "layers": [*found["layers"], self._put(name, layer)]})
 
     def put_image(self, name: str, config: dict[str, Any], layers: list[dict[str, Any]]) -> None:
-        """Store an image under tag 1."""
+        """Store an image as `name:1`."""
         described = self._put(name, json.dumps(config).encode())
         self._put_manifest(name, {"schemaVersion": 2, "mediaType": _MANIFEST, "config": described, "layers": layers})
 

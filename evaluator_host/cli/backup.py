@@ -117,7 +117,7 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
 
 
 def _file_or_folder(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """Return the entry with safe permissions. Refuse all but files and folders: a link could lead to other files."""
+    """Return an archive's file or folder with safe permissions. Raise an error for any other entry, such as a link."""
     if not (member.isfile() or member.isdir()):
         raise tarfile.SpecialFileError(member)
     accepted = tarfile.data_filter(member, folder)

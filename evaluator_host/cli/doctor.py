@@ -93,7 +93,7 @@ async def examine(settings: Settings) -> dict[str, list[Finding]]:
 
 
 def is_working(findings: Iterable[Finding]) -> bool:
-    """Return whether a backend started a sandbox of each kind. It works even if other findings report problems."""
+    """Return whether a backend started a sandbox of each kind. Problems in its other findings do not count."""
     tried = [finding.ok for finding in findings if finding.name.endswith(TRIED)]
     return bool(tried) and all(tried)
 
@@ -172,7 +172,7 @@ def _port(settings: Settings) -> Finding:
 
 
 def _running_host(settings: Settings, name: str) -> Finding | None:
-    """Return a finding about the host that listens on this port. None if no host listens."""
+    """Return a finding (`name`) about the host at the settings' address and port; None if no host answers there."""
     from evaluator_host.platform.terminal.remote_host import host  # noqa: PLC0415 - httpx, which few commands need
 
     address = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -192,7 +192,7 @@ def _running_host(settings: Settings, name: str) -> Finding | None:
 def _table(found: dict[str, list[Finding]], *, serving: str | None) -> Text:
     """Return a table of all findings.
 
-    A backend that does not work is not a fault if no host on this machine needs it.
+    `serving` is a backend that works, or None. If there is one, backends that do not work are not faults.
     """
     made = Text()
     width = max(len(finding.name) for findings in found.values() for finding in findings)
@@ -283,7 +283,7 @@ def install_service(
 
 
 def _closed(path: Path) -> Path | None:
-    """Return the first folder above a path, or the path itself, that other users cannot enter or read; None if none."""
+    """Return the folder above a path that keeps other users out, or the path if they may not read it; else None."""
     for folder in reversed(path.parents):
         if not folder.stat().st_mode & stat.S_IXOTH:
             return folder

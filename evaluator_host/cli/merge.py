@@ -165,7 +165,7 @@ def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_P
 
 
 def _lines(parts: list[_Part], opened: dict[int, BinaryIO]) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield the line of each row, decoded and in its original form. Rows are in their order in the data."""
+    """Yield each row's line, decoded and as bytes, in the order of the data. `opened` has the file of each shard."""
     shards = len(parts)
     places = array("Q", [_NONE]) * parts[0].rows
     for part in parts:

@@ -52,7 +52,7 @@ class Report:
 
     @property
     def pass_rate(self) -> float | None:
-        """Return the fraction that passed among the rows with a verdict."""
+        """Return the fraction that passed among the rows with a verdict; None if no row has a verdict."""
         verdicts = [row.passed for row in self.rows if row.passed is not None]
         return sum(verdicts) / len(verdicts) if verdicts else None
 
@@ -77,7 +77,7 @@ class SameRows:
 
     @classmethod
     def of(cls, report: Report, baseline: Report, name: str) -> "SameRows":
-        """Return the rows that have a `score`, or a verdict (`passed`), in both reports."""
+        """Return the rows that have a value in both reports: a score, or a verdict if `name` is `passed`."""
         now, before = (
             {key: row for key, row in rows.items() if getattr(row, name) is not None}
             for rows in _keyed(report, baseline)
@@ -98,7 +98,7 @@ class SameRows:
         return 0.0 if self.now.mean is None or self.before.mean is None else self.before.mean - self.now.mean
 
     def told(self, file: Path) -> str:
-        """Return a sentence that says how the mean score has changed."""
+        """Return a sentence that says how the mean score has changed since the earlier report, which is in `file`."""
         if not self.now.rows:
             return f"the mean is not compared: no row has a score both here and in {file}"
         change = f"{abs(self.drop):.4g} {'lower' if self.drop > 0 else 'higher'} than" if self.drop else "the same as"
@@ -243,7 +243,10 @@ def _first(rows: list[ReportedRow]) -> str:
 
 
 def _lines(name: str, form: str, figure: Figure, report: Report, baseline: Report | None) -> list[str]:
-    """Return a figure's lines. If some rows are in only one report, a second line compares the rows in both reports."""
+    """Return a figure's lines for a Markdown table; `form` is the number format.
+
+    If some rows have a value in only one report, a second line compares the rows that have a value in both.
+    """
     if baseline is None:
         now = figure(report)
         return [] if now is None else [f"| {name} | {_number(now, form)} |"]

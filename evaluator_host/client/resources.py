@@ -179,7 +179,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
     async def traces(
         self, name: str, *, status: str | None = None, limit: int = 100, before: int | None = None
     ) -> list[TraceReport]:
-        """Return scored traces of live traffic for an evaluator, the newest first.
+        """Return the traces of live traffic that an evaluator scored or failed to score, the newest first.
 
         Args:
           name: Name of the evaluator.

@@ -161,6 +161,8 @@ async def builder_findings(settings: Settings) -> list[Finding]:
 async def build_images(settings: Settings, *, base: str | None, progress: Callable[[str], None]) -> str:
     """Build the Docker runtime image and return its tag.
 
+    `base` is the image to build on, None for the pinned one. `progress` is called with a line for each step.
+
     Raises:
       SandboxUnavailable: Docker does not answer, or the base image can be neither pulled nor built.
     """

@@ -46,7 +46,7 @@ class DataFiles:
         self._most_bytes = most_bytes
 
     async def receive(self, workspace: str, chunks: AsyncIterator[bytes]) -> DataFile:
-        """Store a file that arrives in chunks, unless it is stored already.
+        """Store a file that arrives in chunks, unless it is stored already; return its digest and size.
 
         Raises:
           TooLarge: the file is over the size limit.

@@ -51,7 +51,7 @@ async def open_engine(
     parts: int = 1,  # number of the host's processes, which divide the limits of sandboxes among themselves
     peers: Peers | None = None,  # the other processes of the host; None if there are none
 ) -> AsyncIterator[Service]:
-    """Open the engine; at the end of the `with` block, stop everything that the engine has started.
+    """Open the engine, and yield its service; at the end of the `with` block, stop everything that it has started.
 
     Raises:
       SandboxUnavailable: no backend works on this machine; the message says what to install.

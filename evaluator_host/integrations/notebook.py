@@ -41,7 +41,7 @@ class Scores:
 
     @property
     def mean(self) -> float | None:
-        """Return the mean score of the rows that scored."""
+        """Return the mean score of the rows that scored; None if no row did."""
         return self.batch.summary.mean
 
     def _lines(self) -> Iterable[tuple[str, str, str]]:

@@ -44,7 +44,7 @@ class ScoredEvaluator:
     _note: Callable[[str, object], None]
 
     def score(self, **row: Any) -> "EvaluationResult":
-        """Evaluate one row and return its result; `row` is `inputs`, `outputs`, `trace`, `messages`, …."""
+        """Evaluate one row and return its result; `row` is its fields: `inputs`, `outputs`, `trace`, `messages`, …."""
         result: EvaluationResult = self._engine.evaluate(self.evaluator, **row)
         error = None if result.error is None else f"{result.error.code}: {result.error.message}"
         warnings = [f"{note.code}: {note.text}" for note in result.warnings]
@@ -61,7 +61,7 @@ class ScoredEvaluator:
         passed: bool | None = None,
         **row: Any,
     ) -> "EvaluationResult":
-        """Evaluate one row and fail the test unless its score is as expected.
+        """Evaluate one row, fail the test unless its score is as expected, and return the result.
 
         Args:
           at_least: Lowest score that passes. It is 0.5 if none of these arguments is given.
@@ -147,7 +147,7 @@ def evaluator_fixture(source: Path | str, *, name: str | None = None, **fields: 
 
 @pytest.fixture(scope="session")
 def evaluation_engine(pytestconfig: pytest.Config) -> "Iterator[Client | SandboxPool]":
-    """Return the running host, or a pool of sandboxes in this process."""
+    """Yield a client of the running host if the user named one, else a pool of sandboxes in this process."""
     if url := _url(pytestconfig):
         from evaluator_host.client import Client  # noqa: PLC0415 - see the top
 

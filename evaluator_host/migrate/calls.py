@@ -88,7 +88,10 @@ def _arguments(legacy: Legacy, listing: Node) -> list[_Argument] | None:
 def _inputs_with_truth(
     draft: Draft, legacy: Legacy, arguments: list[_Argument], key: str, *, inside: bool
 ) -> tuple[Part, ...]:
-    """Return the source of a call's inputs, with the ground truth added."""
+    """Return the source of a call's inputs, with the ground truth added.
+
+    `inside` says whether the call is inside the function, where the inputs may contain the ground truth already.
+    """
     inputs, truth = arguments[1].value, arguments[3].value
     own = inside and _is_untouched(draft, legacy, 1, inputs) and _is_untouched(draft, legacy, 3, truth)
     if own or (draft.whole_row and text(inputs) == text(truth)):
@@ -114,7 +117,7 @@ def _is_key(draft: Draft, name: Node) -> bool:
 
 
 def _is_untouched(draft: Draft, legacy: Legacy, index: int, node: Node) -> bool:
-    """Return whether an argument is one of the function's own parameters and is never reassigned."""
+    """Return whether an argument is the function's own parameter with this index, which is never reassigned."""
     parameter = legacy.parameters[index]
     uses = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
     written = any(use.access is not Access.READ and use.node != parameter.pattern for use in uses)

@@ -27,13 +27,13 @@ class Grammar:
       conditional: An expression with a condition, and the positions of its two branches.
       binary: An operator between two values.
       wrappers: Nodes whose value is that of their only child.
-      descends: Wrappers inside which text is converted too.
+      descends: Those of the wrappers whose child, if it is text, is converted to a number inside the wrapper.
       texts: Literals that are text.
       numbers: Literals that are numbers.
       is_text: Function that returns whether a literal is text that may be a number: not bytes, and not empty or spaces
         only.
-      is_wrapped: Function that returns whether a function is async or decorated. A call then returns another value than
-        the body.
+      is_wrapped: Function that returns whether a function is async or decorated, so that calls of it may return another
+        value than its body does.
       values: Statements that give a variable a value, each with the field that contains the value.
       declares: Statements of `values` that may leave the variable without a value.
       tables: Statements that give a dict or object its name, each with the field that contains the dict or object.

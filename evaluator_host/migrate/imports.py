@@ -197,7 +197,7 @@ def encoded_import(texts: bytes, path: str, name: str | None, platform: str | No
 def _read_module(code: str, path: str, name: str) -> Found:
     """Return the evaluators of a module.
 
-    An evaluator is a function or class that no other uses, with everything that it refers to.
+    An evaluator is a function or class that no other function or class uses, with everything that it refers to.
     """
     language = SUFFIXES[posixpath.splitext(path)[1].lower()]
     script = read_script(code, language, parse=parse)
@@ -219,7 +219,10 @@ def _read_module(code: str, path: str, name: str) -> Found:
 
 
 def _own_files(one: FoundEvaluator, files: Mapping[str, str], missing: set[str]) -> dict[str, str]:
-    """Return the sent files that an evaluator imports, directly or through other files."""
+    """Return the sent files that an evaluator imports, directly or through other files.
+
+    If an imported file was not sent, its possible paths are added to `missing`.
+    """
     if one.file is None:
         return {}
     followed: dict[str, str] = {}
@@ -238,7 +241,7 @@ def _own_files(one: FoundEvaluator, files: Mapping[str, str], missing: set[str])
 
 
 def _modules(path: str, code: str) -> Iterable[list[str]]:
-    """For each import in a Python program, yield the files that may be meant by the module and its parent packages."""
+    """For each module that a Python program imports, and for each of its parent packages, yield the possible paths."""
     folder = posixpath.dirname(path)
     for name in imported_names(code, folder.replace("/", ".")):
         parts = name.split(".")
@@ -251,7 +254,7 @@ def _modules(path: str, code: str) -> Iterable[list[str]]:
 
 
 def _scripts(path: str, code: str) -> Iterable[list[str]]:
-    """For each relative import in a JavaScript or TypeScript program, yield the files that may be meant."""
+    """For each relative import in a JavaScript or TypeScript program, yield the possible paths of the file."""
     for specifier in module_specifiers(code):
         if specifier.text.startswith("."):
             wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), specifier.text))

@@ -64,13 +64,13 @@ class MigrationContext:
         return _read_rewritten(answer)
 
     async def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call a function of `worker` in a limited process."""
+        """Call a function of `worker` in a limited process, and return its result."""
         return await self.processes.call(self.workspace, function, *args, limits=_LIMITS)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A program without a byte order mark, with plain line ends. `restored` adds the original ones again.
+    """A program without a byte order mark, with plain line ends. `restored` adds the original mark and line ends again.
 
     Attributes:
       program: The program with line feeds, without code fences or line numbers; it has as many lines as the file.

@@ -43,6 +43,8 @@ class Proving:
     async def prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
         """Run both evaluators on the same rows. Return whether they score the same, and the differences.
 
+        `generated` says whether the host generated the rows, which the proof reports.
+
         The contract never passes the whole row. So if the old code expects the whole row as its fourth argument,
         nothing is proven: the old code gets the whole row here, and the proof only reports how the two results compare.
         """

@@ -84,7 +84,7 @@ class Names:
         return self.lookup(use.name, use.scope)
 
     def lookup(self, name: str, start: Scope) -> Scope | None:
-        """Return the scope that owns the variable with this name, for a use in this scope."""
+        """Return the scope that owns the variable of this name for a use in scope `start`; None if nothing binds it."""
         for scope in start.outwards():
             if scope.kind == "class" and scope is not start:
                 continue

@@ -66,7 +66,7 @@ def fields(node: Node, name: str) -> list[Node]:
 
 
 def child(node: Node, name: str) -> Node | None:
-    """Return the only child of a syntax node under a field name."""
+    """Return the only child of a syntax node under a field name, or None."""
     return node.child_by_field_name(name)
 
 

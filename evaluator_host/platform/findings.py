@@ -62,7 +62,7 @@ async def _workspace_findings(settings: Settings, store: "Store | None") -> list
 
 
 async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding:
-    """Check that the encryption keys can be read and that they decrypt all stored secrets."""
+    """Return the finding about secrets: whether the encryption keys can be read and decrypt all stored secrets."""
     from evaluator_host.platform.store.secrets import SecretBox  # noqa: PLC0415 - as above
 
     try:

@@ -71,7 +71,9 @@ class Host:
 
 @asynccontextmanager
 async def open_host(service: Service, store: Store, *given: object) -> AsyncIterator[Host]:
-    """Open the resources, and run their tasks until the block ends. Running jobs then go back to the queue.
+    """Yield a host, and run the tasks of its resources until the block ends. Running jobs then go back to the queue.
+
+    `given` are parts that run in another process, see `Host`.
 
     Raises:
       StoreUnavailable: the database does not answer.

@@ -26,7 +26,7 @@ class Named(NamedTuple):
 
 
 def list_route(router: APIRouter, report: Any, every: Callable[[str], Awaitable[object]], says: str) -> None:
-    """Add the route that lists the objects of a workspace."""
+    """Add the route that lists what `every(workspace)` returns. Its description for the API documentation is `says`."""
 
     @router.get("", response_model=list[report], description=says, name=str(router.tags[0]))
     async def all_(workspace: WorkspaceOf) -> Response:

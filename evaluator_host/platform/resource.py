@@ -54,15 +54,15 @@ class Resource:
         return ()
 
     def kept(self) -> Iterable[Kept]:
-        """Return the objects that are deleted after some days."""
+        """Return a `Kept` for each kind of object that the host deletes after some days."""
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:  # noqa: ARG002 - for subclasses
-        """If an object of this resource has several names, return the object with all of them; otherwise None."""
+        """Return this object with all its names, if it is in this resource and has several. Otherwise return None."""
         return None
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:  # noqa: ARG002 - for subclasses
-        """Return the objects of this resource that use a stored object, such as `["alert low"]`."""
+        """Return kind and name of each object of this resource that uses this object, such as `["alert low"]`."""
         return []
 
 

@@ -30,11 +30,11 @@ class Asked(Protocol):
     """A part of the host that stores objects. Its objects may use objects of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """If an object of this part has several names, return the object with all of them. Otherwise return None."""
+        """Return this object with all its names, if this part stores it and it has several. Otherwise return None."""
         ...
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the objects of this part that use another object."""
+        """Return kind and name of each object of this part that uses this object, such as `["alert low"]`."""
         ...
 
 

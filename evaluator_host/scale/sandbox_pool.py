@@ -224,7 +224,7 @@ def _require_finite(given: dict[str, Any]) -> None:
 
 
 def _finite(rows: AsyncIterable[Given] | Iterable[Given]) -> AsyncIterable[Given] | Iterable[Given]:
-    """Yield the rows. If a row has NaN or an infinity, which would become null, yield an error in its place."""
+    """Return the rows, with an error in place of each row that has NaN or an infinity, which would become null."""
     if isinstance(rows, AsyncIterable):
         return (_or_error(row) async for row in rows)
     return map(_or_error, rows)

@@ -59,7 +59,7 @@ class Canaries:
         return settings.model_copy(update={"models": {MODEL: model}, **hosts})
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """Look up a name. A name below `slow.invalid` behaves as if its name server did not answer."""
+        """Return the addresses of a name. A name below `slow.invalid` behaves as if its name server did not answer."""
         if host.endswith(SLOW.removeprefix("*").partition(":")[0]):
             time.sleep(_SILENT_S)
             raise OSError("its name server did not answer")
@@ -73,7 +73,7 @@ def new_mark() -> str:
 
 @asynccontextmanager
 async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterator[Canaries]:
-    """Start the listeners and write the secret file on this machine. Remove them when the block ends.
+    """Start the listeners, write the secret file on this machine, and yield both. Remove them when the block ends.
 
     Args:
       data_dir: Data directory of the host; the file and the socket lie in a folder below it.
@@ -103,7 +103,7 @@ async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterato
 
 @contextmanager
 def _folder(data_dir: Path) -> Iterator[Path]:
-    """Create a folder that every user may read, so that only the sandbox keeps the attack's code out."""
+    """Yield a new folder that every user may read, so that only the sandbox keeps the attack's code out."""
     data_dir.mkdir(parents=True, exist_ok=True)
     remove_abandoned(_PREFIX, data_dir)
     with instance_folder(_PREFIX, data_dir) as folder:

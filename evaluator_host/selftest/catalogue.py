@@ -89,7 +89,7 @@ class _Table(BaseModel):
 
 @cache
 def load_attacks(folder: Path = ATTACKS_DIR) -> tuple[Attack, ...]:
-    """Return every attack, ordered by language, by group, and as in the group's TOML file.
+    """Return every attack, ordered by language, then by group, then as in the group's TOML file.
 
     Raises:
       ValueError: a file of the catalogue is wrong or missing; the message names it.

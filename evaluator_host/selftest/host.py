@@ -151,7 +151,7 @@ class _Host:
             await asyncio.sleep(_PAUSE_S)
 
     async def attacked(self, attack: Attack, table: _Table) -> AttackResult:
-        """Send an attack's requests. Meanwhile, and once more afterwards, check the answers to the other workspace."""
+        """Send an attack's requests; return the result. Meanwhile and afterwards, check how others are answered."""
         started = time.monotonic()
         sending = asyncio.create_task(self._send(table.requests))
         problems: list[str] = []

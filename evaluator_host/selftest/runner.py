@@ -60,7 +60,7 @@ async def attack_deployment(
     progress: Callable[[AttackResult], None] = lambda _result: None,
     again: int = _TIMES_ALONE,
 ) -> Report:
-    """Start a separate host with these settings, run the attacks on it, and stop it.
+    """Start a separate host with these settings, run the attacks on it, stop it, and return a report.
 
     Args:
       settings: Settings of the deployment.

@@ -73,7 +73,7 @@ class AttackResult:
 
 
 async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> AttackResult:
-    """Run an attack, and check the host after it. No attack can make this function raise an error."""
+    """Run an attack, check the host after it, and return the result. No attack can make this raise an error."""
     started = time.monotonic()
     trial = _Trial(attack, service, canaries)
     try:
@@ -182,7 +182,7 @@ class _Trial:
         return [await self._service.evaluate(evaluator, row, caller=Caller(_ATTACKER)) for row in rows]
 
     def _excesses(self, results: list[EvaluationResult]) -> Iterator[str]:
-        """Yield a message for each result that contains the secret of the host's file, or too much output."""
+        """Yield a message for each result that contains the content of the host's secret file, or too much output."""
         for result in results:
             text = f"{result.reason} {result.logs} {result.error} {result.value}"
             if self._canaries.secret in text:

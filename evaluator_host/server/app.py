@@ -56,7 +56,7 @@ def describe_app(settings: Settings) -> FastAPI:
 
 
 def described_host(settings: Settings) -> tuple[Host, Access]:
-    """Return a host and its access without services. This is enough to list and describe routes."""
+    """Return a host and an access object that have no services. This is enough to list and describe routes."""
     nothing: Any = _Nothing()
     nothing.settings = settings
     host = Host(nothing, nothing)
@@ -65,7 +65,10 @@ def described_host(settings: Settings) -> tuple[Host, Access]:
 
 
 def create_calls_app(service: Service, settings: Settings, access: Access, evaluators: EvaluatorRegistry) -> FastAPI:
-    """Return the application of a process that answers calls. Of all stored resources, it can use only evaluators."""
+    """Return the application of a process that answers only calls (evaluations and checks).
+
+    Of all stored resources, it can use only evaluators.
+    """
     app = _new_app(service, settings)
     app.router.routes += calls_api(service, access, evaluators).routes
     app.get("/healthz")(healthz)

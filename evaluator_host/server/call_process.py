@@ -168,7 +168,7 @@ class CallOwners(Peers):
 
 
 async def _nothing(name: str, _: tuple[Any, ...]) -> None:
-    """Refuse a call: the owner of an evaluator never calls back."""
+    """Raise an error, because the owner of an evaluator never calls the process that asked it."""
     raise HostError(f"this process of the host does not answer calls of {name!r}")
 
 
@@ -263,7 +263,7 @@ class _PassedAnswer:
 
 
 async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bool) -> bool:
-    """Pass an answer on as it arrives. Return whether there was an answer.
+    """Pass an answer on as it arrives; without `has_body`, it has only a head. Return whether there was an answer.
 
     Raises:
       CutOff: the answer broke off.

@@ -151,7 +151,10 @@ class _Recorder:
 
     @contextmanager
     def span(self, name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None) -> Iterator[Attributes]:
-        """Record the block as a span below the span in `carrier` or the open span. Yield a dict for attributes."""
+        """Record the block as a child of the span in `carrier`, or else of the open span.
+
+        Yield a dict for the span's attributes.
+        """
         with self._open(name, attributes, carrier, SpanKind.INTERNAL) as (_, noted):
             yield noted
 

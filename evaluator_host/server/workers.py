@@ -365,7 +365,7 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
 
 
 async def _refusal_of(work: Coroutine[Any, Any, None]) -> str | None:
-    """Return why a process could not do its work. The host will log this and start the process again."""
+    """Do a process's work. Return why this failed, or None. The host logs the reason and starts the process again."""
     try:
         await work
     except HostError as error:

@@ -33,7 +33,7 @@ class Language(StrEnum):
 class Contract(StrEnum):
     """The interface of an evaluator: how it is called and what it may return.
 
-    Each member except `auto` is the name of a dialect.
+    Each member except `auto` is the name of a dialect: one way to write evaluators.
 
     The host's own contracts are listed here; plugins add members, such as `Contract("acme")` for a folder `acme`.
     """
@@ -59,7 +59,7 @@ class Contract(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """Light modules: the host's own small modules, which replace a third-party package inside sandboxes.
+    """The host's own small modules ("light modules"), which replace a third-party package inside sandboxes.
 
     Attributes:
       folder: The folder of the modules, below the folder of the Python runner.
@@ -192,7 +192,7 @@ class Evaluator:
 
     @property
     def connects(self) -> bool:
-        """Return whether the code may connect to models or other hosts."""
+        """Return whether the code may call models, or connect to hosts on the network."""
         return bool(self.models or self.network)
 
     @property
@@ -348,7 +348,7 @@ class SandboxSpec:
 
     Attributes:
       data: Data files of the evaluator; its code finds them in the folder that it runs in.
-      stand_in: Light modules that evaluators may import; modules of the environment come first.
+      stand_in: The host's small modules that replace a package; modules of the environment come first.
       network: Whether the sandbox has this machine's network. Only a command that runs the user's own agent requests
         this.
     """

@@ -59,7 +59,7 @@ class Counts:
         return float(f"{self.mean * (self.scores / count):.12g}") if count else None
 
     def mean_rows(self, *, failures_are_zero: bool) -> int:
-        """Return the number of rows over which the mean is computed."""
+        """Return the number of rows over which the mean is computed; failed rows count only if `failures_are_zero`."""
         return self.scores + (self.failed if failures_are_zero else 0)
 
     def pass_rate(self, *, failures_are_zero: bool) -> float | None:

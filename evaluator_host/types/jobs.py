@@ -99,7 +99,7 @@ class JobConfig:
 
 @dataclass(frozen=True, slots=True)
 class JobEstimate:
-    """Use of models and other hosts by a whole job, estimated from its first rows."""
+    """How much a whole job will use models and the network, estimated from its first rows."""
 
     rows: Annotated[int, Doc("Results that the job would have: rows times evaluators.")]
     sampled: Annotated[int, Doc("Results on which the estimate is based.")]

@@ -108,7 +108,10 @@ def _has_surrogate(text: str) -> bool:
 
 
 def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
-    """Return whether JSON may have a number beyond a double's range. This quick check looks only at the digits."""
+    """Return whether JSON may have a number beyond a double's range. This quick check looks only at the digits.
+
+    `long_number` says whether the JSON has 19 digits in a row.
+    """
     kinds = data.translate(_KINDS)
     if long_number and _MOST_DIGITS in kinds:
         return True

@@ -1,5 +1,5 @@
-"""Fixtures for tests of builders, made once for each test module: a package index, and the data directory of a host
-that installs packages from that index.
+"""Fixtures for tests of package builds, made once for each test module: a package index, and the data directory of a
+host that installs packages from that index.
 """
 
 from collections.abc import Iterator

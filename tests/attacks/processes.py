@@ -92,7 +92,7 @@ def _memory_mb(host: Host) -> dict[int, float]:
 
 
 def _harm(host: Host, before: Mapping[int, float]) -> list[str]:
-    """Return the signs of damage to the host that can be seen while the host still runs."""
+    """Return the signs of damage to a running host; `before` is each process's memory before the attacks, in MB."""
     now = _memory_mb(host)
     problems = [line for line in host.server.log.splitlines() if "a process of" in line and "was lost" in line]
     problems += [

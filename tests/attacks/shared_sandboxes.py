@@ -54,7 +54,7 @@ def in_shared_sandboxes(attacks: Sequence[Attack]) -> list[Attack]:
 
 
 def acts_in_a_row_alone(attack: Attack) -> bool:
-    """Whether an attack acts only in its row, and can share a sandbox."""
+    """Whether an attack acts only in its row, so that it can share a sandbox."""
     if attack.isolation is Isolation.BATCH or attack.witness is not None or attack.data or attack.group in _OF_ITS_OWN:
         return False
     if any(_FILL_MEMORY & set(one.codes) for one in attack.expected):

@@ -28,7 +28,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 
 def escaped(home: Path) -> list[str]:
-    """Return the files that contain the mark outside of the package sets and of the downloads that sets share."""
+    """Return the files with `MARK` in their name, except those in package sets and in the shared downloads."""
     found = [*home.rglob(f"*{MARK}*"), *(path for folder in home.parents for path in folder.glob(f"*{MARK}*"))]
     sets = [folder / "files" for folder in (home / "environments").iterdir()]
     allowed = [home / "environments" / "build" / "downloads", *sets]
@@ -36,7 +36,7 @@ def escaped(home: Path) -> list[str]:
 
 
 def outward(home: Path) -> list[str]:
-    """Return the links in installed sets that point to a place outside their set."""
+    """Return the links in installed package sets that lead out of their package set."""
     found = []
     for files in (home / "environments").glob("*/files"):
         found += [str(p) for p in files.rglob("*") if p.is_symlink() and not p.resolve().is_relative_to(files)]

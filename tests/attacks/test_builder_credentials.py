@@ -87,7 +87,7 @@ def corporate(tmp_path: Path) -> Iterator[Corporate]:
 
 @contextmanager
 def command_lines() -> Iterator[set[str]]:
-    """During the block, collect the command lines of all descendants of this process, as `ps` would show them."""
+    """Yield a set that collects, during the block, the command lines of all descendants of this process."""
     seen: set[str] = set()
     ended = threading.Event()
 

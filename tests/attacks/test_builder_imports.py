@@ -1,5 +1,5 @@
 """Packages that do harm when they are imported. The host tries to import each package, refuses a harmful package by
-name, and keeps nothing of it; the next set is not affected.
+name, and keeps nothing of it; the next package set is not affected.
 
 The guard is the trial import in an ordinary sandbox with limits (`environments.health`). Without `_refuse_harm`, each
 of these sets would be installed, with only a note.
@@ -55,14 +55,14 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture
 def short_box(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give programs that use up their time one second instead of thirty, and give the others less memory to fill."""
+    """Set the limits for an import: one second for programs that use all their time, little memory for all programs."""
     timeout_s = 1.0 if name in ("hangs", "floods", "floodserr") else 30.0
     monkeypatch.setattr(health, "_IMPORT_S", timeout_s)
     monkeypatch.setattr(health, "_LIMITS", replace(health._LIMITS, timeout_s=timeout_s, memory_mb=300))
 
 
 def lay_out(archive: Archive, folder: Path) -> None:
-    """Unpack an archive like an installation; every user can read the files."""
+    """Unpack an archive into a folder as an installation would, so that every user can read the files."""
     folder.chmod(0o755)
     if archive.file_name.endswith(".whl"):
         zipfile.ZipFile(io.BytesIO(archive.content)).extractall(folder)
@@ -78,7 +78,10 @@ async def unknown(modules: Sequence[str], _: Language) -> list[str | None]:
 
 
 async def tried(service: Service, archive: Archive, folder: Path, language: Language) -> str:
-    """Try to import a package, and return why the host refuses it. Before a Python package, a good package is tried."""
+    """Let the host try to import a package, and return why it refuses the package.
+
+    The set of a Python package also contains a good package, which is tried first.
+    """
     both = [wheel("bystander", {"bystander.py": ""}), archive] if language is PYTHON else [archive]
     for one in both:
         lay_out(one, folder)

@@ -1,5 +1,5 @@
 """The host is killed in each step of a build: the build's processes end too, and the next host cleans up and builds the
-set.
+package set.
 
 The guards are bubblewrap's `--die-with-parent` and its pid namespace, without which uv and npm would go on, and the
 cleaning at the next start.
@@ -54,8 +54,8 @@ def stage_has(pattern: str) -> Callable[[Index, Path], bool]:
 
 
 def offer_all(index: Index) -> list[Kill]:
-    """Offer sets whose builds last long enough to be killed: with a silent index, many files to write, or a slow
-    import.
+    """Offer package sets that take long enough to build to be killed meanwhile: with a silent index, many files to
+    write, or a slow import.
     """
     many = {f"large/file{number}.py": "x = 1\n" * 20 for number in range(2_000)}
     index.add_python(wheel("resolved", {"resolved.py": ""}))

@@ -32,8 +32,8 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @asynccontextmanager
 async def never_blocked(service: Service) -> AsyncIterator[None]:
-    """Fail if a turn of the event loop takes too much processor time, or if a warm evaluator of another workspace
-    scores no row.
+    """Fail if, during the block, a turn of the event loop takes too much processor time, or if a warm evaluator of
+    another workspace scores no row.
     """
     worst, rows, over = 0.0, 0, asyncio.Event()
 

@@ -47,7 +47,7 @@ def new_builder(home: Path, *, file_mb: int = 200, memory_mb: int = 512) -> Buil
 
 
 async def inside(builder: Builder, home: Path, code: str, *, sources: bool = False, **options: Any) -> Any:
-    """Run Python code in a builder sandbox, and return the JSON that it printed."""
+    """Run Python code in the sandbox of a build (of a source build if `sources`); return the JSON that it printed."""
     argv = (str(builder.tools.python), "-I", "-S", "-c", "import json, os, socket\n" + code)
     command = Command(argv, home / "cwd", {"HOME": str(home / "cwd")})
     run = builder.run_sources if sources else builder.run

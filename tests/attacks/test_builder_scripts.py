@@ -159,9 +159,7 @@ async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
 async def test_what_a_build_leaves_beside_its_files_is_refused_if_it_is_odd(
     permissive: tuple[Service, Path], open_index: Index, tamper: str, request: pytest.FixtureRequest
 ) -> None:
-    """During the build, the package's code writes an odd file into the set that is installed: each kind that the kernel
-    permits.
-    """
+    """During the build, the package's code writes an odd file into the package set: each case writes another kind."""
     service, home = permissive
     name = "odd" + "".join(filter(str.isalpha, request.node.callspec.id))
     body = f"""

@@ -83,7 +83,7 @@ def byte_code_of(files: Path) -> list[str]:
 
 
 def laid_out(folder: Path, **texts: str) -> Path:
-    """Write a package set with these modules."""
+    """Write a package set with these modules (name=source), and return its folder."""
     folder.mkdir()
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text)

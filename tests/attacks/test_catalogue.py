@@ -1,5 +1,5 @@
-"""Every attack in the catalogue. All attacks on a deployment run together, and each test reads its own part of the
-report.
+"""Tries every attack in the catalogue. All attacks on a deployment run together, and each test reads its own part of
+the report.
 
 On bubblewrap all attacks run; `make test` runs one of each kind. On the other deployments, fewer attacks run:
 

@@ -234,7 +234,7 @@ def as_ordinary_user(folder: Path, home: Path, library: Path, until: Path, varia
 async def scored(
     client: httpx.AsyncClient, code: str, *, inputs: object = None, outputs: object = None, **more: Any
 ) -> dict[str, Any]:
-    """Return the result of one row."""
+    """Score one row with this code, and return the result."""
     evaluator = {"code": code, "limits": {"timeout_s": 60}, **more}
     answer = await client.post(
         "/v1/evaluate", json={"evaluator": evaluator, "inputs": inputs or {}, "outputs": outputs}

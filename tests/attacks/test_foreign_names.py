@@ -79,7 +79,7 @@ Names: TypeAlias = dict[str, str]
 
 @dataclass(frozen=True)
 class Ask:
-    """The body, query and headers of a request, as functions of names."""
+    """The body, query and headers of a request, as templates into which names are filled."""
 
     body: Any = None
     query: dict[str, str] = field(default_factory=dict)
@@ -370,7 +370,9 @@ class Operation:
 
 
 def operations() -> list[Operation]:
-    """Return every operation of a host with all wires. Pages are left out, because they are the same for everybody."""
+    """Return every operation of a host that serves all wires (other platforms' APIs). Its pages are left out, because
+    they are the same for everybody.
+    """
     pages = {getattr(one, "path", "") for one in Workbench().routes()}
     app = described_app()
     routes = [one for one in app.routes if getattr(one, "path", "") not in pages]
@@ -387,7 +389,7 @@ def operations() -> list[Operation]:
 
 
 def bodies() -> dict[str, dict[str, Any]]:
-    """Return the schema of the JSON body of each operation in the document."""
+    """Return the schema of each operation's JSON body in the OpenAPI document."""
     document = described_app().openapi()
     found = {}
     for path, methods in document["paths"].items():
@@ -400,7 +402,7 @@ def bodies() -> dict[str, dict[str, Any]]:
 
 
 def parameters() -> dict[str, set[str]]:
-    """Return the query parameters and headers of each operation in the document."""
+    """Return the query parameters and headers of each operation in the OpenAPI document."""
     document = described_app().openapi()
     return {
         f"{method.upper()} {path}": {one["name"] for one in described.get("parameters", ()) if one["in"] != "path"}
@@ -444,7 +446,7 @@ class Scene:
     names: Names = field(default_factory=dict)
 
     def unknown(self, beginning: str = "nope", digit: str = "3") -> Names:
-        """Return names that have the same form but do not exist."""
+        """Return names that have the same form as those of `beta`'s objects but do not exist."""
         made = {kind: beginning + name[4:] for kind, name in self.names.items()}
         ids = {
             kind: name[:8] + "".join(digit if one != digit else "4" for one in name[8:])
@@ -466,14 +468,17 @@ class Scene:
         return self.ended(who, answer) if str(operation) == "POST /v1/jobs" and answer.is_success else answer
 
     def ended(self, who: str, made: httpx.Response) -> httpx.Response:
-        """Wait until a job has ended and return its report, because a job looks up some names only when it runs."""
+        """Wait until a job has ended, and return its status, its error and its rows' failures.
+
+        A job looks up some names only when it runs.
+        """
         path, headers = f"/v1/jobs/{made.json()['id']}", bearer(self.keys[who])
         until(lambda: self.server.client.get(path, headers=headers).json()["status"], "completed", "failed")
         job, failures = (self.server.client.get(path + part, headers=headers).json() for part in ("", "/failures"))
         return httpx.Response(200, json=[job["status"], job["error"], [one["message"] for one in failures]])
 
     def of_beta(self) -> dict[str, tuple[int, str]]:
-        """Send all requests that only read as `beta`, and return the answers."""
+        """As `beta`, send all requests that only read, and return the answers."""
         reading = [one for one in operations() if one.method == "GET" and one.path not in OF_THE_HOST]
         return {str(one): plain(self.ask("beta", one, Ask(), self.names), self.names) for one in reading}
 
@@ -500,7 +505,7 @@ def plain(answer: httpx.Response, *known: Names) -> tuple[int, str]:
 
 
 def furnish(scene: Scene) -> None:
-    """Make one object of each kind for `beta`; the objects' strings contain the mark."""
+    """Make one object of each kind for `beta`; the objects' strings contain `MARK`."""
     rows = [{"inputs": {"q": MARK}, "outputs": MARK, "label": True}] * 3
     lines = "".join(f"{json.dumps(one)}\n" for one in rows).encode()
     name = {kind: f"beta-{kind.replace('_', '-')}" for kind in KINDS}

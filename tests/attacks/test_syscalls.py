@@ -97,7 +97,7 @@ MATCHES = {
 
 def declared(number: int, arguments: tuple[int, ...]) -> set[int]:
     """Return the errors with which a call may be refused, as declared; if several rules match, a sandbox may return
-    that of any of them.
+    the error of any of them.
     """
     padded = (*arguments, *[0] * 6)
     return {
@@ -117,7 +117,7 @@ def question() -> dict[str, Any]:
 
 @cache
 def without_a_filter() -> list[Outcome]:
-    """Make these calls in a process with as few rights as a sandbox but without a filter, and return the results."""
+    """Make all `calls()` in a process that has as few rights as a sandbox, but no filter; return the results."""
     script = (
         "import ctypes, json, os, sys\n"
         "asked = json.load(sys.stdin)\n"

@@ -232,7 +232,7 @@ def _cut(arguments: list[str], at: int, count: int, *instead: str) -> None:
 
 
 def _shared(folder: Path) -> Path:
-    """Return a folder that all sandboxes share."""
+    """Return a folder that sandboxes without the guard share as their /tmp."""
     shared = folder / "shared"
     shared.mkdir(exist_ok=True)
     shared.chmod(0o777)

@@ -189,7 +189,7 @@ def p50(values: list[float]) -> float:
 
 
 def pss_mb(pid: int) -> float:
-    """Return the PSS of a process and all its descendants."""
+    """Return the memory (proportional set size, in MB) of a process and all its descendants."""
     return sum(map(_pss_mb, process_tree(pid)))
 
 

@@ -58,7 +58,7 @@ print(taken)
 
 
 async def light_packages(service: Service) -> Path:
-    """Return the folder with the packages that the light modules need."""
+    """Return the folder with the packages that the host's small replacement of NeMo's SDK needs."""
     needs = sdk_needs(Evaluator(METRIC))
     assert needs is not None
     known = await service.environments.require_locked(needs.lock(service.environments.queries.target(Language.PYTHON)))
@@ -92,8 +92,8 @@ def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
 
 
 def process_ms(packages: Path, times: int = 7) -> list[float]:
-    """Return how many milliseconds a fresh process takes to score one row with the light modules, if the page cache has
-    the modules' files.
+    """Return how many milliseconds a fresh process takes to score one row with the host's small replacement of NeMo's
+    SDK, if the page cache has the replacement's files.
     """
     taken = []
     for _ in range(times):

@@ -126,7 +126,7 @@ def bare_install_ms(settings: Settings, language: Language, *, lock: str, times:
 
 
 async def requests_of_an_installed_set(settings: Settings) -> int:
-    """Return how many connections to an index a new host opens for new evaluators on installed sets."""
+    """Return how many connections to an index a new host opens for new evaluators with installed package sets."""
     async with open_engine(settings) as service:
         for pins, language in ((NUMPY, PYTHON), (INSTALLED[JAVASCRIPT], JAVASCRIPT)):
             await service.environments.require(pins, language)

@@ -136,7 +136,7 @@ def _in_pyodide(row: dict[str, Any]) -> float:
 
 
 def _module(pattern: str) -> Path | None:
-    """Return a file below the `node_modules` that `MODULES` names; None if the file does not exist."""
+    """Return a file that matches a pattern in the folder that the variable `MODULES` names, or None."""
     folder = os.environ.get(MODULES)
     return next(Path(folder).glob(pattern), None) if folder else None
 

@@ -84,7 +84,7 @@ def check(settings: Settings) -> list[str]:
 
 
 def _works(service: Service, forking: Service) -> dict[str, tuple[int, Callable[[int], Awaitable[None]]]]:
-    """Return each piece of work to measure, by name: how often a round does it, and a function that does it."""
+    """Return each piece of work to measure, by name: how many times a round does it, and a function that does it."""
     python, javascript = Language.PYTHON, Language.JAVASCRIPT
     return {
         "row, Python": (300, lambda count: _rows(service, python, Isolation.ROW, count)),

@@ -46,7 +46,7 @@ def zipf(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
 
 
 async def load(service: Service, calls: Iterator[Evaluator]) -> Load:
-    """Make calls, four at a time."""
+    """Make these calls, four at a time, and return their figures."""
     made = warm = 0
 
     async def caller() -> None:

@@ -53,7 +53,7 @@ def _evaluate(code: str, contract: str, variables: dict[str, Any]) -> tuple[str,
 
 
 def pairs(port: int) -> dict[str, Pair]:
-    """Store the objects on the host that the wires need, and return a pair for each wire."""
+    """Store on the host the objects that its wires need, and return a pair for each wire."""
     _ask(port, "/v1/evaluators", {"name": "bench", "code": _EXACT})
     sandbox = _ask(port, "/wires/daytona/api/sandbox", {"labels": {"code-toolbox-language": "python"}})
     row = {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}

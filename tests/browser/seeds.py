@@ -57,7 +57,7 @@ def trace_of(n: int) -> dict[str, Any]:
 
 
 def otlp(n: int) -> dict[str, Any]:
-    """Return an export with one trace of two spans."""
+    """Return an OTLP export with one trace of two spans, number `n`."""
     begin = 1_770_000_000_000_000_000 + n
     span = {"traceId": f"{n + 1:032x}", "name": f"request {MARKUP}", "startTimeUnixNano": str(begin)}
     root = {**span, "spanId": f"{n * 2 + 1:016x}", "endTimeUnixNano": str(begin + 2_000_000_000)}
@@ -67,7 +67,7 @@ def otlp(n: int) -> dict[str, Any]:
 
 
 def sow(client: Client) -> Seeds:
-    """Store all records, and wait until they are there."""
+    """Store all records, wait until they are there, and return the ids of the jobs among them."""
     client.evaluators.create("length", Evaluator(LENGTH, threshold=0.5), description=f"Counts letters {MARKUP}")
     client.evaluators.update("length", Evaluator(LATER, threshold=0.6))
     client.evaluators.create("latency", Evaluator("def evaluate(i, o, trace):\n    return len(trace['spans']) / 2\n"))

@@ -15,7 +15,7 @@ GONE = ("platform/labels", "platform/alerts", "platform/schedules", "platform/tr
 
 @pytest.fixture(scope="module")
 def smaller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A host that runs from a copy of the source tree without these folders."""
+    """A host that runs from a copy of the source tree without the folders in `GONE`."""
     folder = tmp_path_factory.mktemp("smaller")
     environment = {"PYTHONPATH": str(copy_without(GONE, folder / "tree")), "PYTHONSAFEPATH": "1"}
     with Server("none", data_dir=new_home(folder), log=folder / "log", environment=environment) as running:

@@ -241,7 +241,7 @@ class Faults:
 
     @contextmanager
     def _container(self, fault: Fault) -> Iterator[tuple[Any, str | None]]:
-        """Yield a client and a running container of the host; None if there is no such container."""
+        """Yield a client of the engine, and the id of one of the host's containers; None if the host has none."""
         assert self._engine is not None
         container, client = None, None
         with contextlib.suppress(*_ENGINE_DOWN):

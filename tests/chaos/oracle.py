@@ -166,7 +166,7 @@ class Oracle:
         print(f"FINDING {told}", flush=True)
 
     def judge_result(self, where: str, program: Program, number: int, result: dict[str, Any]) -> bool:
-        """Judge the result of a row; if the row's runner was killed twice, the result may be an error."""
+        """Judge a row's result, and return whether it is right. If its runner was killed twice, an error is right."""
         expected, found = self.expected[program.name][number % ROWS], essence(program, result)
         if found == expected:
             self.counts["rows right"] += 1

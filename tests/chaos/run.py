@@ -144,7 +144,7 @@ def run_chaos(run: Run, *, keep: Path | None = None) -> dict[str, Any]:
 
 
 def learn(oracle: Oracle, folder: Path, index: Index, *, packages: int) -> None:
-    """Run every program on every row on a separate host, without faults."""
+    """Run every program on every row on a host without faults, and give the results to the oracle."""
     home = folder / "quiet"
     home.mkdir()
     environment = settings_environment(index, f"sqlite:///{home / 'host.db'}")

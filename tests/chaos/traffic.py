@@ -267,7 +267,7 @@ class Traffic:
     # Following a job to its end
 
     async def _until_ended(self, job_id: str, chance: random.Random) -> dict[str, Any] | None:
-        """Follow a job to its end, and return the job. Resume the job if it was paused."""
+        """Follow a job to its end, and return it; None if it is lost or does not end. Resume it if it was paused."""
         path, pauses = f"/v1/jobs/{job_id}", chance.random() < 0.3
         until: float | None = None
         most = 0

@@ -1,4 +1,7 @@
-"""Programs and packages that, by public reports, failed in other sandboxes; tried with every way to start a sandbox."""
+"""Programs and packages that failed in other sandboxes, according to public reports.
+
+Each is tried with every way to start a sandbox.
+"""
 
 from typing import Any
 

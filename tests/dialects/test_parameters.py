@@ -245,8 +245,8 @@ WHOLE = {
 
 
 def meant() -> list[Evaluator]:
-    """Return the functions, each with a body that scores 0. Only a few are in TypeScript, because types do not change
-    how the host reads names.
+    """Return the functions in `WHOLE`, and those in `MEANT` with bodies that score 0. Only a few are in TypeScript,
+    because types do not change how the host reads names.
     """
     found = [Evaluator(code, language) for language, codes in WHOLE.items() for code in codes]
     found += [Evaluator(code, TYPESCRIPT) for code in WHOLE[JAVASCRIPT][:1]]

@@ -1,5 +1,5 @@
-"""Code uses a name that a light stand-in module lacks: only then does the code fail, and the error names the package to
-pin.
+"""Code uses a name that the host's small replacement of a package lacks: only then does the code fail, and the error
+names the package to pin.
 """
 
 import re

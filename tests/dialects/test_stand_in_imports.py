@@ -1,4 +1,4 @@
-"""The light modules import only modules of the standard library, and only modules that load in a few milliseconds.
+"""The host's small replacements of platforms' packages import little: standard modules that load in a few milliseconds.
 
 `.ci/import_cost.py` measures the time. This test compares lists of modules, which are the same on a busy machine.
 """

@@ -1,5 +1,5 @@
-"""Scorers of Inspect AI give the same results with the light modules and with the real package, which a pin
-installs.
+"""Scorers of Inspect AI give the same results with the real package, which a pin installs, and with the host's small
+replacement of it.
 """
 
 import asyncio

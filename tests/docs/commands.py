@@ -55,7 +55,7 @@ def told(command: Any) -> str:
 
 
 def written(page: str) -> str:
-    """Return the page, with these sections at the end."""
+    """Return the page with up-to-date sections at its end."""
     return page.partition(START)[0] + f"{START}\n{sections()}"
 
 

@@ -70,7 +70,7 @@ def same(operation: str, parsed: Any, sent: Any) -> None:
 
 
 def wait_for_job(job_id: str) -> Any:
-    """Return the report of a job that has ended."""
+    """Wait until a job has ended, and return its report."""
     for _ in range(300):
         report = ask("get_job", job_id)
         if report.status in ("completed", "failed", "cancelled"):

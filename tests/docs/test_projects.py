@@ -82,7 +82,7 @@ def test_the_jobs_of_both_systems_are_given_what_the_script_takes() -> None:
 
 
 def gate(folder: Path, **given: str) -> subprocess.CompletedProcess[str]:
-    """Run the script of the action on the example in `folder`."""
+    """Run the GitHub action's script on the example in `folder`; `given` are further environment variables."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",

@@ -42,7 +42,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(home: Path, program: str) -> str:
-    """Run a program with that folder first on the import path, and return the program's output."""
+    """Run a program with the folder `home` first on the import path, and return the program's output."""
     environment = {**os.environ, "PYTHONPATH": str(home), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=home, env=environment, capture_output=True, text=True, timeout=280

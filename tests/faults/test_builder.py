@@ -1,5 +1,5 @@
-"""The builder is killed, but its host lives on: waiting callers get an error, no unfinished set is kept, and the next
-attempt succeeds.
+"""The builder is killed, but its host lives on: waiting callers get an error, no unfinished package set is kept, and
+the next attempt succeeds.
 """
 
 import asyncio

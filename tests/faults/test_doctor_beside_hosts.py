@@ -1,5 +1,5 @@
 """`doctor` beside running hosts reports what listens on the port, why a host is not ready, rows on other hosts, and the
-sandboxes' weight.
+sandboxes' share of the processor.
 """
 
 import json
@@ -49,7 +49,7 @@ def doctor(port: int, *arguments: str, **environment: str) -> dict[str, dict[str
 
 @contextmanager
 def listening(answer: bytes | None) -> Iterator[int]:
-    """Listen on a port, and give the same answer to every request; with None, never answer."""
+    """Listen on a port, and yield it. Every request gets the same answer; with None, no request gets an answer."""
     with socket.create_server(("127.0.0.1", 0)) as server, saying(answer, server):
         yield server.getsockname()[1]
 

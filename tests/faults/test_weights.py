@@ -19,7 +19,7 @@ MEASURED_S = 1.5  # seconds of processor time; the clock time may be longer
 
 @contextmanager
 def host_folder(number: int) -> Iterator[Cgroups]:
-    """Make cgroup folders like those of a host with one or two processors."""
+    """Make the cgroup folders of a host; hosts with different numbers have different folders."""
     made = find_cgroups(f"{this_instance()}.9{number}")
     assert made is not None
     assert CPU in made.controllers, "this machine grants a CPU weight"

@@ -12,7 +12,7 @@ def scaled(examples: int) -> int:
 
 
 def bounded(examples: int, *, shrink: bool = True) -> settings:
-    """Return a decorator that makes a test try this many examples."""
+    """Return a decorator that makes a test try this many examples; without `shrink`, failures are not simplified."""
     phases = (Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else []))
     return settings(max_examples=scaled(examples), phases=phases)
 
@@ -39,7 +39,7 @@ SMALL = (
 
 
 def nested(depth: int, leaf: Any, *, key: str | None = None) -> Any:
-    """Return a value inside `depth` nested lists or objects."""
+    """Return `leaf` inside `depth` nested objects with this key, or inside nested lists if `key` is None."""
     for _ in range(depth):
         leaf = [leaf] if key is None else {key: leaf}
     return leaf

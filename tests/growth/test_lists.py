@@ -35,8 +35,9 @@ Work: TypeAlias = Callable[[Store, int], Awaitable[object]]
 
 
 class Things(NamedTuple):
-    """Objects of one kind, and functions that store and read them. The functions get the store and the number of
-    objects.
+    """Objects of one kind: a function that makes their rows, and functions that read them.
+
+    Reads in `same` must cost the same for any number of objects; reads in `with_all` may cost more for more objects.
     """
 
     rows: Callable[[range], Rows]
@@ -49,7 +50,7 @@ def at(number: int) -> datetime:
 
 
 def first_only(numbers: range, table: Any, **values: Any) -> Rows:
-    """Return the only row that must be stored before the objects."""
+    """Return a row that must be stored before the objects; nothing if `numbers` lacks 0, as it is stored already."""
     return [(table, [values])] if 0 in numbers else []
 
 

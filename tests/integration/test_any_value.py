@@ -87,7 +87,7 @@ RETURNED = values(LEAVES.filter(lambda one: one == one) | NUMBERS, TEXT)
 
 
 def drawn(count: int) -> list[dict[str, Any]]:
-    """Generate random rows. One call gets many rows, since each difference is reported with its value."""
+    """Return rows with the odd values of this file, and `count` rows with random values."""
     rows = [_row(value, json.dumps(value)) for value in ODD] + [_row(None, text) for text in MADE]
 
     @bounded(count, shrink=False)

@@ -79,7 +79,7 @@ def wait_for_an_installation(build_home: Path) -> None:
 
 
 async def asked_at_once(url: str) -> list[dict[str, Any]]:
-    """Let many callers request the same new package set at the same time, each with a different row."""
+    """Let many callers request the same new package set at the same time; return their results."""
     async with httpx.AsyncClient(base_url=url, timeout=150) as client:
         bodies = ({"evaluator": {"code": SUM, "packages": [LARGE]}, "outputs": "a" * n} for n in range(CALLERS))
         answers = await asyncio.gather(*(client.post("/v1/evaluate", json=body) for body in bodies))

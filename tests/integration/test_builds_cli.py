@@ -1,4 +1,4 @@
-"""The command line installs the exact versions in a file with a progress bar, and suggests a fix for a wrong one."""
+"""The command line shows its progress while it installs the versions in a file, and suggests a fix for a wrong one."""
 
 import os
 import pty

@@ -185,7 +185,7 @@ async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
 
 @contextmanager
 def stages_of(host: Host) -> Iterator[set[str]]:
-    """Yield a collection to which the names of all folders into which packages are installed are added in the block."""
+    """Yield a set that collects, during the block, the names of the folders into which packages are installed."""
     seen: set[str] = set()
     ended = threading.Event()
 

@@ -25,7 +25,7 @@ SPEC = SandboxSpec(Language.PYTHON, Environment("", Language.PYTHON, ""))
 
 
 def own() -> str:
-    """Return the owner's name for these tests' containers; the service in the same run has a different name."""
+    """Return the owner's name in the labels of these tests' containers; a service in the same run has another."""
     return f"{this_instance()}.2"
 
 

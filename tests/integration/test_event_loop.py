@@ -181,7 +181,7 @@ def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class Host:
-    """A real server on the test's event loop, a client that runs in threads, and a job with large results."""
+    """A client that runs in threads, for a real server on the test's event loop, and a job with large results."""
 
     client: httpx.Client
     job_id: str
@@ -219,7 +219,7 @@ async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
 
 
 def prepared(client: httpx.Client) -> Host:
-    """Store an evaluator, a data set, and a job with large results; return all three."""
+    """Store an evaluator, a data set, and a job with large results; return the client with that job."""
     assert client.post("/v1/evaluators", json={"name": "wide", "code": WIDE}).is_success
     lines = "\n".join(json.dumps(row) for row in rows(1000)).encode()
     kind = {"Content-Type": "application/x-ndjson"}

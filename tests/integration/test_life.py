@@ -55,7 +55,7 @@ def slow_row(server: Server) -> Iterator[None]:
 
 
 def has_begun(mark: str) -> bool:
-    """Whether a row in a sandbox of any host has created this file."""
+    """Whether a row in any sandbox on this machine has created a file with this name in /tmp."""
     roots = Path("/proc").glob("[0-9]*/root")
     return any(os.path.exists(root / "tmp" / mark) for root in roots)  # noqa: PTH110 - `Path.exists` raises for a process that ends
 

@@ -1,4 +1,4 @@
-"""Locks and suggestions from the real indexes, with the real resolvers."""
+"""Locks of package sets, and suggestions for wrong pins, from the real indexes with the real resolvers."""
 
 import json
 import os

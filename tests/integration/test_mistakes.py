@@ -52,8 +52,8 @@ def said(server: Server, code: str, language: str) -> str:
 
 
 def look_up(server: Server, code: str, language: str) -> None:
-    """Check the code first: a check waits for a slow index, so that afterwards the host knows the versions that hints
-    name.
+    """Let the host check the code, because a check, unlike a call, waits for a slow index. Afterwards the host knows
+    the versions that its hints name.
     """
     body = {"evaluator": {"code": code, "language": language, "limits": LIMITS}}
     server.client.post("/v1/check", json=body).raise_for_status()

@@ -1,4 +1,4 @@
-"""One package set contains many npm packages that evaluators pin: each works in a sandbox as outside a sandbox."""
+"""One package set contains many npm packages that evaluators pin: each works in a sandbox as it does outside."""
 
 from typing import Final
 

@@ -1,5 +1,5 @@
-"""One host pushes a package set, and another host, which cannot reach an index, uses it. It refuses sets that do not
-fit it.
+"""One host pushes a package set, and another host, which cannot reach an index, uses it. Package sets that do not work
+on the other host are refused.
 """
 
 import asyncio

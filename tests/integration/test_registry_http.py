@@ -29,7 +29,7 @@ NOWHERE = "tcp://127.0.0.1:1"  # address of a Docker engine that does not exist
 
 @pytest.fixture
 def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
-    """The registry that all tests share, and a registry that needs tokens, for a user who has used `docker login`."""
+    """In turn: the registry that all tests share, and a registry with tokens, whose user has used `docker login`."""
     if request.param == "open":
         yield request.getfixturevalue("registry_server")
         return

@@ -29,7 +29,7 @@ ROWS = 300
 
 
 def job_process(host: int) -> int | None:
-    """Return the process of a host that runs jobs: the grandchild with the highest nice value."""
+    """Return the process of a host that runs jobs, a grandchild with a higher nice value than the host; or None."""
     for forker in child_pids(host):
         for pid in child_pids(forker):
             if os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, host):

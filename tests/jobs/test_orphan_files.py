@@ -1,5 +1,5 @@
-"""The host removes files to which no record refers from its data directory, unless another database may have a record
-that refers to them.
+"""The host removes from its data directory all files to which no record refers, unless another database may have a
+record that refers to them.
 """
 
 import asyncio
@@ -271,7 +271,7 @@ def test_a_host_on_the_data_of_another_database_loses_none(database_url: str, ot
 
 
 def age(home: Path) -> None:
-    """Make rows and files two hours old."""
+    """Make the files of all data sets and filesets look two hours older."""
     for path in home.glob("*sets/*"):
         os.utime(path, (path.stat().st_mtime - 7200,) * 2)
 

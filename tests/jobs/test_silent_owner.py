@@ -23,7 +23,10 @@ ELSEWHERE = f"host-0123456789ab-{this_instance().split('-')[2]}-4194305-1.1"
 
 
 async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> asyncio.Task[None]:
-    """Act as a host on another machine whose clock is fast: score some rows, and claim to work on the others."""
+    """Act as a host on another machine whose clock is fast: score some rows, and claim to work on the others.
+
+    Return the task that goes on claiming this until it is cancelled.
+    """
     assert await tables(desk.store).job_queue.claim_job(
         await tables(desk.store).jobs.get_job(WORKSPACE, job.id), ELSEWHERE
     )

@@ -26,7 +26,7 @@ class Answer:
 
 
 async def post(port: int, path: str, body: Mapping[str, Any], *, key: str) -> Answer:
-    """Send a JSON body to a host on this machine.
+    """Send a JSON body to a host on this machine, and return the answer.
 
     Raises:
       NoAnswer: there was no answer.

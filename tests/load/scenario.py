@@ -22,7 +22,7 @@ _SETTLES_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a run."""
+    """The result of a run: the outcomes of its calls, and what the host used and left behind."""
 
     tallies: dict[str, Tally]
     watch: Watch
@@ -109,7 +109,7 @@ def _until_at_rest(server: Server) -> None:
 
 
 def _descriptors_at_rest(server: Server, wanted: int) -> int:
-    """Wait until the callers' connections are closed, and return how many descriptors the host has open."""
+    """Wait until the host has at most `wanted` descriptors open, at most 15 s; return how many are open."""
     until = time.monotonic() + 15
     while (found := descriptors(server.process.pid)) > wanted and time.monotonic() < until:
         time.sleep(0.2)

@@ -54,7 +54,7 @@ async def made(store: Store) -> int:
 
 
 async def taken(store: Store, most: int) -> int:
-    """Return how many requests of today's budget are used or reserved by a process."""
+    """Return how many of the `most` requests in today's budget processes have used or reserved."""
     left: list[int] = []
 
     def note(found: int) -> int:

@@ -127,7 +127,7 @@ class RunnerProcess:
         return self.receive(timeout_s=timeout_s + 20)
 
     def call_named(self, named: dict[str, Any], *, exact: bool = True, timeout_s: float = 10.0) -> protocol.Frame:
-        """Call the evaluator's `main` function with named variables, and return the answer."""
+        """Call `main` with named variables, and return the answer; `exact` if a caller listed these variables."""
         self.post({"named": named, "exact": exact}, timeout_s=timeout_s)
         return self.receive(timeout_s=timeout_s + 20)
 

@@ -216,7 +216,7 @@ def test_nodes_whose_workers_are_killed_are_tried_again(cluster: Cluster, tmp_pa
 
 
 def _until(client: Client, job_id: str, share: float, also: Callable[[JobReport], bool] = lambda _: True) -> JobReport:
-    """Wait until part of a job is done and a condition holds."""
+    """Wait until this share of a job's rows is done and `also` is true of the job; return the job."""
     until = time.monotonic() + 300
     while (job := client.jobs.get(job_id)).progress.done < share * job.progress.rows or not also(job):
         assert time.monotonic() < until, job

@@ -91,7 +91,10 @@ def _furnish(client: httpx.Client, key: str) -> dict[str, Any]:
 
 
 def read_all(client: Client, job: str) -> list[object]:
-    """Read objects of each kind; the answers are stored too, to test the clients of later releases with them."""
+    """Read objects of each kind with a client, and return them.
+
+    The backup's description has the host's answers, with which later releases test their clients.
+    """
     names = (client.evaluators, client.datasets, client.jobs, client.schedules, client.alerts, client.labels)
     return [
         *(client.info(), client.usage(), *(one.all() for one in (*names, client.secrets, client.models))),

@@ -183,7 +183,7 @@ async def test_a_server_that_restarts_is_met_again(databases: Databases, tmp_pat
 
 @contextmanager
 def silent(port: int) -> Iterator[None]:
-    """Drop every packet to a port of this machine, as if the network cable were unplugged."""
+    """During the block, drop every packet to a port of this machine, as if the network cable were unplugged."""
     rule = ("OUTPUT", "--out-interface", "lo", "--protocol", "tcp", "--dport", str(port), "--jump", "DROP")
     subprocess.run(["iptables", "--wait", "--insert", *rule], check=True)
     try:

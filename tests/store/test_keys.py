@@ -132,9 +132,7 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
     keyring = Keyring(store.keys)
 
     async def asks() -> list[str]:
-        """Wait until the last write is old enough that its time can be trusted; then refresh once, and return the
-        queries.
-        """
+        """Wait until the time of the last write can be trusted, refresh the keyring once, and return its queries."""
         await asyncio.sleep(0.1)
         asked.clear()
         await keyring.refresh()

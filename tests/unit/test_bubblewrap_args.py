@@ -61,7 +61,7 @@ def has(arguments: list[str], *sequence: str) -> bool:
 
 
 def binds(arguments: list[str]) -> dict[str, str]:
-    """Return the target and the source of each mount of a host's file in the sandbox."""
+    """Return the source of each host file or folder that a sandbox mounts, by its target in the sandbox."""
     kinds = {"--bind", "--bind-try", "--ro-bind", "--ro-bind-try", "--dev-bind", "--dev-bind-try"}
     return {arguments[at + 2]: arguments[at + 1] for at, value in enumerate(arguments) if value in kinds}
 

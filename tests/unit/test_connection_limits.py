@@ -1,4 +1,4 @@
-"""`connection_limits` depends on parts of uvicorn that are not public, so an upgrade may change them."""
+"""uvicorn still has the parts on which `connection_limits` depends, although they are not public."""
 
 import ast
 import asyncio

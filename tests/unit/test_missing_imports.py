@@ -1,4 +1,4 @@
-"""The host finds out which package provides a missing import, only once for many rows."""
+"""The host looks up the package that provides a missing import, and does so only once for many rows."""
 
 import asyncio
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ def request(of: SandboxSpec, digest: str) -> LeaseRequest:
 
 @asynccontextmanager
 async def waiting(of: SandboxSpec, **limits: object) -> AsyncIterator[tuple[Pool, FakeBackend]]:
-    """Yield a pool that has just loaded an evaluator with this package set; a sandbox waits for the next evaluator."""
+    """Yield a pool and its backend. A sandbox with this package set waits in the pool for a second evaluator."""
     async with opened(idle_sandboxes=1, **limits) as (pool, backend):
         pool.release(await leased(pool, request(of, "first")))
         await until(lambda: len(backend.links) > 1)

@@ -18,7 +18,7 @@ OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @pytest.fixture(scope="module")
 def another() -> PythonFacts:
-    """An interpreter of a different minor version, such as uv or pyenv install."""
+    """An interpreter of a different minor version, such as those that uv and pyenv install."""
     pythons = Pythons(search_path=search_path(), homes=python_homes())
     minor = next(minor for minor in pythons.minors() if minor != OWN)
     found = pythons.find_version(minor)

@@ -101,7 +101,7 @@ class WholeFile:
         return self if self.in_checkout is None else replace(self, **(alone | self.in_checkout))
 
     def judged(self, result: EvaluationResult) -> str:
-        """Return a judgement about a result: `right`, `as it should`, `wrong` or `stopped`."""
+        """Judge a result: `right`, `wrong`, `as it should` (the expected error) or `stopped` (another error)."""
         if result.error is None:
             score = result.score is not None and self.score is not None and abs(result.score - self.score) <= _CLOSE
             verdict = self.passed is not None and result.passed is self.passed

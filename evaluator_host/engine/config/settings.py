@@ -96,7 +96,7 @@ def python_homes() -> tuple[Path, ...]:
 
 
 def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return how many MB of memory this process may use: the machine's memory, or its own lower limit."""
+    """Return how many MB of memory this process may use: all of the machine's, or fewer if it has a limit."""
     known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     known += [limit for limit in soft if limit != resource.RLIM_INFINITY]
@@ -187,7 +187,7 @@ def value_of(field: str) -> str:
 
 
 def otel_variable(name: str, default: str) -> str:
-    """Return a standard variable of OpenTelemetry, such as `OTEL_TRACES_EXPORTER`; `default` if it is not set."""
+    """Return the value of a variable of OpenTelemetry, such as `OTEL_TRACES_EXPORTER`; `default` if it is not set."""
     return os.environ.get(name) or default
 
 
@@ -529,7 +529,10 @@ class Settings(BaseSettings):
         return self.fitted(Limits())
 
     def fitted(self, limits: Limits) -> Limits:
-        """Return limits in which each default that is over this host's ceiling is lowered to the ceiling."""
+        """Return an evaluator's limits, with each default that is over this host's ceiling lowered to the ceiling.
+
+        A limit that the evaluator itself sets too high stays as it is.
+        """
         defaults, ceilings = asdict(Limits()), asdict(self.limit_ceilings)
         lower = {
             name: ceilings[name] for name, asked in asdict(limits).items() if asked == defaults[name] > ceilings[name]
@@ -543,7 +546,7 @@ class Settings(BaseSettings):
 
 
 def unknown_variables() -> list[str]:
-    """Return a message about each environment variable that has the prefix of settings but sets nothing."""
+    """Return a message for each environment variable that begins with `EVALUATOR_HOST_`, but is not a setting."""
     known = {name.upper() for name in Settings.model_fields}
     given = (name.removeprefix(_PREFIX) for name in sorted(os.environ) if name.startswith(_PREFIX))
     unknown = (name for name in given if name not in {*known, *_NOT_SETTINGS} and not name.startswith(_OF_OTHERS))

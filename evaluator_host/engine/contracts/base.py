@@ -34,7 +34,9 @@ class Interpret(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """A third-party package that a dialect's evaluators import. The host replaces it with its own light modules.
+    """A third-party package that a dialect's evaluators import.
+
+    The host replaces it with small modules of its own, which have the same names: the light modules.
 
     Attributes:
       module: The module that evaluators import, with all modules below it.
@@ -126,7 +128,7 @@ class Dialect:
         return [] if self.config_keys is None else [key for key in config if key not in self.config_keys]
 
     def explain(self, note: Note) -> Note:
-        """Return a runner's note; if it is one of the dialect's own warnings, add advice."""
+        """Return a note of the runner, with advice added if it is one of this dialect's own warnings."""
         own = self.warnings.get(note.code)
         return note if own is None else replace(note, remedy=own.remedy)
 

@@ -19,8 +19,8 @@ class Binding:
     """The arguments with which the evaluator is called for a row.
 
     Attributes:
-      body: `{"args": […]}` or `{"named": {…}, "exact": bool}`; a list if this is one of many rows that are scored
-        together.
+      body: `{"args": […]}` or `{"named": {…}, "exact": bool}`; a list if the row is one of many that are
+        scored together.
       notes: Warnings for the result about changes to the row.
     """
 

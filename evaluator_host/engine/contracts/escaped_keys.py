@@ -24,7 +24,7 @@ def may_have_escaped_key(text: Octets, language: Language) -> bool:
 
 
 def with_aliases(body: Any) -> Any:
-    """Replace escaped keys in the body of a call with aliases, and add the aliases to it (runtimes/PROTOCOL.md)."""
+    """Return the body of a call with aliases in place of keys that JSON escapes, and a table of these aliases."""
     names = dict.fromkeys(_escaped_keys(body))
     mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]  # a prefix that no other key has
     aliases = {name: f"{mark}-{number}" for number, name in enumerate(names)}

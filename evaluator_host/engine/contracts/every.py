@@ -23,7 +23,7 @@ def interpret_every(
     """Return one result with the scores of all evaluators as metrics, and the value that each evaluator returned.
 
     If an evaluator gives further metrics, their names are `evaluator.metric`. An evaluator that is named only by
-    its place in a list is renamed after its only score. The score of the result comes from the evaluator in
+    its place in a list gets the name of its only score. The score of the result comes from the evaluator in
     `settings.score_output`, or from the only evaluator. Otherwise it is the mean of all scores; but if `settings.entry`
     is `*`, or `settings.score_output` is set, there is no score. An evaluator that failed adds a warning. If all
     evaluators failed, the row fails with the first error.

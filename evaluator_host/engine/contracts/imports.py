@@ -115,7 +115,7 @@ class SentFiles:
         self._missing = missing
 
     def path(self, relative: str) -> str | None:
-        """Turn a path relative to the folder into a path relative to the root; None if it leads out of the root."""
+        """Return a path relative to the root for a path relative to the folder; None if it leads out of the root."""
         path = posixpath.normpath(posixpath.join(self._folder, relative.replace("\\", "/")))
         return None if path.startswith(("/", "..")) else path
 
@@ -179,7 +179,7 @@ class Names:
 
 
 def slug(text: str) -> str:
-    """Make a string valid as part of a name: replace all but letters, digits, dots, dashes and underscores."""
+    """Return a string that is valid in a name: all but letters, digits, dots, dashes and underscores are replaced."""
     made = re.sub(r"[^A-Za-z0-9._-]+", "-", str(text)).strip("-._")
     return made[:_NAME_CHARACTERS].strip("-._")
 
@@ -263,7 +263,7 @@ class Export:
         return any(self._is_known(item) for item in list(objects(document))[:20])
 
     def read(self, document: Json, files: SentFiles, name: str) -> Found:  # noqa: ARG002 - an export refers to none
-        """Extract the evaluators and rows from a list of objects."""
+        """Return the evaluators and rows in a list of objects."""
         found, names = Found(self.platform), Names()
         records: list[dict[str, Json]] = []
         kind = ""
@@ -297,7 +297,7 @@ _PAGES: Final = ("data", "content", "objects", "items", "results", "rows")
 
 
 def objects(document: Json) -> Iterator[dict[str, Json]]:
-    """Yield the objects in a list or in pages of an API (`{"data": […]}`); any other object is yielded itself."""
+    """Yield the objects in a list or in pages of an API (`{"data": […]}`); if `document` is one object, yield it."""
     if isinstance(document, dict):
         page = next((document[name] for name in _PAGES if _is_page(document.get(name))), None)
         yield from [document] if page is None else objects(page)

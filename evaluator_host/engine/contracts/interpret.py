@@ -96,12 +96,15 @@ def _is_score_and_reason(value: Json) -> TypeGuard[list[Json]]:
 
 
 def contradiction() -> EvaluationError:
-    """Return the error for a contradictory message, which the evaluator must have sent in place of the runner."""
+    """Return the error for a message that contradicts itself: only an evaluator that imitates the runner sends one."""
     return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
 
 
 def mapping(value: dict[str, Json], language: Language, *, needs_score: bool = False) -> Scored | EvaluationError:
-    """Read a returned object: score, verdict, label and reason by their keys; other numbers and bools are metrics."""
+    """Read a returned object: score, verdict, label and reason by their keys; other numbers and bools are metrics.
+
+    If `needs_score` is true, an object without a score is an error.
+    """
     notes: list[Note] = []
     metrics: dict[str, float | int] = {}
     try:
@@ -188,7 +191,10 @@ def numeric_text(text: str, language: Language) -> EvaluationError:
 
 
 def invalid_text(text: str, language: Language, *, needs_score: bool = False) -> EvaluationError:
-    """Return the error for a string that has no meaning in a dialect."""
+    """Return the error for a string that has no meaning in a dialect.
+
+    `needs_score` is whether the error asks for an object with a score, and for nothing else.
+    """
     return _invalid(f"the evaluator returned the text {text[:_SHOWN]!r}", language, needs_score=needs_score)
 
 
@@ -198,7 +204,7 @@ def _score(
     """Return score and verdict of an object.
 
     A bool score is also the verdict, unless the object has a verdict. If the score is missing, the verdict is the
-    score.
+    score; but if `needs_score` is true, a missing score is an error.
     """
     score = value.get("score")
     if isinstance(score, bool):

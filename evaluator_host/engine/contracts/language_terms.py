@@ -51,7 +51,10 @@ def terms(language: Language) -> LanguageTerms:
 
 
 def valid_returns(language: Language, *, needs_score: bool = False) -> str:
-    """Return a phrase that lists the values that an evaluator may return."""
+    """Return a phrase that lists the values that an evaluator may return.
+
+    If `needs_score` is true, only an object with a score is valid.
+    """
     term = terms(language)
     if needs_score:
         return f"{term.shape} with a number"

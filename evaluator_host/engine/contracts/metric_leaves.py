@@ -29,7 +29,7 @@ class TooDeep(Exception):
 
 
 def finite(value: float) -> float | int | None:
-    """Make a number storable in JSON and databases; None for NaN, infinity and numbers too large for a float."""
+    """Return a number that JSON and databases can store; None for NaN, infinity and numbers too large for a float."""
     if type(value) is float:
         return value + 0.0 if math.isfinite(value) else None  # `+ 0.0` makes 0 of -0, which JavaScript often returns
     if -_INT64 <= value < _INT64:
@@ -112,7 +112,7 @@ class _Metrics:
 
 
 def too_many_metrics(left_out: int) -> Note:
-    """Return the note that a result has too many metrics, so that `left_out` numbers are only in its `value`."""
+    """Return the note on a result with too many metrics: `left_out` numbers are only in the result's `value`."""
     return Note(
         "too_many_metrics",
         f"{left_out} numbers are kept only in value: a result has at most {MOST_METRICS} metrics, with names of at "
@@ -122,7 +122,7 @@ def too_many_metrics(left_out: int) -> Note:
 
 
 def _short(prefix: str | None, key: str) -> str:
-    """Return a dotted name, cut soon after the limit so that nested long keys cannot make it ever longer."""
+    """Return the dotted name of a key below `prefix`; a name over the limit no longer grows with each level."""
     return (prefix or "") + key[: NAME_CHARS + 1] if len(prefix or "") <= NAME_CHARS else str(prefix)
 
 

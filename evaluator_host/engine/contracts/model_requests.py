@@ -40,7 +40,7 @@ class Ask:
 
 
 def asks_of(outcome: Outcome) -> tuple[Ask, ...]:
-    """Return the model requests that an evaluator made for a row; an empty list when it has finished."""
+    """Return the model requests that an evaluator made for a row; empty if the evaluator has finished the row."""
     if not isinstance(outcome, Returned) or not isinstance(outcome.value, dict):
         return ()
     raw = outcome.value.get("asks")

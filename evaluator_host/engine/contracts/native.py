@@ -80,7 +80,7 @@ def truth_column(inputs: dict[str, Json], settings: EvaluatorSettings) -> str | 
 
 
 def question(inputs: dict[str, Json]) -> Json:
-    """Return the user's question: the input that is named as a question, else the only input, else all inputs."""
+    """Return the user's question: the input with a name that means question, else the only input, else all inputs."""
     for name in ("user_input", "question", "input", "query", "prompt"):
         if name in inputs:
             return inputs[name]
@@ -150,7 +150,7 @@ def scored(
     chosen: str | None = None,
     first_leads: bool = False,
 ) -> Scored | EvaluationError:
-    """Combine a platform's scores: their mean is the score, the first string is the label.
+    """Return one result for a platform's scores: their mean is its score, and their first string is its label.
 
     Args:
       named: Scores in the platform's order.
@@ -205,7 +205,7 @@ def _whole(
     notes: tuple[Note, ...],
     native: tuple[dict[str, Json], ...],
 ) -> Scored:
-    """Return the only score that counts, or the mean of several with a warning; it passes if all of them pass."""
+    """Return the only score, or the mean of several scores with a warning; the result passes if all of them pass."""
     verdicts = [_passed(one) for one, _ in counts]
     if len(counts) == 1:
         [(only, score)] = counts
@@ -223,7 +223,7 @@ def together(verdicts: Sequence[bool | None]) -> bool | None:
 
 
 def mean(numbers: Sequence[float]) -> float:
-    """Return the mean of finite numbers, also if their sum is larger than a float can be."""
+    """Return the mean of finite numbers, even if their sum is too large for a float."""
     try:
         return math.fsum(numbers) / len(numbers)
     except OverflowError:

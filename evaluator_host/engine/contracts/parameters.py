@@ -97,7 +97,7 @@ def _unread_variables(contract: Contract, row: Row) -> list[str]:
 
 
 def _unasked(loaded: Loaded) -> str | None:
-    """Return the parameter that gets the outputs, if the code reads it without checking that there are outputs."""
+    """Return the parameter that gets the outputs if code reads it without checking that there are any; else None."""
     read = [one for one in outputs_read(loaded) if _is_plain(one.name)]
     asked = loaded.entry != "*" and any(one.tested for one in read)
     return None if asked else next((one.name for one in read if not one.tested), None)

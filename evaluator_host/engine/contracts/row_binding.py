@@ -31,7 +31,7 @@ Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 
 
 def shaped_at_once(row: Row | EncodedRow) -> Row | None:
-    """Return the decoded row if it can be converted within about a millisecond, else None (use a child process)."""
+    """Return the decoded row if converting it takes about a millisecond at most; None if a child process has to."""
     if isinstance(row, EncodedRow):
         small = sum(map(len, row.fields.values())) <= _ENCODED_BYTES and is_small(row.answers, values=_VALUES)
         return decoded_row(row) if small else None
@@ -42,7 +42,7 @@ def shaped_at_once(row: Row | EncodedRow) -> Row | None:
 
 
 def decoded_row(row: EncodedRow) -> Row:
-    """Decode a row's JSON."""
+    """Return the row that is encoded as JSON in `row`."""
     return Row(**{**decode_json(row.body), "index": row.index, "answers": row.answers})
 
 
@@ -74,7 +74,7 @@ def shape_unread(
 ) -> tuple[tuple[Octets, ...], tuple[Note, ...]] | None:
     """Return the body of a call in parts, if the dialect passes on the large fields of a row without reading them.
 
-    Otherwise return None.
+    Otherwise return None. `not_read` contains the fields of a row that the code does not read.
     """
     unread = dialect_of(contract).unread
     if len(row.fields.get("messages", b"")) > len(b"null"):
@@ -93,7 +93,7 @@ def shape_unread(
 
 
 def _filled(shaped: bytes, texts: list[Octets]) -> tuple[Octets, ...]:
-    """Split JSON at its placeholders (control characters), and replace each of them with its text."""
+    """Return JSON in parts, in which each placeholder (a control character) is replaced with its text from `texts`."""
     # only placeholders match, because encoders escape control characters in data
     parts = re.split(rb"([\x00-\x1f])", shaped)
     return tuple(texts[part[0]] if number % 2 else part for number, part in enumerate(parts))
@@ -143,7 +143,7 @@ def shape_in_child(
 
 
 def from_child(answer: bytes) -> Shaped:
-    """Decode the bytes that a child process sent: the body of the row's call or an error, and notes for the result."""
+    """Return what a child process sent as bytes: the body of the row's call or an error, and notes for the result."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     head: dict[str, Any] = decode_json(answer[_HEAD:start])
     notes = tuple(Note(**note) for note in head["notes"])

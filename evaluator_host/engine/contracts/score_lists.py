@@ -50,7 +50,7 @@ def _name(one: dict[str, Json]) -> str | None:
 
 
 def _with_score(one: dict[str, Json]) -> dict[str, Json]:
-    """Return an object with `score`; `value` beside a name is a score too."""
+    """Return an object of a list; if it has a name and a `value` but no `score`, the value is added as `score`."""
     value = one.get("value")
     if "score" in one or _name(one) is None or not isinstance(value, bool | int | float):
         return one

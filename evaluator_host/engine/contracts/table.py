@@ -30,13 +30,16 @@ def has_corpus_scores(contract: Contract | None) -> bool:
 
 
 def may_score_together(evaluator: Evaluator) -> bool:
-    """Return whether an evaluator may score all rows together; for contract `auto` only a sandbox can tell."""
+    """Return whether an evaluator may score all rows together.
+
+    With contract `auto`, return True if this is possible in any dialect of its language: only a sandbox can tell more.
+    """
     declared = evaluator.contract is not Contract.AUTO
     possible = (dialect_of(evaluator.contract),) if declared else all_dialects()
     return any(one.bind_one_of_many is not None and evaluator.language in one.languages for one in possible)
 
 
 def name_in_config(config: dict[str, Json]) -> str | None:
-    """Return the evaluator's name from its configuration, in any dialect."""
+    """Return an evaluator's name from its configuration, whatever its dialect is; None if it contains no name."""
     names = (one.name_in_config(config) for one in all_dialects() if one.name_in_config is not None)
     return next((name for name in names if name is not None), None)

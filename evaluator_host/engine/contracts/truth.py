@@ -9,7 +9,7 @@ from evaluator_host.types.outcome import Loaded, Note
 
 
 def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return a warning if the code reads the expected answer, which is in a column that the code does not get."""
+    """Return a warning if the code reads the expected answer, but the row has it in a column of another name."""
     key, dialect = evaluator.settings.correct_answer_key, dialect_of(loaded.contract)
     names = (*dialect.truth, *dialect.truth_or_column)
     if not names or row.variables is not None or truth_column(row.inputs, evaluator.settings) is not None:

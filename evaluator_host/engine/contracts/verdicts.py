@@ -53,7 +53,7 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
 
 
 def disagreement(first: str, other: str, *, passed: bool, language: Language) -> Note:
-    """Return the warning that two keys contain different verdicts; the verdict of the first key counts."""
+    """Return the warning that two keys have different verdicts; the first key counts, and its verdict is `passed`."""
     said, opposite = _said(passed, language), _said(not passed, language)
     return Note(
         "verdicts_disagree",

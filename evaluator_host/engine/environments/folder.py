@@ -202,7 +202,7 @@ class EnvironmentFolder:
         return self._sweep(self._removed, "use")
 
     def _sweep(self, folder: Path, kind: str) -> int:
-        """Remove the folders `<hex>.…` that nobody has locked; log the folders that cannot be removed."""
+        """Remove the folders `<hex>.…` in `folder` that no process has locked; return how many were removed."""
         count = 0
         for dead in list(folder.iterdir()):
             lock = FileLock(self._locks / f"{kind}-{dead.name.partition('.')[0]}")
@@ -333,7 +333,7 @@ def _hex(name: str) -> str:
 
 
 def engine_owner(data_dir: Path) -> str:
-    """Return an id for a data directory; it does not reveal the path, and labels images on a shared Docker engine."""
+    """Return an id for a data directory, to label its images on a shared Docker engine without revealing its path."""
     return hashlib.sha256(str(data_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 

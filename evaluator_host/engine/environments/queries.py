@@ -58,7 +58,7 @@ class PackageQueries:
         raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
 
     async def python_of_set(self, asked: str | None, language: Language) -> str | None:
-        """Check a package set's version of Python as `python` does.
+        """Check the version of Python for a package set, and return it, as the method `python` does.
 
         Raises:
           InvalidRequest: this host has no such version, or the language is not Python.
@@ -71,9 +71,10 @@ class PackageQueries:
     async def parse(
         self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> tuple[Pin, ...]:
-        """Parse and check pins.
+        """Return pins that users wrote, parsed and checked.
 
-        `python` is a result of the method `python`. The index is searched when it is the turn of `workspace`.
+        For a pin that is not exact, search the index for a hint when it is the turn of `workspace`. `python` is a
+        result of the method `python`.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -89,7 +90,7 @@ class PackageQueries:
     async def providers(
         self, modules: Sequence[ImportedModule], language: Language, python: str | None, *, workspace: str = ""
     ) -> list[Provider]:
-        """Search the index for the package that provides each module, in the newest version for the runtime."""
+        """Search the index; return the package that provides each module, in the newest version for the runtime."""
         resolver = self._resolver(language, python, workspace)
         return await find_providers(modules, language, resolver=resolver, programs=self._programs)
 

@@ -284,7 +284,10 @@ class Environments:
             raise error
 
     async def _remove_unused(self, records: Sequence[Record], fits: Callable[[int], Awaitable[bool]]) -> list[Record]:
-        """Remove unused package sets, least recently used first, until `fits(freed bytes)`; return their records."""
+        """Remove unused package sets, least recently used first; return the records of the removed sets.
+
+        Stop as soon as `fits` returns true for the number of freed bytes.
+        """
         removed: list[Record] = []
         freed_bytes = 0
         for record in reversed(records):
@@ -297,7 +300,9 @@ class Environments:
         return removed
 
     async def verify(self, name: str | None = None) -> list[Verified]:
-        """Compare every installed file with its recorded digest, and reinstall the package sets that differ.
+        """Compare installed files with recorded digests, reinstall sets that differ, and return a result for each set.
+
+        With a `name` (a key or digest), do this only for one set.
 
         Raises:
           NotFound: there is no set with that key or digest.
@@ -340,7 +345,7 @@ class Environments:
         """Compare an installation with its recorded digests, and repair it if files differ; return the result.
 
         Raises:
-          SandboxUnavailable: the backend's copy cannot be read.
+          SandboxUnavailable: the copy of the installation in the backend's image cannot be read.
         """
         if broken := await asyncio.to_thread(self._folder.broken, digest):
             return await self._repair(digest, broken)
@@ -357,7 +362,7 @@ class Environments:
         return Verified(digest, tuple(strange), mended=True)
 
     async def _repair(self, digest: str, broken: Sequence[str]) -> Verified:
-        """Install a package set again from its lock.
+        """Install a package set again from its lock, and return the result.
 
         Delete the downloads first, because they may be hard links to the broken files.
         """

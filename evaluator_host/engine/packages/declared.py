@@ -36,7 +36,9 @@ class DeclaredPin:
 
 
 def declared_pins(files: Mapping[str, str], language: Language) -> dict[str, DeclaredPin]:
-    """Return the exact pins in a project's files, by the name of the package; lock files come first.
+    """Return the exact pins in a project's files, by the name of the package.
+
+    If several files pin a package, lock files count before other files.
 
     A package that one file pins to several versions, such as one for each version of Python, is left out.
 
@@ -52,7 +54,7 @@ def declared_pins(files: Mapping[str, str], language: Language) -> dict[str, Dec
 
 @lru_cache(_CACHED)
 def _declared_pins(files: tuple[tuple[str, str], ...], language: Language) -> dict[str, DeclaredPin]:
-    """Return `declared_pins` of files in the order in which they count. The caller must not change the result."""
+    """Return the pins of files that are in the order in which they count. Callers must not change the result."""
     is_python = language is Language.PYTHON
     found: dict[str, DeclaredPin] = {}
     for path, text in files:
@@ -68,7 +70,10 @@ def _declared_pins(files: tuple[tuple[str, str], ...], language: Language) -> di
 
 
 def declared_imports(files: Mapping[str, str], texts: Iterable[str], language: Language) -> list[DeclaredPin]:
-    """Return the pins in a project's files of those packages that the texts of code import, sorted by pin."""
+    """Return the pins that a project's files have for the packages that code imports, sorted by pin.
+
+    `texts` are the pieces of code.
+    """
     found = declared_pins(files, language)
     return sorted((found[one] for one in imported_packages(language, texts) if one in found), key=lambda one: one.pin)
 
@@ -84,7 +89,7 @@ def name_of_pin(pin: str) -> str:
 
 
 def _versions(read: Callable[[str], Versions], text: str) -> Versions:
-    """Yield the packages and exact versions of a file; a file that cannot be read has none."""
+    """Yield the packages and exact versions that `read` finds in a file; nothing more once it fails."""
     try:
         for name, version in islice(read(text), _MOST):
             if isinstance(name, str) and isinstance(version, str) and _VERSION.fullmatch(version):

@@ -71,7 +71,7 @@ class IndexSettings:
         )
 
     def redact(self, text: str) -> str:
-        """Mask the credentials in a message of uv or npm."""
+        """Return a message of uv or npm with the credentials masked."""
         for secret in self.secrets:
             text = text.replace(secret, _HIDDEN)
         return re.sub(r"(?<=://)[^/\s@]+@", "", text)
@@ -188,7 +188,7 @@ def _proxy(index: IndexSettings) -> dict[str, str]:
 
 
 def _trusted(ca_file: Path, directory: Path) -> Path:
-    """Write one file with the public and the operator's certificate authorities, because uv accepts only one file."""
+    """Return a new file with the public and the operator's certificate authorities; uv accepts only one file."""
     bundle = _copied(ca_file, directory)
     bundle.write_bytes(Path(certifi.where()).read_bytes() + b"\n" + bundle.read_bytes())
     return bundle

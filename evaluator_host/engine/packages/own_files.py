@@ -108,7 +108,7 @@ def find_project(file: Path) -> Project:
 
 
 def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]:
-    """List the files below a folder: first the files that may be sent, then the files that cannot be sent.
+    """Return two lists of files below a folder: the files that may be sent, and the files that cannot be sent.
 
     A file cannot be sent if it is not text, or is a link that leads out of the folder. Hidden files, and files in
     folders from which nothing is sent, are in neither list.
@@ -217,7 +217,7 @@ def over_size(root: Path, what: str, size: int, files: dict[str, int]) -> str:
 
 
 def explain_missing(error: EvaluationError, file: Path, root: Path) -> EvaluationError:
-    """If the error is about a missing Python module, add where the module was looked for, and what to do."""
+    """Return an error; if it is about a missing Python module, add where the module was looked for, and what to do."""
     if error.type != "ModuleNotFoundError" or "'" not in error.message:
         return error
     name = error.message.split("'")[1]
@@ -330,7 +330,10 @@ class _Modules:
             above = whole
 
     def _bases(self, top: str) -> list[tuple[Path, Path]]:
-        """Return the folders to search, each with the folder to which the paths of found files are relative."""
+        """Return the folders in which to look first for a top-level module.
+
+        Each comes with the folder to which the paths of found files are relative.
+        """
         if top in _NEVER | self._found.project.unknown:
             return []
         if not self._found.project.packages and _is_package(top):
@@ -341,9 +344,9 @@ class _Modules:
         return [*dict.fromkeys([*_with_source(root), (self._beside, root)])]
 
     def _further(self, top: str) -> list[tuple[Path, Path]]:
-        """Return the folders between the evaluator and the root, and the folders above the root in the checkout.
+        """Return where to look next: between the evaluator and the root, and above the root in the checkout.
 
-        For the name of a well-known package, return no folders: the code then means the package.
+        If the top-level module has the name of a well-known package, return no folders: the code means the package.
         """
         project = self._found.project
         if top in _NEVER | project.unknown | sys.stdlib_module_names or _is_package(top):
@@ -353,7 +356,10 @@ class _Modules:
         return [base for folder in known for base in _with_source(folder)]
 
     def _anywhere(self, top: str, further: list[tuple[Path, Path]]) -> list[tuple[Path, Path]]:
-        """Return the folder of a module if no other in the checkout has this name; code may add it to `sys.path`."""
+        """Return where a top-level module is in the checkout, if only one module there has this name.
+
+        Code may add such a folder to `sys.path`. If `further` is empty, return no folder.
+        """
         checkout = self._found.project.checkout
         if checkout is None or not further:
             return []
@@ -363,7 +369,10 @@ class _Modules:
         return [(folder, folder) for folder in places] if len(places) == 1 else []
 
     def _look(self, name: str, part: str, bases: list[tuple[Path, Path]]) -> bool:
-        """Take a module from the first folder that has it; if none has, take a folder of this name as a package."""
+        """Look for the module `name` in folders; return whether it was found.
+
+        `part` is the last part of its name. If no folder has a file for it, a subfolder of this name is the module.
+        """
         may_hold = self._found.project.may_hold
         bases = [(folder, base) for folder, base in bases if folder == self._root or may_hold(folder)]
         for folder, base in bases:
@@ -402,7 +411,7 @@ def _modules_below(checkout: Path, project: Project) -> dict[str, list[Path]]:
 
 
 def _with_source(folder: Path) -> list[tuple[Path, Path]]:
-    """Return a folder and its subfolder `src`; leave out `src` if it is a package."""
+    """Return a folder and its subfolder `src`, each as a pair with itself; leave out `src` if it is a package."""
     source = folder / "src"
     return [(folder, folder)] + ([] if _is_file(source / "__init__.py") else [(source, source)])
 

@@ -25,7 +25,7 @@ async def resolve(
     run: Run = processes.run,
     tools: Tools | None = None,
 ) -> Lock:
-    """Resolve a package set to its lock. Runs no package code, and ignores the user's pip and npm configuration.
+    """Resolve pins, and return their lock. Runs no package code, and ignores the user's pip and npm configuration.
 
     Args:
       pins: From `pin_parser.parse`.

@@ -189,7 +189,7 @@ def nodes_below(node: "Node") -> Iterator["Node"]:
 
 
 def _specifier_of(node: "Node") -> "Node | None":
-    """Return the string with the name of a module, if the node is an import, an export or a call that loads one."""
+    """Return the node with a module's name, if `node` is an import, an export or a call that loads it; else None."""
     if node.type in _DECLARATIONS:
         return node.child_by_field_name("source")
     function = node.child_by_field_name("function") if node.type == "call_expression" else None

@@ -90,7 +90,7 @@ class _PinSearch:
         self._resolver = resolver
 
     async def add_hints(self, refused: Mapping[int, tuple[str, str | None]], into: dict[int, str]) -> None:
-        """Add a hint for each refused string: the newest version that matches, or a package with a similar name."""
+        """Add a hint to `into` for each refused string: the newest matching version, or a package of a similar name."""
         wanted = await self._ranges([text for text, _ in refused.values()])
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
@@ -104,7 +104,7 @@ class _PinSearch:
         return {place: close_name(name.partition("[")[0], self._language) for place, (name, _) in asked.items()}
 
     async def add_newest(self, asked: Mapping[K, tuple[str, str]], into: dict[K, str]) -> None:
-        """Add the newest pin that matches each `(name, range)`, if there is one."""
+        """Add to `into` the newest pin that matches each `(name, range)`, if there is one."""
         if self._language is Language.PYTHON:
             async with asyncio.TaskGroup() as group:
                 for key, (name, wanted) in asked.items():
@@ -224,7 +224,7 @@ def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
 
 
 def imported_packages(language: Language, texts: Iterable[str]) -> set[str]:
-    """Return the names of the packages that the code's import lines may mean, also those that are not well known."""
+    """Return the names of all packages that the code's import lines may mean, whether they are well known or not."""
     if language is not Language.PYTHON:
         named = (pin_for(one, language) or "" for text in texts for one in _SPECIFIER.findall(text))
         return {name[:1] + name[1:].partition("@")[0] for name in named if name}

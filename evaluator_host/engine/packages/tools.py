@@ -217,7 +217,7 @@ def known_packages(language: Language) -> frozenset[str]:
 
 
 def package_of_module() -> dict[str, str]:
-    """Map modules to packages with another name: `{"cv2": "opencv-python"}`."""
+    """Return the packages of modules that have another name than their package: `{"cv2": "opencv-python"}`."""
     table: dict[str, str] = _most_used()["modules"]
     return table
 

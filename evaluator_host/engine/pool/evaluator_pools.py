@@ -35,7 +35,7 @@ class LeaseRequest:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Workspace and evaluator digest: calls with an equal key share sandboxes."""
+        """Return the workspace and the digest of the evaluator; calls with an equal key share sandboxes."""
         return self.workspace, self.digest
 
 
@@ -89,7 +89,7 @@ class EvaluatorPool:
         self._shares.begin(self.workspace, spec.memory_mb)
 
     def begin_turn(self, *, started: float) -> None:
-        """Keep other evaluators from taking the places of this evaluator's sandboxes for a while: one has just started.
+        """For a while, end none of this evaluator's sandboxes for other evaluators, because one has just started.
 
         `started` is the monotonic time at which the start of this sandbox began. The protection lasts at least as long
         as the start took. Otherwise sandboxes might be ended before their first call on a busy machine.
@@ -109,7 +109,7 @@ class EvaluatorPool:
         self._shares.end(self.workspace, slot.sandbox.spec.memory_mb)
 
     def unpark(self, slot: Slot) -> Slot:
-        """Remove an idle sandbox, to use it for a call."""
+        """Take a sandbox out of the idle ones, to use it for a call, and return it."""
         self.idle.remove(slot)
         self._shares.begin(self.workspace, slot.sandbox.spec.memory_mb)
         return slot
@@ -132,7 +132,7 @@ class EvaluatorPool:
         return self.uses / max(1, self.size)
 
     def pop_waiter(self) -> Waiter | None:
-        """Remove and return the caller that has waited longest; drop callers that have hung up."""
+        """Remove and return the caller that has waited longest, or None; drop callers that have hung up."""
         while self.waiters:
             waiter = self.waiters.popleft()
             if not waiter.future.done():
@@ -294,7 +294,10 @@ class StartQueue:
         ]
 
     def largest_mb(self) -> int:
-        """Return the largest memory limit, in MB, of each workspace's next sandbox to start; 0 if there is none."""
+        """Look at the next sandbox to start of each workspace; return the largest of their memory limits, in MB.
+
+        If no sandbox is to start, return 0.
+        """
         return max((spec.memory_mb for _, spec in self._eligible()), default=0)
 
     def _eligible(self) -> Iterator[tuple[EvaluatorPool, SandboxSpec]]:

@@ -196,7 +196,7 @@ class Pool:
             await asyncio.wait(set(self._tasks))
 
     def divide(self, parts: int) -> None:
-        """Use one of `parts` equal parts of the limits from now on, one part for each process of the host."""
+        """From now on, use only one of `parts` equal parts of the limits; each process of the host has one part."""
         self._divide(parts)
         self._make_room()
         self._serve()
@@ -243,7 +243,10 @@ class Pool:
         return bool(owner.idle)
 
     def _may_wake_now(self, owner: EvaluatorPool) -> bool:
-        """Return whether an idle sandbox may run now; the largest sandbox waiting to start must still have memory."""
+        """Return whether an idle sandbox of an evaluator may run now.
+
+        It may not if it would take the memory that the largest sandbox waiting to start needs.
+        """
         sandbox, capacity = owner.idle[-1].sandbox, self.capacity
         may_start = self._shares.may_start(owner.workspace, sandbox.spec)
         if self._next_to_resume() is not None or not (may_start and capacity.fits_awake(sandbox)):
@@ -314,7 +317,10 @@ class Pool:
         self._make_room()
 
     def _next_to_resume(self) -> tuple[Lease, asyncio.Future[None]] | None:
-        """Return the row to resume next, or None: the longest waiting row whose workspace is within its share."""
+        """Return the lease of the row to resume next, and the future on which the row waits; None if there is none.
+
+        It is the row that has waited longest among those of workspaces that have not used up their share.
+        """
         for lease, resumed in self._resuming:
             may_start = self._closed or self._shares.may_start(lease.owner.workspace, lease.sandbox.spec)
             if may_start and not resumed.done():

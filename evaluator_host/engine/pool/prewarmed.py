@@ -60,7 +60,7 @@ def _gone(spec: SandboxSpec) -> str | None:
 
 
 class Preimporter:
-    """Prepares prewarmed sandboxes: a process for rows is forked, and imports packages if this saves time.
+    """Prepares prewarmed sandboxes: each forks a process for rows, which imports packages if this saves time.
 
     If the packages of a set cannot be imported, they are not tried again for half an hour.
     """

@@ -193,7 +193,7 @@ class Backend(Protocol):
         ...
 
     def python_versions(self) -> tuple[str, ...]:
-        """Return the minor Python versions that a spec may name, with the default; the first call may take seconds."""
+        """Return the minor Python versions that a spec may name, the default included; the first call may take long."""
         ...
 
     async def start(self, spec: SandboxSpec) -> Link:
@@ -268,11 +268,11 @@ class Backend(Protocol):
         ...
 
     async def findings(self) -> list[Finding]:
-        """Check the backend for `doctor`: program or engine, namespaces, limits, seccomp and runtimes."""
+        """Return `doctor`'s findings on the backend: program or engine, namespaces, limits, seccomp and runtimes."""
         ...
 
     async def sweep(self) -> int:
-        """Remove cgroups or containers of dead hosts, but none of living hosts; return how many were removed."""
+        """Remove cgroups or containers of dead hosts, but not of living hosts; return how many were removed."""
         ...
 
     async def close(self) -> None:

@@ -61,7 +61,7 @@ class LocalBackend:
         """Do nothing, because nothing was prepared (`Backend.drop_environment`)."""
 
     async def prune_environments(self, live: Collection[str]) -> list[str]:  # noqa: ARG002 - part of the interface
-        """Do nothing, because nothing was prepared (`Backend.prune_environments`)."""
+        """Remove and return nothing, because nothing was prepared (`Backend.prune_environments`)."""
         return []
 
     async def _ensure_tools(self, language: Language) -> None:

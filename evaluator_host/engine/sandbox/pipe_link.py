@@ -314,7 +314,10 @@ class PipeLink:
         )
 
     def _runner_exit(self) -> tuple[int | None, int | None, bool]:
-        """Return the runner's exit code or signal, and whether the guest cannot have made the runner end."""
+        """Return the runner's exit code or else its signal, and whether the sandbox was lost.
+
+        It was lost if the guest cannot have made the runner end.
+        """
         returncode = self._child.returncode or 0
         # the runner sends `hello` before it reads any code, so a guest cannot have ended it
         too_early = not self._spoke

@@ -156,7 +156,7 @@ class Pythons:
 
 
 def _is(kind: Callable[[int], bool], path: Path) -> bool:
-    """Return whether a path is of a kind, such as `stat.S_ISREG`; False if this user may not see the path."""
+    """Return whether `kind`, such as `stat.S_ISREG`, is true for a path; False if this user may not see the path."""
     try:
         return kind(path.stat().st_mode)
     except (OSError, ValueError):

@@ -22,7 +22,7 @@ _LEFT_OUT: Final = ("__pycache__", "node_modules")
 
 @cache
 def added_files() -> tuple[tuple[str, Path], ...]:
-    """Return the files of plugins in other packages for sandboxes, each with its path below `runtimes/`.
+    """Return the files that plugins in other packages add to sandboxes: the path below `runtimes/`, then the file.
 
     Raises:
       Misconfigured: a file is not at the path that belongs to the dialect of its plugin.

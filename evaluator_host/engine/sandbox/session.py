@@ -71,9 +71,8 @@ RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state des
 class RunnerGaveUp(SandboxLost):
     """The runner was in a damaged state, was killed, or crashed while it loaded code.
 
-    The caller should retry once.
-
-    The row need not be the cause: an earlier row may have damaged the runner, or the machine may have killed it.
+    The caller should retry once, because the row that was running may not be the cause: an earlier row may have damaged
+    the runner, or the machine may have killed it.
     """
 
     def __init__(self, failed: Failed, *, killed: bool = False) -> None:
@@ -382,7 +381,7 @@ class Sandbox:
         return outcome
 
     def receive_at_once(self) -> Outcome | None:
-        """Return the outcome of the oldest unanswered row if it is here; None if the caller must call `receive`."""
+        """Return the outcome of the oldest unanswered row if it has arrived; None if the caller must call `receive`."""
         frame = self._frames[0] if self._frames and not self._gates else None
         if frame is None or frame.type != "result" or frame.header.get("id") != self._unanswered[0]:
             return None
@@ -551,7 +550,7 @@ class Sandbox:
         limit.reschedule(None if until is None else until + waited_s)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
-        """Replace `crashed` with `memory_limit` if the kernel counted a kill; the runner cannot see the cause.
+        """Return an outcome; if the kernel counted a kill, `crashed` becomes `memory_limit` (the runner cannot see it).
 
         Other outcomes stay: the kernel then killed a process of an earlier row.
         """

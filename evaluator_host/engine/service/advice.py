@@ -142,7 +142,7 @@ _PYTHON_WORDS: Final = {"true": "True", "false": "False"}
 
 
 def _no_form(match: "re.Match[str]", _: str) -> str:
-    """Return advice on how to convert a value to JSON, for the type in the error message."""
+    """Return advice on what to return in place of a value that is not JSON; the error message contains its type."""
     whole, kind = match[1] == "returned", match[2]
     if whole and kind in ("generator", "async_generator"):
         return "use return, not yield"
@@ -210,7 +210,7 @@ _OF_ROW: Final = re.compile(r"[({,]\s*(inputs?|row|variables|args|run|example)\b
 
 
 def _no_value(match: "re.Match[str]", code: str) -> str:
-    """Return advice on a value that is missing in JavaScript; it shows the row by a parameter that the code has."""
+    """Return advice on a missing value in JavaScript, if possible with a line of code that shows the row."""
     if "undefined" not in match[0]:
         return _IS_NULL
     found = _OF_ROW.search(code)
@@ -474,7 +474,7 @@ def advised(
 
 
 def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | None) -> str | None:
-    """Return a hint for a known cause: a missing command, newer Python, too little memory, missing keys or imports."""
+    """Return a hint on the cause if it is known, such as a missing command or import, or code for a newer Python."""
     if (command := missing_command(error.hint or error.message[:_MESSAGE_CHARS])) is not None:
         return advice_on_command(command, evaluator.language)
     if (other := _not_python(error, evaluator)) is not None:
@@ -493,7 +493,7 @@ def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | 
 
 
 def _not_python(error: EvaluationError, evaluator: Evaluator) -> str | None:
-    """Return a hint if code that is not Python was sent as Python, and is evidently JavaScript or TypeScript."""
+    """Return a hint if code was sent as Python, but is evidently JavaScript or TypeScript; else None."""
     if error.code is not ErrorCode.SYNTAX_ERROR or evaluator.language is not Language.PYTHON:
         return None
     code = evaluator.code[:_READ_CHARS]
@@ -515,7 +515,7 @@ def _memory_for_torch(error: EvaluationError, evaluator: Evaluator) -> str | Non
 
 
 def without_repetition(error: EvaluationError, notes: Sequence[Note]) -> EvaluationError:
-    """Remove the hint on a missing value from an error if a warning already says that the row has no outputs."""
+    """Return an error, without its hint on a missing value if a warning already says that the row has no outputs."""
     said = any(note.code == "missing_outputs" for note in notes)
     is_repeated = error.hint in (_NO_VALUE, _IS_NULL) or (error.hint or "").startswith(_IS_UNDEFINED)
     return replace(error, hint=None) if said and is_repeated else error
@@ -532,7 +532,7 @@ def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> 
 def with_row_keys(
     result: EvaluationResult, row: object, evaluator: Evaluator, loaded: Loaded | None
 ) -> EvaluationResult:
-    """If a result's error is about a missing key, add a hint with the nearest key or with all existing keys.
+    """Return a result; if its error is about a missing key, add a hint with the nearest key or with all existing keys.
 
     The existing keys are the keys of the row's variables if the code gets variables, else the keys of the inputs.
     """

@@ -103,7 +103,7 @@ def _lost(error: SandboxLost | HostBusy) -> Failed:
 
 
 async def each(rows: Iterable[Row | EncodedRow]) -> AsyncGenerator[Row | EncodedRow, None]:
-    """Turn an iterable of rows into an async generator."""
+    """Yield rows from an ordinary iterable as an asynchronous generator."""
     for row in rows:
         yield row
 
@@ -135,7 +135,7 @@ class Models(ModelCalls, Protocol):
         ...
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> ModelGrant:
-        """Look up the models and keys that an evaluator may use, for one call or a part of a job.
+        """Return a grant with the models and keys that an evaluator may use, for one call or a part of a job.
 
         `redactor` masks the evaluator's secrets in recorded data.
 

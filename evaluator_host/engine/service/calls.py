@@ -405,7 +405,7 @@ async def call_once(
     models: ModelCalls | None = None,
     grant: ModelGrant | None = None,
 ) -> Answer:
-    """Make one call, and return its answer. Its time counts from `since`, a value of `time.perf_counter()`.
+    """Call an evaluator for one row, and return the answer; time counts from `since`, a value of `time.perf_counter()`.
 
     Raises:
       Busy: too many calls wait already.

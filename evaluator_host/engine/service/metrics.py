@@ -66,7 +66,10 @@ class Metrics:
         Gauge(f"evaluator_host_{name}", description, registry=self.registry).set_function(read)
 
     def counter(self, name: str, description: str, label: str, *, values: Sequence[str]) -> Counter:
-        """Return the counter of this name; its series of these values begin at 0, so that the first count is seen."""
+        """Return the counter of this name; create it on the first call.
+
+        Each of `values` gets a series, which begins at 0, so that the first count is visible as a change.
+        """
         if name not in self._counters:
             made = Counter(f"evaluator_host_{name}", description, [label], registry=self.registry)
             self._counters[name] = made
@@ -140,7 +143,7 @@ class _Families(Collector):
 
 
 def summed(texts: Sequence[bytes], *, ended: Sequence[bytes] = ()) -> bytes:
-    """Add up the metrics of processes, in the Prometheus text format.
+    """Return the sums of the metrics of processes, in the Prometheus text format.
 
     Gauges of processes that have ended (`ended`) are left out.
     """

@@ -68,7 +68,7 @@ def _known(value: Json, language: Language) -> tuple[str, ...]:
 
 
 def _deeper(key: str, row: Row) -> str | None:
-    """Return a hint on a key of a nested object in the row; the facts about the code do not cover such keys."""
+    """Return a hint if a nested object in the row has a similar key; facts about the code do not cover such keys."""
     left: list[tuple[str, Json]] = [("inputs", row.inputs), ("outputs", row.outputs), ("variables", row.variables)]
     found: dict[str, tuple[str, Json]] = {}
     for at, (place, value) in enumerate(left):

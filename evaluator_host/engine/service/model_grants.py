@@ -31,7 +31,10 @@ _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 
 def environment_of(evaluator: Evaluator) -> dict[str, str]:
-    """Return environment variables that lead clients of models and HTTP to the runner, which replaces `{address}`."""
+    """Return environment variables that make clients of models and HTTP connect to the runner.
+
+    The runner replaces `{address}` in them with its address.
+    """
     found = dict(_FOR_MODELS) if evaluator.models else {}
     if evaluator.network:
         direct = "127.0.0.1,localhost" if evaluator.models else ""

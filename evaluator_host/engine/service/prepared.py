@@ -119,10 +119,11 @@ def prepare(
     python: str | None = None,
     data: DataFolder | None = None,
 ) -> Prepared:
-    """Prepare an evaluator for calls.
+    """Return an evaluator that is ready for calls.
 
     If `check` is true, the evaluator will only be loaded, and its imports listed. `known` is the installed package set
-    that the evaluator pins; None if it has no pins.
+    that the evaluator pins; None if it has no pins, and then `python` is its version of Python. `stand_in` are the
+    host's modules that replace its SDK, and `data` is the folder with its data files.
 
     Raises:
       InvalidRequest: the evaluator is not valid, as in `require_fit`.
@@ -170,7 +171,7 @@ def prepare(
 
 
 def sandbox_spec(environment: Environment, limits: Limits, stand_in: StandIn | None = None) -> SandboxSpec:
-    """Return the sandbox spec of evaluators with this environment and these limits."""
+    """Return the sandbox spec for this environment, these limits, and the modules that replace an SDK (`stand_in`)."""
     return SandboxSpec(
         language=environment.language,
         environment=environment,

@@ -51,7 +51,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class SdkNeeds:
-    """The light modules that an evaluator gets in place of a platform's SDK, and the packages that these need."""
+    """The host's light modules that an evaluator gets in place of a platform's SDK, and the packages that they need."""
 
     stand_in: StandIn  # the modules
     missing: frozenset[str]  # names of packages that these modules need and the evaluator does not pin
@@ -63,16 +63,16 @@ class SdkNeeds:
         return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing)) if self.missing else ()
 
     def without(self, packages: tuple[str, ...]) -> tuple[str, ...]:
-        """Remove the pins that were added for the light modules from `packages`."""
+        """Return `packages` without the pins that the host added."""
         return tuple(text for text in packages if text.partition("==")[0] not in self.missing)
 
     def lock(self, target: LockTarget) -> Lock:
-        """Return a lock of the added packages, for an evaluator that pins nothing itself."""
+        """Return a lock of the packages that the host adds, for an evaluator that pins nothing itself."""
         return shipped_lock(self.shipped, self.missing, target)
 
 
 def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
-    """Return the light modules that an evaluator needs; None if it uses no SDK, or pins the real package."""
+    """Return the host's modules that replace an evaluator's SDK; None if it uses no SDK, or pins the real package."""
     if evaluator.language is not Language.PYTHON:
         return None
     sdk = _sdk_of(evaluator)
@@ -152,7 +152,7 @@ class Preparer:
     async def prepare(
         self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
     ) -> Prepared:
-        """Prepare an evaluator for calls; install its package set first if it is new.
+        """Return an evaluator that is ready for calls; install its package set first if it is new.
 
         If `check` is true, the evaluator will only be loaded, and its imports listed. `lock` is a lock of its packages
         as JSON; without a lock, this host resolves the pins.
@@ -202,7 +202,7 @@ class Preparer:
         return prepared if known is None else replace(prepared, environment_ms=environment_ms)
 
     async def _needs(self, evaluator: Evaluator) -> tuple[SdkNeeds | None, str | None]:
-        """Return the light modules that an evaluator needs, and its version of Python (None for the host's own)."""
+        """Return what an evaluator needs for its SDK (or None), and its version of Python (None for the host's own)."""
         needs = await _run(evaluator, partial(sdk_needs, evaluator))
         if not evaluator.packages and needs is None and evaluator.python is None:
             return None, None
@@ -212,7 +212,7 @@ class Preparer:
     async def _require_set(
         self, evaluator: Evaluator, needs: SdkNeeds | None, *, python: str | None, lock: str | None, workspace: str
     ) -> InstalledSet:
-        """Return the installed package set of an evaluator; as its `packages`, list only the evaluator's own pins."""
+        """Return the installed package set of an evaluator, with only the evaluator's own pins in its `packages`."""
         environments, language = self._environments, evaluator.language
         try:
             if lock is not None:

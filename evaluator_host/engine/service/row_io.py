@@ -182,7 +182,7 @@ _CONTEXTS: Final = WeakKeyDictionary[Slot, ResultContext]()  # contexts of the l
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
     """Return the result fields that are the same for all rows evaluated in a leased sandbox.
 
-    Leases of one sandbox that wait for nothing have the same context.
+    If a lease got a loaded sandbox without waiting, the fields of an earlier such lease are used again.
     """
     if not lease.warm or lease.queue_ms:
         return _leased_context(prepared, lease)
@@ -430,7 +430,7 @@ def normalise(
 
 
 def _gave_up(logs: Logs) -> tuple[Note, ...]:
-    """Return a warning if a library reports that its own time limit, which also counts waiting, was reached."""
+    """Return a warning if the logs say that a library stopped at its own time limit, which also counts waiting."""
     if _GAVE_UP not in logs.stderr:
         return ()
     kind = WARNINGS["own_time_limit"]
@@ -447,7 +447,7 @@ def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError |
 
 
 def _value(returned: Returned) -> Json:
-    """Return a refused value for the result; None if it cannot be written as JSON, or nests too deeply."""
+    """Return a value that was refused, to show it in the result; None if it is not JSON, or nests too deeply."""
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value

@@ -162,7 +162,7 @@ class Service:
         return prepared if caller.load_timeout_s is None else prepared.loaded_within(caller.load_timeout_s)
 
     async def _granted(self, prepared: Prepared, caller: Caller) -> tuple[Prepared, ModelGrant | None]:
-        """Add an evaluator's secrets to it, and return its grant of models and hosts; None if it has no such grant."""
+        """Return an evaluator with its secrets, and its grant of models and hosts (None if it asks for neither)."""
         evaluator = prepared.evaluator
         if not (evaluator.connects or evaluator.secrets):
             return prepared, None
@@ -277,7 +277,10 @@ class Service:
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult | None:
-        """Compute corpus scores over the rows of a batch that have a score in `results`; None if there are none."""
+        """Compute corpus scores over those rows of a batch that were scored, according to their `results`.
+
+        Return None if no row was scored, or the evaluator has no corpus scores.
+        """
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
         contract = results[0].evaluator.contract if scored else None
         if not has_corpus_scores(contract):

@@ -62,7 +62,7 @@ class CleanSource:
 
 
 def clean(code: str, language: Language) -> CleanSource:
-    """Extract the program from a pasted text.
+    """Return the program in a pasted text.
 
     This removes a byte order mark, no-break and zero-width characters at the ends of lines, a Markdown fence (with text
     before or after it), line numbers, a shebang, and for Python an indentation that all lines have. It also makes all

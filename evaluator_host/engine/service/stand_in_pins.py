@@ -1,4 +1,4 @@
-"""Finds the pins of packages that light modules replace, in the versions with which these modules were tested.
+"""Finds the pins of packages that the host's own light modules replace, in the versions that they were tested with.
 
 The runner's errors name the same pins, because the runner also reads them from these modules.
 """
@@ -14,7 +14,7 @@ from evaluator_host.types.evaluator import Language
 
 
 def stand_in_pin(module: str, names: Sequence[str], language: Language) -> str | None:
-    """Return the pin of the package that light modules replace for this module; None for any other module.
+    """Return the pin of the package that contains a module, if the host's light modules replace the package; else None.
 
     `names` are the names that the code uses from the module.
     """
@@ -28,7 +28,7 @@ def stand_in_pin(module: str, names: Sequence[str], language: Language) -> str |
 
 @cache
 def _pins() -> Mapping[str, Mapping[str, str]]:
-    """Return the pins for each replaced module, by submodule; the key "" stands for all submodules not listed."""
+    """Return a table of pins for each replaced module: the keys are its submodules, and "" stands for all others."""
     found = {}
     for dialect in all_dialects():
         if (sdk := dialect.sdk) is not None:

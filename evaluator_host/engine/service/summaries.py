@@ -32,7 +32,7 @@ from evaluator_host.types.warnings import RowWarnings, code_threshold_notes, fai
 def summarise(
     results: Sequence[EvaluationResult], *, seconds: float, together: EvaluationResult | None = None
 ) -> BatchSummary:
-    """Return the summary of a batch that took `seconds` of wall-clock time; `together` is the result over all rows."""
+    """Return the summary of a batch that took `seconds`; `together` is the result for all rows together."""
     statuses, told = Counter(result.status for result in results), RowWarnings.of(results)
     scores = [result.score for result in results if result.score is not None]
     verdicts = [result.passed for result in results if result.passed is not None]
@@ -121,7 +121,7 @@ def _problem(prepared: Prepared, failed: Failed, missing: tuple[MissingImport, .
 
 
 def _notes(evaluator: Evaluator, missing: Sequence[MissingImport]) -> tuple[Note, ...]:
-    """Return warnings about missing clients, and about a threshold outside 0..1."""
+    """Return warnings about missing clients of models or HTTP, and about a threshold outside 0..1."""
     return (*code_threshold_notes(evaluator), *notes_on_clients(missing, evaluator))
 
 

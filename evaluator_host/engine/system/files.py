@@ -82,7 +82,7 @@ def open_file(file: Path) -> BinaryIO:
 
 @contextmanager
 def written_anew(file: Path) -> Iterator[BinaryIO]:
-    """Open a file that a user named, to write it again.
+    """Yield a file that a user named, opened to write it again.
 
     The old content stays until the block ends without an error.
 

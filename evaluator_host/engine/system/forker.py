@@ -44,9 +44,9 @@ class ForkerEnded(Exception):
 class Forker:
     """Starts worker processes; they end when this object is closed, or the host ends.
 
-    Create this object before any thread.
+    Create this object before the process has threads.
 
-    If the process that forks workers ends, the workers go on, and a new interpreter replaces this process.
+    If the process that forks workers ends, the workers go on, and a new interpreter takes its place.
 
     Attributes:
       pid: Id of the process that forks workers.

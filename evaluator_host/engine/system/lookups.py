@@ -127,7 +127,7 @@ class Lookups:
             threading.Thread(target=self._work, args=(lookup,), name="lookup", daemon=True).start()
 
     def _next(self) -> _Lookup | None:
-        """Take the next look-up, and count its thread. The caller must hold the lock."""
+        """Remove the next look-up and return it, or None; count its thread. The caller must hold the lock."""
         for workspace in list(self._waiting):
             if not self._may_run(workspace):
                 continue

@@ -21,7 +21,7 @@ class Command:
     """A program to run, with its arguments and environment.
 
     Attributes:
-      environment: Further environment variables than PATH and LANG. Never show them, because they may contain
+      environment: Environment variables besides PATH and LANG. Never show them, because they may contain
         credentials.
       stdin: Bytes for its standard input.
     """

@@ -279,7 +279,7 @@ class _Removal:
         self._problem: OSError | None = None
 
     def run(self) -> OSError | None:
-        """Remove all entries that can be removed; return an error if something is left."""
+        """Remove all entries that can be removed; return an error if something is left, else None."""
         try:
             while self._levels:
                 try:

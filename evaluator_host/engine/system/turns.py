@@ -17,7 +17,11 @@ def most_places(places: int, known: int) -> int:
 
 
 def may_take(own: int, free: int, *, per_free: int, known: int) -> bool:
-    """Return whether a workspace with `own` places may take one more, at most `per_free` for each free place."""
+    """Return whether a workspace that has `own` places may take one more, if `free` places are left.
+
+    A workspace may always have one place. If it is the only one of the `known` workspaces, it may take all places. Else
+    it may have at most `per_free` places for each free place.
+    """
     if own == 0 or known <= 1:
         return own == 0 or free > 0
     return own < per_free * free

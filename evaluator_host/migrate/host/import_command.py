@@ -119,7 +119,7 @@ def _remote(wish: ImportWish, texts: dict[str, str], url: str) -> Import:
 
 
 async def _collected(processes: LimitedProcesses, wish: ImportWish, root: Path) -> dict[str, str]:
-    """Collect the file, and all files of its project to which it refers."""
+    """Return the contents of the file, and of all files in its project to which it refers, by path."""
     texts = {wish.path: read_utf8(root / wish.path)}
     for _ in range(_ROUNDS):
         before = len(texts)

@@ -84,7 +84,11 @@ class _Adapter:
         self._is_async = True  # assumed until the code shows that the function is not async
 
     def build(self) -> Rewritten | None:
-        """Build the adapted program; return None if `method` is set but changes nothing."""
+        """Build the adapted program.
+
+        With the option `method`, the old function is called as a method of the export; return None if that makes no
+        difference.
+        """
         old = self._exported() or self._declared(self._entry)
         if old is None and (old := self._declared("main")) is not None:
             self._is_main, self._new = True, "evaluate"
@@ -106,7 +110,7 @@ class _Adapter:
         return found
 
     def _from_assignment(self, statement: Node) -> _Old | None:
-        """Adapt `module.exports = …`, `exports.evaluate = …` and the like: read the old export, then replace it."""
+        """Adapt `module.exports = …`, `exports.evaluate = …` and the like; return None for other statements."""
         assignment = statement.named_children[0]
         left, right = child(assignment, "left"), child(assignment, "right")
         if assignment.type != "assignment_expression" or left is None or right is None:
@@ -142,7 +146,7 @@ class _Adapter:
         return None
 
     def _from_default(self, statement: Node, value: Node) -> _Old | None:
-        """Adapt `export default …`. The old value gets a name, and the new function becomes the default export."""
+        """Adapt `export default …`: name the old value, and export the new function; return None for a class."""
         name, draft = self._free(), self._draft
         own = child(value, "name") if value.type in _DECLARED else None
         opening = "export default "
@@ -162,7 +166,7 @@ class _Adapter:
         return _Old(name, "", opening)
 
     def _from_declaration(self, statement: Node, value: Node) -> _Old | None:
-        """Adapt `export function evaluate` and `export const evaluate = …`: the old name is not exported any more."""
+        """Adapt `export function evaluate` and `export const evaluate = …`; return None for exports of other names."""
         if self._entry not in self._draft.names.module.bound or not self._binds(value):
             return None
         self._draft.edits.replace(statement.start_byte, value.start_byte)
@@ -185,7 +189,7 @@ class _Adapter:
         return _Old(name, "", "export ")
 
     def _declared(self, name: str) -> _Old | None:
-        """Adapt a function that a script declares, in any form."""
+        """Rename a function that a script declares, in any form; return None if there is none with this name."""
         if name not in self._draft.names.module.bound:
             return None
         writes = [one for one in self._draft.names.of(name, self._draft.names.module) if one.access is Access.WRITE]

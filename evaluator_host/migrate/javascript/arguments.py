@@ -83,7 +83,7 @@ def only_looks(use: Use) -> bool:
 
 
 def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
-    """Return whether the code expects the whole row of test data as its fourth argument, which early hosts passed."""
+    """Return whether the code expects the whole row as its fourth argument, as early versions of Agenta passed it."""
     fourth = legacy.parameters[3]
     uses = uses_of(draft, legacy, fourth)
     named = fourth.name.replace("_", "").lower() in ROW_NAMES

@@ -182,7 +182,7 @@ def _set_parameters(draft: Draft, function: Legacy, names: list[str], *, typed: 
 
 
 def _split_type(variables: Parameter) -> dict[str, str]:
-    """Split the type of the variables, if it is an object type, into those of the inputs and the outputs."""
+    """Return the types of `inputs` and `outputs`, split from the variables' object type; empty for other types."""
     node = variables.annotation.named_children[0] if variables.annotation is not None else None
     if node is None or node.type != "object_type":
         return {}

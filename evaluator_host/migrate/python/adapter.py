@@ -124,7 +124,7 @@ def _functions(draft: Draft) -> list[Node]:
 
 
 def _is_async(draft: Draft) -> bool:
-    """Return whether this is a coroutine function without decorators, which may turn it into an ordinary function."""
+    """Return whether the entry is `async` and has no decorators, which may turn it into an ordinary function."""
     writes = [one for one in draft.names.of(draft.wish.entry, draft.names.module) if one.access is Access.WRITE]
     node = writes[-1].node.parent if writes else None
     if node is None or node.type != "function_definition" or node.parent is None:

@@ -32,7 +32,7 @@ _IN_BRACKETS: Final = ("unary_operator", "binary_operator", "conditional_express
 
 
 def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
-    """Return whether the code expects the whole row of test data as its fourth argument, which early hosts passed."""
+    """Return whether the code expects the whole row as its fourth argument, as early versions of Agenta passed it."""
     fourth = legacy.parameters[3]
     uses = uses_of(draft, legacy, fourth)
     return draft.wish.whole_row and fourth.name in ROW_NAMES and bool(uses) and all(_is_of_mapping(use) for use in uses)
@@ -106,7 +106,7 @@ def _access(draft: Draft, fourth: Parameter, uses: list[Use], inputs: str) -> st
 
 
 def _tolerates_none(node: Node) -> bool:
-    """Return whether the code checks that a ground truth exists."""
+    """Return whether the code around a use of the ground truth checks that there is a ground truth."""
     around = node.parent
     if around is None:
         return False

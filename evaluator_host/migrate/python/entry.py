@@ -44,7 +44,7 @@ def entry_uses(draft: Draft) -> list[Use]:
 
 
 def _alias(use: Use) -> str | None:
-    """Return the name that a program assigns to its entry, as in `evaluate = name`."""
+    """Return the name that a program assigns to its entry, as in `evaluate = name`, or None."""
     around = use.node.parent
     if around is None or around.type != "assignment":
         return None

@@ -70,7 +70,7 @@ def show_alert(name: _NameArgument, *, client: ClientOption, as_json: JsonOption
 @app.command("resume", help="Resume a paused alert. It watches jobs and traces that end from now on.")
 @app.command("pause", help="Pause an alert: it watches nothing until it is resumed.")
 def change_alert(context: typer.Context, name: _NameArgument, *, client: ClientOption) -> None:
-    """Change the state of an alert."""
+    """Pause, resume or acknowledge an alert; the name of the command decides which."""
     seen = context.info_name == "acknowledge" or None
     paused = None if seen else context.info_name == "pause"
     found = client.alerts.update(name, paused=paused, acknowledged=seen)

@@ -45,7 +45,7 @@ class AlertResource(Resource):
         return (Task("the alerts", self._alerts.run),)
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the names of the alerts that watch this object or, if it is a secret, sign their messages with it."""
+        """Return `alert NAME` for each alert that watches this object, or signs its messages with this secret."""
         if (named := _USES.get(used.kind)) is None:
             return []
         alerts = await self._alerts.list_alerts(workspace_id)

@@ -165,7 +165,7 @@ class Alerts:
         self._resting: dict[tuple[str, str], float] = {}  # when to send again after a failure, by receiver
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
-        """Store an alert.
+        """Store an alert, and return it.
 
         The alert watches jobs that end from now on. If the rule names one job, this job may have ended already.
 
@@ -192,7 +192,7 @@ class Alerts:
     async def change_alert(
         self, workspace_id: str, name: str, *, paused: bool | None = None, acknowledged: bool | None = None
     ) -> AlertReport:
-        """Pause, resume or acknowledge an alert; None leaves a field unchanged.
+        """Pause, resume or acknowledge an alert, and return it. None leaves a field unchanged.
 
         Jobs that ended during a pause are never checked. A pause also acknowledges the alert, until its next message.
         """
@@ -256,7 +256,7 @@ class Alerts:
                 self._wake.clear()
 
     async def look(self, stored: StoredObject) -> None:
-        """Check the figures of one stored alert."""
+        """Check the figure that a stored alert watches, and store the alert's new state and messages."""
         kept = _STORED.read_json(stored.content)
         if kept.paused:
             return
@@ -425,7 +425,7 @@ class Alerts:
         return parts
 
     async def _dial(self, host: str, port: int, *, workspace: str, listed: bool) -> list[str]:
-        """Return the addresses at which a webhook may be called.
+        """Return the addresses at which a webhook may be called: only public ones, unless its host is `listed`.
 
         Raises:
           LookupFailed: the host has no address, or has no public address and is not listed by the operator.

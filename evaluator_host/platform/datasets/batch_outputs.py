@@ -40,7 +40,10 @@ async def require_outputs(
 
 
 def no_outputs(inputs: Sequence[dict[str, Json]], count: int, reads: OutputsRead | None = None) -> str:
-    """Return the error message for rows without outputs. It names the input that was probably meant as the outputs."""
+    """Return the error message for `count` rows without outputs. It names the input that was probably meant as outputs.
+
+    `inputs` are the inputs of the first rows; `reads` says how the code reads outputs, if this is known.
+    """
     columns = list(dict.fromkeys(name for one in inputs for name in one))
     read, taken = ((), ()) if reads is None else (reads.names, reads.others)
     found = output_column(columns, inputs, read=read, taken=taken)

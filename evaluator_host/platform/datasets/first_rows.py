@@ -133,7 +133,7 @@ class FirstRows:
     ) -> None:
         """Check that the rows have the columns that prompts of judges read.
 
-        A column that only rows after the first ones may have is not refused.
+        Nothing is refused if later rows, which were not read, may have the column.
 
         `evaluators` are pairs of a name, for the error message, and an evaluator. `generated` says whether a
         model writes the outputs.
@@ -155,13 +155,13 @@ class FirstRows:
         return names if self.complete else self._in_no_record(names)
 
     def _in_no_record(self, names: list[str]) -> list[str]:
-        """Return the names that no record can have as an input, not even those records that were not read."""
+        """Return the given names that cannot be inputs of any record, whether the record was read or not."""
         fields = {*self.columns, *(field for field, _ in self.mapping.sources)}
         nested = fields & {"inputs", "variables"}  # objects whose keys are known only for the first records
         return [] if nested else [name for name in names if name not in self.columns]
 
     def _no_inputs(self, judge: str, names: Sequence[str], report: CheckReport, *, generated: bool) -> InvalidRequest:
-        """Return the error for a judge that reads columns which no row has, with the whole mapping to give."""
+        """Return the error for a judge that reads inputs which no row has. Its hint is a mapping to use instead."""
         within = "inputs." if any(map(is_row, self.records)) else ""
         columns = dict.fromkeys(name for row in self.rows for name in row.inputs) if within else self.columns
         sources = dict(self.mapping.sources)
@@ -260,7 +260,7 @@ def first_rows(
     notes: Sequence[str] = (),
     complete: bool = True,  # whether there are no further records
 ) -> FirstRows:
-    """Map the first records of data to its first rows."""
+    """Return a `FirstRows`: the first records of data, and the rows that the mapping makes from them."""
     objects = [one for one in records if isinstance(one, dict)]
     known = dict.fromkeys(islice(columns, MOST_COLUMNS))
     for one in objects:

@@ -173,7 +173,7 @@ def _json_of(text: str, begin: str | tuple[str, ...]) -> Any:
 
 
 def has_nan(text: str) -> bool:
-    """Return whether a string may be JSON with NaN or Infinity. Some programs write them, but JSON has neither."""
+    """Return whether a string contains NaN or Infinity. Some programs write them, although JSON does not allow them."""
     return "NaN" in text or "Infinity" in text
 
 

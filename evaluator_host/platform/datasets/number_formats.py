@@ -62,6 +62,8 @@ def shows(code: str) -> Shows:
 def moment(serial: float, shown: Shows, *, since_1904: bool) -> str | float:
     """Convert a serial number to ISO 8601 (a date, a time, or both, to the millisecond), or an elapsed time to seconds.
 
+    `since_1904` is whether the workbook counts days from 1904 instead of 1900.
+
     Raises:
       NotADate: the calendar has no such day.
     """

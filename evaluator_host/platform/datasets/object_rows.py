@@ -75,7 +75,7 @@ class Bucket:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Convert the storage client's errors to the host's during the block.
+        """Return a context in which errors of the storage client are raised as errors of this host.
 
         Raises:
           StoreUnavailable: the storage does not answer, refuses the request, or has no such object.

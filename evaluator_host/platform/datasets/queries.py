@@ -246,7 +246,9 @@ def edit_rows(
     max_bytes: int,
     max_row_bytes: int,
 ) -> DatasetFacts:
-    """Edit the rows in a file of JSON lines, and write them into a folder as `write_rows` does. Row numbers begin at 0.
+    """Edit the rows in a file of JSON lines, write them into a folder (see `write_rows`), and return facts about them.
+
+    Row numbers begin at 0.
 
     Raises:
       InvalidRequest: a row to change or remove does not exist, or no row is left.

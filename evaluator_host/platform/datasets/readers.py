@@ -270,7 +270,7 @@ def _empty_cells(empty: Counter[str]) -> str:
 
 
 def _delimiter(head: bytes, given: str) -> str:
-    """Return the delimiter of a header: `given`, unless the header contains only other delimiters."""
+    """Return the delimiter of a header: `given` if it occurs there, else the delimiter that makes the most columns."""
     text = head.removeprefix(_BOM).decode("utf-8", "replace")
 
     def columns(delimiter: str) -> int:

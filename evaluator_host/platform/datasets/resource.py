@@ -46,7 +46,7 @@ class DatasetResource(Resource):
         ).routes
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """Remove files to which nothing refers. When the block ends, end the processes that read uploads."""
+        """Return a context: entering it removes unreferenced files, leaving it ends the processes that read uploads."""
         return self._running()
 
     @asynccontextmanager
@@ -56,7 +56,7 @@ class DatasetResource(Resource):
             yield
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return the data set with this name, with the names and ids of all versions that go with it."""
+        """Return a data set with the names and ids of all versions that are deleted with it; None for other kinds."""
         if kind != "dataset":
             return None
         datasets = self.service.store

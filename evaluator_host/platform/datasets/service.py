@@ -62,7 +62,7 @@ class DatasetService:
     async def add_dataset(
         self, workspace_id: str, name: str, chunks: AsyncIterator[bytes], format_: Format, *, replace: bool = False
     ) -> DatasetReport:
-        """Store the rows of a file that arrives in chunks. The whole file is never in memory.
+        """Store the rows of a file that arrives in chunks, and return the data set. The whole file is never in memory.
 
         With `replace`, the new data set replaces a data set with the same name; jobs over the old data set keep its
         rows.
@@ -98,7 +98,7 @@ class DatasetService:
         return report
 
     async def add_unnamed(self, workspace_id: str, records: Iterable[dict[str, Json]], format_: str) -> DatasetReport:
-        """Store rows for a job that is about to be created. The rows are written in a thread.
+        """Store rows for a job that is about to be created, and return their data set. A thread writes the rows.
 
         Raises:
           InvalidRequest: there is no row.
@@ -116,7 +116,7 @@ class DatasetService:
         input_bytes: int,
         formats: Collection[Format],
     ) -> DatasetReport:
-        """Store rows that a function reads from files, for a job that is about to be created.
+        """Store rows that a function reads from files, for a job that is about to be created. Return their data set.
 
         Args:
           workspace_id: Owner of the data set.
@@ -194,7 +194,7 @@ class DatasetService:
         return await asyncio.to_thread(self.folder.page, dataset.id, first, limit=limit)
 
     async def rows_json(self, workspace_id: str, name: str, first: int, *, limit: int) -> Iterator[bytes]:
-        """Encode at most `limit` rows, from row `first` on, as the parts of a JSON array.
+        """Return at most `limit` rows, from row `first` on, as the parts of a JSON array.
 
         Each part is read from the file when it is needed, so iterating blocks.
 
@@ -276,7 +276,9 @@ class DatasetService:
         create: bool = False,
         version: int | None = None,
     ) -> DatasetReport:
-        """Store an edited copy of a data set as its next version; jobs over older versions keep their rows.
+        """Store an edited copy of a data set as its next version, and return this version.
+
+        Jobs over older versions keep their rows.
 
         `changed` maps row numbers, which begin at 0, to new rows. With `create`, the added rows become a new data set
         if no data set has this name. `version` is the newest version that the caller knows, since row numbers belong to

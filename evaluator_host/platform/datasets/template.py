@@ -102,7 +102,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             raise BadTemplate(f"the template takes longer than {RENDER_S:g} s")
 
     def _bounded(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a filter so that it checks the length of its result. Each `tojson` in a chain may double the length."""
+        """Return a filter that also checks the length of its result. Each `tojson` in a chain may double the length."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -216,7 +216,7 @@ class RowIn(Wire):
 
 
 class EncodedRowIn(RowIn):
-    """One row that stays JSON. Its fields hold values that stand for the row's own.
+    """One row that stays JSON. The fields of this object have short values of the same types as the row's values.
 
     This is a class of its own, because pydantic's private attributes would slow down every other row.
     """
@@ -287,7 +287,7 @@ class BatchIn(Wire):
 
     @property
     def may_lack_outputs(self) -> bool:
-        """Whether rows have no outputs on purpose: `outputs` says so, or a row gives null."""
+        """Whether rows may have no outputs: the field `outputs` says so, or a row gives outputs, such as null."""
         return self.outputs is not None or any(row.gives_outputs for row in self.rows)
 
     def given(self) -> list[Row | EncodedRow]:

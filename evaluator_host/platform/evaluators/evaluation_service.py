@@ -31,7 +31,7 @@ _NO_MODULE: Final = ("ModuleNotFoundError", "ImportError", "Error")  # JavaScrip
 
 @asynccontextmanager
 async def open_evaluation_service(settings: Settings, url: str | None) -> AsyncIterator[EvaluationService]:
-    """Open the host at a URL; without a URL, open a service in this process.
+    """Yield the service that evaluates: the host at a URL or, without a URL, a service in this process.
 
     Raises:
       HostUnreachable: no host answers at the URL.
@@ -68,7 +68,7 @@ async def evaluate_in_order(
 
 
 async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: bool) -> None:
-    """Check the Python version that a file requires, store its data files, and install its packages.
+    """Prepare an evaluator: check the Python version of its file, store its data files, and install its packages.
 
     If `shown`, a progress bar and the names of the files are printed.
 
@@ -113,7 +113,7 @@ async def pins_to_add(target: EvaluationService, given: LoadedEvaluator, result:
 
 
 def with_declared(result: EvaluationResult, given: LoadedEvaluator) -> EvaluationResult:
-    """Return a result whose hint on a missing package names the version that a lock file beside the evaluator pins."""
+    """Return the result. In its hint, each package gets the version that a lock file beside the evaluator pins."""
     error = result.error
     if error is None or error.hint is None:
         return result

@@ -132,7 +132,7 @@ def read_evaluator(
 
 
 def _declared(evaluator: Evaluator, file: Path, around: Project) -> list[DeclaredPin]:
-    """Return the versions that a lock file beside an evaluator's file pins, for packages that the host may choose."""
+    """Return the pins of a lock file beside the evaluator: of packages that the code imports and that are not given."""
     language = evaluator.language
     texts = (evaluator.code, *evaluator.files.values())
     found = declared_imports(_declaring(file, around, language), texts, language)
@@ -157,7 +157,7 @@ def _told_of(declared: Sequence[DeclaredPin], evaluator: Evaluator) -> Iterator[
 
 
 def _declaring(file: Path, around: Project, language: Language) -> dict[str, str]:
-    """Return the files that pin versions, from the nearest folder that has one, up to the project's root."""
+    """Return the texts of files that pin versions, by file name, from the nearest project folder that has any."""
     folder = file.resolve().parent
     while True:
         paths = [path for name in declared_names(language) if (path := folder / name).is_file()]
@@ -194,9 +194,9 @@ def tell_files(given: LoadedEvaluator) -> None:
 
 
 def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[str]]:
-    """Return an evaluator with settings from the version before, and messages that name these settings.
+    """From the version `before`, take settings that were not given. Return the evaluator and these settings in words.
 
-    Code, files and data are never kept. Nothing is kept if one of the versions is a judge or the language changed.
+    Code, files and data are never taken. Nothing is taken if one version is a judge, or if the language changed.
     """
     if before.judge is not None or evaluator.judge is not None or before.language is not evaluator.language:
         return evaluator, []
@@ -206,7 +206,7 @@ def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[
 
 
 def _kept(name: str, before: Any, now: Any, kept: list[str]) -> Any:
-    """Return the value from the version before if the new value is only the default, and then add `name` to `kept`."""
+    """Return the value `before` if the value `now` is only the default, and then add the setting to `kept` in words."""
     if is_dataclass(now) and not isinstance(now, type):
         parts = {
             one.name: _kept(one.name, getattr(before, one.name), getattr(now, one.name), kept) for one in fields(now)

@@ -72,7 +72,7 @@ class EvaluatorRegistry:
         cases: Cases = (),
         require_cases: bool = False,
     ) -> EvaluatorReport:
-        """Store an evaluator under a name as version 1, if it loads.
+        """Store an evaluator under a name as version 1, if it loads, and return this version.
 
         If the evaluator loads, its `cases` are run. With `force`, the evaluator is stored even if it does not load.
         With `require_cases`, the evaluator is stored only if all cases pass.
@@ -106,7 +106,8 @@ class EvaluatorRegistry:
     ) -> EvaluatorReport:
         """Store and return the next version. If nothing has changed, return the newest version instead.
 
-        If `cases` is None, the cases of the newest version stay. `origin` is set for a migrated version.
+        If `cases` is None, the cases of the newest version stay. `origin` is set for a migrated version. For
+        `force` and `require_cases`, see `create_evaluator`.
 
         Raises:
           InvalidRequest: the evaluator does not load.

@@ -29,7 +29,7 @@ class EvaluatorResource(Resource):
         return [*found.routes, *ready_judges_api().routes]
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the names of the evaluators whose newest version uses this object, such as a secret."""
+        """Return `evaluator NAME` for each evaluator with a newest version that uses this object, such as a secret."""
         if (uses := code_use(used)) is None:
             return []
         stored = await self.registry.list_evaluators(workspace_id)

@@ -54,7 +54,7 @@ class NewVersionIn(EvaluatorIn):
     )
 
     def more(self) -> dict[str, Any]:
-        """Return the other arguments for the registry: `about`, `message`, and `cases` if the request has them."""
+        """Return the registry's arguments besides the evaluator: `about`, `message`, and `cases` if they are given."""
         given = {} if self.cases is None else {"cases": case_dicts(self.cases)}
         return {"about": NameFacts(self.description, self.sampling, self.tags), "message": self.message, **given}
 

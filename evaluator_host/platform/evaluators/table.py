@@ -140,7 +140,7 @@ class Evaluators(Repository):
     async def create_evaluator(
         self, workspace_id: str, name: str, content: VersionContent, about: NameFacts = NO_CHANGE
     ) -> StoredVersion:
-        """Store an evaluator under a name, as version 1.
+        """Store an evaluator under a name as version 1, and return this version.
 
         Raises:
           InvalidRequest: the name is not valid.

@@ -34,7 +34,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _not_below(number: int) -> int:
-    """Check the lower bound in a function, because a `ge` in the type would replace the `ge` of a field."""
+    """Return a number unless it is too small. A `ge` in the type would check this, but replace a field's own `ge`."""
     if number < -MOST:
         raise PydanticCustomError("too_small", "it is below {least}", {"least": -MOST})
     return number
@@ -90,7 +90,10 @@ _Body = TypeVar("_Body", bound=Wire)
 
 
 def fields_of(kind: type[Any]) -> Callable[[type[_Body]], type[_Body]]:
-    """Add the fields of a dataclass to a request body, with limits and descriptions, unless the body declares them."""
+    """Return a decorator that adds the fields of a dataclass, with limits and descriptions, to a request body.
+
+    Fields that the body declares itself are left out.
+    """
 
     def decorate(body: type[_Body]) -> type[_Body]:
         hints = get_type_hints(kind, include_extras=True)

@@ -101,7 +101,7 @@ class NonBlockingHandler(logging.Handler):
 
 
 def log_to_stderr(*, debug: bool) -> None:
-    """Log to standard error: warnings of all packages, and information of this package.
+    """Log to standard error: warnings from all packages, and also `INFO` messages from this package.
 
     Args:
       debug: Include the messages of exceptions.

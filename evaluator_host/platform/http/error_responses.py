@@ -232,7 +232,7 @@ def _inner_field(above: str, name: str) -> str | None:
 
 
 def _field_of_row(name: str) -> str:
-    """Return a hint for an unknown field of a row: the field that was probably meant, or else a column."""
+    """Return a hint for an unknown field of a row: the field that was meant, or that columns go into `inputs`."""
     known = _OTHER_NAMES.get(name.lower(), "")
     if known.startswith(("inputs", "outputs")):
         return f"did you mean {known}?"

@@ -56,7 +56,7 @@ class EventStreams:
 
     @contextmanager
     def counted(self, key_id: str | None) -> Iterator[None]:
-        """Count one stream of a key during the block; raise `Busy` if the key already has the maximum number."""
+        """Return a context in which one more stream of a key counts. Raise `Busy` if the key has the maximum."""
         self.require_free(key_id)
         self._open[key_id] += 1
         try:

@@ -74,7 +74,7 @@ class JsonRequest(Request):
         return await self.decoded(await self.body())
 
     async def decoded(self, body: bytes) -> Any:
-        """Decode a body to JSON values. A large body is decoded in a thread and becomes the route's model.
+        """Return a body as JSON values. A large body is decoded in a thread, and returned as the route's model.
 
         Raises:
           InvalidRequest: the body has too many values or rows, or does not fit the model.

@@ -187,7 +187,7 @@ class AccessMiddleware:
         return caller.workspace
 
     def _counted(self, workspace: str, *, upload: bool) -> AbstractContextManager[None]:
-        """Return a context that counts a request of a workspace while it is under way."""
+        """Return a context in which a request of a workspace (or an `upload`) counts as being under way."""
         if self._access is None or not workspace:
             return nullcontext()
         return (self._access.uploads if upload else self._access.requests).hold(workspace)
@@ -277,7 +277,7 @@ async def _discard_body(receive: Receive) -> None:
 
 
 def _known_cause(error: BaseException | None) -> HostError | None:
-    """Return the host's own error inside an error of a task group, or of Starlette after a response has begun."""
+    """Return the `HostError` that a task group or Starlette has wrapped in this error; None if there is none."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     if isinstance(error, RuntimeError) and "response already started" in str(error):

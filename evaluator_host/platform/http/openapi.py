@@ -77,7 +77,7 @@ class DescribedApi(FastAPI):
         self.add_route("/openapi.json", self._document, include_in_schema=False)
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return the application with its middleware, without FastAPI's layers for what `AccessMiddleware` does."""
+        """Return the application with its middleware, without the FastAPI layers that `AccessMiddleware` replaces."""
         app: ASGIApp = AsyncExitStackMiddleware(self.router)
         app = ExceptionMiddleware(app, handlers=self.exception_handlers)
         for kind, positional, named in reversed(self.user_middleware):
@@ -135,7 +135,7 @@ class DescribedApi(FastAPI):
 
 
 def _part(document: dict[str, Any], is_of: Callable[[str], bool]) -> dict[str, Any]:
-    """Reduce a document to the paths that `is_of` selects and the schemas that these paths need."""
+    """Return a document with only the paths that `is_of` selects, and the schemas that these paths need."""
     paths = {path: methods for path, methods in document["paths"].items() if is_of(path)}
     schemas = document["components"]["schemas"]
     needed: dict[str, Any] = {}

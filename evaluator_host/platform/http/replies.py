@@ -28,7 +28,10 @@ ERRORS: Final = {
 async def respond(
     request: Request, work: Coroutine[Any, Any, Any], audited_call: AuditedCall, *, large: bool = False
 ) -> Response:
-    """Run the work and return its result, or stop the work when the client hangs up. Record either in the audit log."""
+    """Run the work and respond with its result, or stop the work when the client hangs up. Write the audit entry.
+
+    A `large` result is encoded in a thread.
+    """
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - an ASGI server calls from a task
     waits, is_gone = True, False

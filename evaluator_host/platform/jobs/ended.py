@@ -1,4 +1,4 @@
-"""Counts the runs of jobs that ended, and logs each that failed, without anything of its code, rows or secrets."""
+"""Counts the runs of jobs that ended, and logs each run that failed, without its code, rows or secrets."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ def record_end(metrics: Metrics, job: Job, status: JobStatus, error: str | None)
 
 
 def _reason(error: str) -> str:
-    """Return why a job failed, in one line; of a row that failed only its number, because its error is the code's."""
+    """Return why a job failed, in one line. For a failed row, leave out its message, which code may have written."""
     known = json.loads(error)
     code = known["code"]
     if "row" in known:

@@ -62,7 +62,7 @@ class LocalExecutor:
     def evaluate(
         self, evaluator: Evaluator, chunk: Chunk, caller: Caller, *, parallelism: int
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate a chunk on up to `parallelism` sandboxes."""
+        """Evaluate a chunk in at most `parallelism` sandboxes. Yield `(number of the row, result)`, in any order."""
         return self._service.evaluate_rows(
             evaluator,
             chunk.rows,
@@ -102,7 +102,7 @@ class RayExecutor:
         *,
         parallelism: int,  # noqa: ARG002 - a node uses all its sandboxes
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Send a chunk to a node of the cluster, and yield its results."""
+        """Send a chunk to a node of the cluster, and yield `(number of the row, result)` for each of its rows."""
         try:
             results = await self._nodes.evaluate(
                 evaluator, chunk.rows, self._use, isolation=self._isolation, lock=caller.lock

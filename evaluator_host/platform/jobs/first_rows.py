@@ -122,7 +122,7 @@ class FirstRowsOfJobs:
 
 
 def _columns(spec: JobSpec, dataset: Dataset | None) -> Iterable[str]:
-    """Return the columns of all rows of a job."""
+    """Return the names of all columns in the rows of a job."""
     if dataset is not None:
         return dataset.facts.columns
     return dict.fromkeys(name for one in spec.dataset if isinstance(one, dict) for name in one)

@@ -203,7 +203,7 @@ class JobQueue(Repository):
         return await self._database.fetch_value(_together(job_id, position)) is not None
 
     async def unscored_rows(self, job_id: str, position: int, *, count: int) -> bytearray:
-        """Return one byte for each row of a job: 0 if the evaluator has scored the row, else 1."""
+        """Return one byte for each of a job's `count` rows: 0 if the evaluator has scored the row, else 1."""
         table = ResultTable
         query = select(table.row).where(
             table.job_id == job_id, table.position == position, table.status == Status.SCORED.value
@@ -246,6 +246,8 @@ async def _note(
     connection: AsyncConnection, job_id: str, owner: str, *, progress: bool, running_s: float = 0.0, **counts: int
 ) -> DesiredState | None:
     """Write the heartbeat, and add `counts` to the job's counters `done`, `failed` and `stored_bytes`.
+
+    After `progress`, the number of attempts to run the job is 0 again.
 
     Return the desired state of the job, or None if another host owns the job.
     """

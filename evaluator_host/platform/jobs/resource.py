@@ -29,7 +29,7 @@ from evaluator_host.types.jobs import EvaluatorScore
 class JobResource(Resource):
     """The jobs of a host.
 
-    If the host was given a `JobRunner`, this object runs the jobs. Otherwise a scheduler in this process runs them.
+    If the host was given a `JobRunner`, that runner runs the jobs. Otherwise a scheduler in this process runs them.
     """
 
     def __init__(self, host: Host) -> None:
@@ -71,7 +71,7 @@ class JobResource(Resource):
         return (Task("the scheduler of jobs", self._runner.run),)
 
     def kept(self) -> Iterable[Kept]:
-        """Return the ended jobs, which are deleted after some days."""
+        """Return a `Kept`, with which the host deletes jobs some days after they ended."""
         return (Kept("ended jobs", self.host.settings.jobs_days, self.service.delete_ended),)
 
     async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:

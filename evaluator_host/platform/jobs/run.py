@@ -139,7 +139,7 @@ class JobRun:
             await self._release(status, error)
 
     async def _work(self) -> tuple[JobStatus, str | None]:
-        """Score until all rows are done or the job must stop; then store the results."""
+        """Score until all rows are done or the job must stop, and store the results. Return its status and error."""
         scoring = asyncio.create_task(self._score())
         writing = asyncio.create_task(self._writer.run())
         stopping = asyncio.create_task(self._stop.wait())

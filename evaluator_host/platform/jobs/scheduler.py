@@ -168,7 +168,7 @@ class Scheduler:
             self._elsewhere |= elsewhere
 
     async def _readable(self, datasets: set[str]) -> set[str]:
-        """Return the data sets that this host can read: all of them if only one machine uses the database."""
+        """Return which of these data sets this host can read: all of them if only one machine uses the database."""
         if not datasets or self._context.queue.one_machine:
             return datasets
         has_rows = self._context.folder.has_rows
@@ -189,7 +189,7 @@ class Scheduler:
         return at_work[workspace], self._served.get(workspace, 0)
 
     def _make_room(self, waiting: list[Job]) -> None:
-        """If a workspace has too few running jobs, put a job of the workspace with the most back in the queue."""
+        """Put a job of the workspace with the most running jobs back in the queue, if another workspace has too few."""
         if len(self._running) < self._at_once or any(run.is_put_back for _, run, _ in self._running.values()):
             return
         at_work = self._at_work()
@@ -207,7 +207,7 @@ class Scheduler:
         return Counter(job.workspace_id for job, _, _ in self._running.values())
 
     def _silent(self, running: list[Job]) -> set[str]:
-        """Return the jobs with an owner that has written no heartbeat for `SILENT_S` seconds.
+        """Return the ids of the jobs with an owner that has written no heartbeat for `SILENT_S` seconds.
 
         This host measures the seconds with its monotonic clock from the last change of the heartbeat. The time in the
         heartbeat does not count, because the clocks of hosts differ and may be set.

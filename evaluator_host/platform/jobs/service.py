@@ -269,7 +269,7 @@ class JobService:
                 del self._watched[job_id]
 
     async def _look(self) -> dict[str, JobReport | None]:
-        """Wait half a second, then return the watched jobs; None for a deleted job. All watchers share one query."""
+        """Wait half a second, then return the watched jobs by id (None if deleted). All watchers share one query."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_later())
             # reads the exception, which asyncio would otherwise log

@@ -269,7 +269,10 @@ class Tally(Counts):
         return read_warnings(self.warnings)
 
     def averaged_rows(self, *, failures_are_zero: bool) -> tuple[int, int]:
-        """Return a fingerprint of the rows that the mean includes: their number, and the sum of their marks."""
+        """Return a fingerprint of the rows that the mean includes: their number, and the sum of their marks.
+
+        With `failures_are_zero`, the mean includes the failed rows.
+        """
         marks = self.scores_mark + failures_are_zero * self.failed_mark
         return self.mean_rows(failures_are_zero=failures_are_zero), marks
 
@@ -301,6 +304,7 @@ class EvaluatorTally:
         """Return the mean minus the previous job's mean. None if the previous mean is doubtful, or includes other rows.
 
         If a row failed and only one of the two jobs counts failed rows as 0, the means include different rows.
+        `failures_are_zero` is whether this job does that.
         """
         if self.previous is None or self._doubt(self.previous) is not None:
             return None
@@ -432,7 +436,7 @@ class Jobs(Repository):
         return as_job(found)
 
     async def get_overview(self, workspace_id: str, job_id: str) -> JobOverview:
-        """Return a job with its labels, data set and model calls, using two SQL statements."""
+        """Return a job with its scores, data set and number of model calls, using two SQL statements."""
         found = await self._overviews(_overviews((JobTable.workspace_id == workspace_id) & (JobTable.id == job_id)))
         if not found:
             raise _not_found(job_id)
@@ -453,7 +457,7 @@ class Jobs(Repository):
         schedule: str | None = None,
         finished_after: datetime | None = None,
     ) -> list[JobOverview]:
-        """Return the jobs of a workspace, or of all, newest first, with labels, data sets and model calls.
+        """Return the newest `limit` jobs of a workspace, or of all workspaces if None, newest first, with their scores.
 
         `search` is text in a job's name or id, or in the names of its data set or evaluators, in upper or lower case.
         `schedule` is the name of the schedule that created the job. `before` is the `created_at` of the last job on the
@@ -644,7 +648,7 @@ def _tallies() -> Select[Any]:
 
 
 def _scored(chosen: ColumnElement[bool]) -> Select[Any]:
-    """Return the query for evaluators with their counts and their jobs. The names of job columns have a prefix."""
+    """Return the query for `chosen` evaluators with their counts and jobs. Columns of jobs have the prefix `job__`."""
     jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
     query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
     return query.where(chosen)

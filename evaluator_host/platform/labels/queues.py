@@ -74,10 +74,10 @@ class LabelQueues:
         evaluator: str | None = None,
         limit: int = MOST_ROWS,
     ) -> LabelQueue:
-        """Create a queue of rows from a job or from a data set; exactly one of `job` and `dataset` is given.
+        """Create and return a queue of rows from a job or a data set; exactly one of `job` and `dataset` is given.
 
-        `rows` are row numbers, or a choice by the results of `evaluator`, such as failed rows; None stands for any
-        evaluator. If there are more than `limit` rows, `limit` evenly spread rows are taken.
+        `rows` are row numbers, or a choice by the results of `evaluator` (None for any), such as failed rows. If
+        there are more than `limit` rows, `limit` evenly spread rows are taken.
 
         Raises:
           InvalidRequest: a field is not valid, or there are no such rows.

@@ -33,7 +33,7 @@ class LabelResource(Resource):
         return labels_api(self._queues, access).routes
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the names of the label queues with rows of this job or data set."""
+        """Return `label queue NAME` for each label queue with rows of this job or data set."""
         found = await self._queues.labels.list_queues(workspace_id) if used.kind in ("job", "dataset") else []
         return [
             f"label queue {one.name}"

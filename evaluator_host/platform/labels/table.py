@@ -103,7 +103,7 @@ class StoredQueue:
     created_at: datetime
 
     def counts_for(self, job_id: str) -> bool:
-        """Whether the labels apply to this job over the same data set: it must have the outputs that people saw."""
+        """Whether the labels apply to a job over the same data set. Labels of a job's own outputs apply only to it."""
         return self.job_id == job_id or not self.own_outputs
 
 
@@ -123,7 +123,7 @@ class Labels(Repository):
     """The label queues in the database."""
 
     async def add_queue(self, workspace_id: str, name: str, rows: Sequence[int], **given: Any) -> StoredQueue:
-        """Store a queue with its rows, which all wait for labels. `given` are the other fields of `StoredQueue`.
+        """Store and return a queue. All its rows wait for labels. `given` are the other fields of `StoredQueue`.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -185,7 +185,7 @@ class Labels(Repository):
     async def list_labels(
         self, queue: StoredQueue, *, state: LabelState | None = None, after: int = -1, limit: int | None = None
     ) -> list[StoredLabel]:
-        """Return the rows of a queue after row `after`, in order. If `state` is given, only rows in this state."""
+        """Return the first `limit` rows of a queue after row `after`. If `state` is given, only rows in this state."""
         query = _labels(queue).where(LabelTable.index > after)
         if state is not None:
             query = query.where(LabelTable.state == state)

@@ -75,6 +75,8 @@ def _children(value: Any, name: str | int) -> Iterable[Any]:
 def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
     """Return the last value at a JSONPath. If there is no value and `required` is false, return None.
 
+    `field` is the name of the path in the error message.
+
     Raises:
       ValueError: there is no value, and `required` is true.
     """
@@ -111,6 +113,8 @@ def response_of(value: Any, trajectory: Any) -> dict[str, Any]:
 def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | None) -> dict[str, Any]:
     """Extract an agent's output and trajectory from its JSON answer. Return them as `response_of` does.
 
+    `field` is the name of `path` in the error message.
+
     Raises:
       ValueError: the answer has no output.
     """
@@ -125,6 +129,8 @@ def read_stream(
     lines: Iterable[str], *, path: str, field: str, trajectory_path: str | None, joined: bool
 ) -> tuple[dict[str, Any], Any]:
     """Extract output and trajectory from an agent's stream of events, as `read_whole` does. Return the last event, too.
+
+    The output is the last value at `path`, or, with `joined`, all these values joined into one string.
 
     Raises:
       AgentAnswerError: no event has an output, or an event is an error.

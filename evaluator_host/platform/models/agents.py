@@ -25,7 +25,7 @@ from evaluator_host.types.json_values import VALUE_DEPTH, InvalidJson, decode_js
 
 
 class AgentIn(BaseModel):
-    """The request to an agent, and the part of its answer that is the output."""
+    """How a job calls an agent: the request, and the part of the agent's answer that is the output."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -205,7 +205,7 @@ class Endpoint:
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
     async def complete(self, request: dict[str, Json]) -> Answer:
-        """Send a request with the name of the target's model, and log the response. Never raises.
+        """Send a request with the name of the target's model, log the response, and return the answer. Never raises.
 
         A request with `messages` goes to the path for chat completions.
         """

@@ -73,7 +73,7 @@ class Judges:
         self.gateway = Gateway(settings, store, names=names)
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> Grant:
-        """Look up the models and hosts that an evaluator was granted. Raises the same errors as `Gateway.grant`."""
+        """Return a grant of the models and hosts that an evaluator may use. Raises what `Gateway.grant` raises."""
         return await self.gateway.grant(evaluator, workspace, terms, redactor=redactor)
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
@@ -186,7 +186,7 @@ def _estimated(request: Json, response: Json) -> tuple[int, int]:
 
 
 def _base_url(url: str) -> str:
-    """Remove the path of an endpoint, such as `/chat/completions`, from the end of an address."""
+    """Return an address without the path of an endpoint, such as `/chat/completions`, at its end."""
     base = url.rstrip("/")
     for suffix in _SUFFIXES:
         base = base.removesuffix(suffix)

@@ -33,7 +33,7 @@ class ModelResource(Resource):
         return [*found.routes, *model_answers_api(self.service, access).routes]
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """Log a warning about each workspace in the operator's settings that does not exist."""
+        """Return a context that, when entered, logs a warning if the settings name a workspace that does not exist."""
         return self._running()
 
     @asynccontextmanager
@@ -43,7 +43,7 @@ class ModelResource(Resource):
         yield
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the names of the models with this secret as their key."""
+        """Return `model NAME` for each model with this secret as its key."""
         if used.kind != "secret":
             return []
         models = await self.service.directory.list(workspace_id)

@@ -45,7 +45,7 @@ class ModelService:
         return found
 
     async def add_model(self, workspace: str, model: RegisteredModel, *, key: str | None = None) -> RegisteredModel:
-        """Register a model of a workspace; `key` becomes a secret with the model's name.
+        """Register a model of a workspace, and return it; `key` becomes a secret with the model's name.
 
         Raises:
           InvalidRequest: a field is not valid, the host is not allowed, or the secret exists already.

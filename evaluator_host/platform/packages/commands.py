@@ -202,7 +202,7 @@ def _with_environments(settings: Settings, work: Callable[[Environments], Awaita
 
 
 def _with_sets(settings: Settings, work: Callable[[Environments], Awaitable[T]]) -> T:
-    """Run `work` with the installed package sets. Raise an error if the data directory has no folder for them."""
+    """Run `work` with the installed package sets, and return its result. Raise an error if they have no folder."""
     require_package_sets(settings)
     return _with_environments(settings, work)
 

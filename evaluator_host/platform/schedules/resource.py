@@ -36,7 +36,7 @@ class ScheduleResource(Resource):
         return (Task("the schedules of jobs", self._schedules.run),)
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return the names of the schedules with jobs that use this object."""
+        """Return `schedule NAME` for each schedule with jobs that use this object."""
         specs = await self._schedules.list_specs(workspace_id)
         return [f"schedule {name}" for name, spec in specs.items() if await self._uses(workspace_id, spec, used)]
 

@@ -71,7 +71,7 @@ class Schedules:
     async def add_schedule(
         self, workspace_id: str, name: str, spec: JobSpec, *, cron: str, timezone: str = "UTC"
     ) -> ScheduleReport:
-        """Store a schedule.
+        """Store a schedule, and return it.
 
         Raises:
           InvalidRequest: the name, the expression, the time zone or the job is not valid.
@@ -125,7 +125,9 @@ class Schedules:
         cron: str | None = None,
         timezone: str | None = None,
     ) -> ScheduleReport:
-        """Pause, resume or change a schedule. None leaves a field unchanged. Times during a pause get no job.
+        """Pause, resume or change a schedule, and return it. None leaves a field unchanged.
+
+        No job is created for the times during a pause.
 
         Raises:
           InvalidRequest: the expression or the time zone is not valid.
@@ -143,7 +145,7 @@ class Schedules:
         return _report(stored)
 
     async def run_schedule(self, workspace_id: str, name: str) -> JobReport:
-        """Create the job of a schedule now, in addition to the jobs at its times.
+        """Create and return the job of a schedule now, in addition to the jobs at its times.
 
         Raises:
           NotFound: there is no schedule with that name, or its evaluator or data set was deleted.

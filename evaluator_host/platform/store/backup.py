@@ -41,7 +41,7 @@ def copy_database(address: Address, file: Path) -> None:
 def restore_database(address: Address, copy: Path, revisions: Mapping[str, str]) -> None:
     """Fill an empty database from a file that `copy_database` wrote.
 
-    `revisions` maps each group of tables to its revision.
+    `revisions` maps each group of tables in the copy to its revision.
 
     Raises:
       Misconfigured: a newer version made the copy, or the database is not empty.

@@ -290,14 +290,14 @@ class Repository:
         self._database = database
 
     async def _not_found(self, what: str, given: str, names: Select[Any], *, otherwise: str) -> NotFound:
-        """Return the error for an unknown name. It suggests the nearest of the names that a query selects."""
+        """Return the error for an unknown name. It suggests the nearest of the given `names`, or else `otherwise`."""
         known = [str(row[0]) for row in await self._database.fetch_all(names.limit(_NAMES))]
         return NotFound(f"there is no {what} {given[:80]}; {what_was_meant(given, known, otherwise=otherwise)}")
 
 
 @contextmanager
 def translated(address: Address) -> Iterator[None]:
-    """Convert the database driver's exceptions to the host's.
+    """Return a context in which exceptions of the database driver are raised as exceptions of this host.
 
     Raises:
       InvalidRequest: the database does not accept a value.
@@ -410,7 +410,7 @@ def refuse_bytes(engine: SyncEngine) -> SyncEngine:
 
 
 def connect_args(url: URL) -> dict[str, Any]:
-    """Return the connection parameters that are not in the URL of a PostgreSQL server."""
+    """Return this host's connection parameters for a PostgreSQL server, except those that the URL sets."""
     return {name: value for name, value in _ANSWERING.items() if name not in url.query}
 
 

@@ -43,7 +43,7 @@ class Objects(Repository):
         self._every: dict[str, tuple[tuple[Any, ...], list[StoredObject]]] = {}
 
     async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:
-        """Store an object.
+        """Store an object, and return it.
 
         Raises:
           InvalidRequest: the name is not valid.

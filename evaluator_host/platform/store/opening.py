@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncIterator["Store"]:
-    """Open the host's database.
+    """Open the host's database, and yield its store.
 
     Raises:
       Misconfigured: a newer version has used the database, or its URL is invalid.

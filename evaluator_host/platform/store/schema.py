@@ -89,7 +89,7 @@ class TableGroup:
         return _number(self.migrations[-1]) if self.migrations else _FIRST
 
     def knows(self, revision: str) -> bool:
-        """Return whether this version can use tables of this revision, or can migrate them to its own."""
+        """Return whether this version can use tables of this revision, or can migrate them to its own revision."""
         return revision in (_FIRST, *map(_number, self.migrations))
 
 
@@ -278,7 +278,7 @@ def _arguments(address: Address) -> dict[str, Any]:
 
 @contextmanager
 def _alone(address: Address) -> Iterator[None]:
-    """Hold the file lock of a SQLite database, and create the file in WAL mode if it is missing.
+    """Return a context that holds the file lock of a SQLite database. If the file is missing, it is created (WAL mode).
 
     PostgreSQL has its own lock.
     """

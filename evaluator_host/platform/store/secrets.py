@@ -54,7 +54,7 @@ class SecretBox:
         self._file = data_dir / "secrets.key"
 
     def seal(self, text: str, *, workspace_id: str, name: str) -> bytes:
-        """Encrypt a value for one workspace and name. Blocks.
+        """Return a value, encrypted for one workspace and name. Blocks.
 
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
@@ -212,7 +212,7 @@ class Secrets(Repository):
         self.box = box
 
     async def set_secret(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> SecretReport:
-        """Store or replace a secret of at least `shortest` characters. Results do not mask secrets below `SHORTEST`.
+        """Store or replace a secret of at least `shortest` characters. Results mask no secret shorter than `SHORTEST`.
 
         Raises:
           InvalidRequest: the name or the value is not valid.

@@ -76,7 +76,7 @@ async def open_store(
     quota: Quota = _NO_QUOTA,
     limits: Mapping[str, WorkspaceLimits] = _NO_LIMITS,
 ) -> AsyncIterator[Store]:
-    """Migrate the database of a host, and open its store.
+    """Migrate the database of a host, and yield its store.
 
     Args:
       database_url: `postgresql://…` or `sqlite:///file`; None for SQLite in the data directory.
@@ -101,7 +101,7 @@ async def open_store(
 
 @asynccontextmanager
 async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncIterator[Store | None]:
-    """Open a host's store without changing it. Yield None if the database lacks tables of this version.
+    """Yield a host's store without changing the database, or None if it lacks tables of this version.
 
     Raises:
       Misconfigured: the URL is not valid, or a newer version has used the database.

@@ -62,7 +62,9 @@ def load_settings(**overrides: Any) -> "Settings":
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine until it ends. A signal such as Ctrl-C cancels the coroutine, which then ends all sandboxes.
+    """Run a coroutine until it ends, and return its result.
+
+    A signal such as Ctrl-C cancels the coroutine, which then ends all sandboxes.
 
     Raises:
       SystemExit: a signal ended the coroutine; the code is 128 plus the signal.

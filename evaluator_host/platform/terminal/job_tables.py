@@ -159,7 +159,10 @@ def _bars(line: ScoreLine) -> str:
 
 
 def _score_text(score: JobScore, *, zero: bool) -> str | None:
-    """Format an evaluator's mean as text, with its number of rows, pass rate and change. None if there is no mean."""
+    """Format an evaluator's mean as text, with its number of rows, pass rate and change. None if there is no mean.
+
+    With `zero`, failed rows count as 0, and the text also has their number.
+    """
     if score.mean is None:
         return None
     rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"
@@ -370,7 +373,7 @@ def _difference(metric: Difference) -> tuple[object, ...]:
 
 
 def significance(metric: Difference) -> str:
-    """Return in one word or two whether a difference of means may be chance, as the page of the comparison does."""
+    """Return one or two words that say whether a difference of means may be chance, as on the web page."""
     if metric.significant:
         return "significant"
     if metric.difference == 0:

@@ -69,7 +69,7 @@ def require_package_sets(settings: Settings) -> None:
 
 
 def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]", *, may_be_new: bool = False) -> T:
-    """Open the database in these settings, and run `work` with it.
+    """Open the database in these settings, run `work` with it, and return the result.
 
     Args:
       settings: Settings of the host.

@@ -77,7 +77,7 @@ class RemoteService:
             return
 
     async def evaluate(self, evaluator: Evaluator, row: Row, *, caller: Caller = DEFAULT_CALLER) -> EvaluationResult:
-        """Evaluate one row."""
+        """Evaluate one row, and return its result."""
         batch = await self._client.evaluate_batch(evaluator, [row], replay=caller.terms.replay)
         return batch.results[0]
 
@@ -116,17 +116,17 @@ class RemoteService:
             await asyncio.gather(*sent, return_exceptions=True)
 
     async def send_data(self, path: Path) -> DataFile:
-        """Store a data file of an evaluator on the host, unless the host already has the file."""
+        """Store a data file of an evaluator on the host, unless it is there already. Return facts about it."""
         return await self._client.data.send(path)
 
     async def check(self, evaluator: Evaluator) -> CheckReport:
-        """Load an evaluator on the host without running a row."""
+        """Load an evaluator on the host without running a row, and return the report."""
         return await self._client.check(evaluator)
 
 
 @asynccontextmanager
 async def open_remote_service(url: str, key: str | None) -> AsyncIterator[RemoteService]:
-    """Open an evaluation service on the running host at a URL.
+    """Yield an evaluation service on the running host at a URL.
 
     Raises:
       HostUnreachable: no host answers at the URL.

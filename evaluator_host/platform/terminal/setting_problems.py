@@ -50,7 +50,7 @@ def _not_json(name: str) -> Problem:
 
 
 def _may_show(kind: Any, value: Any) -> bool:
-    """Return whether a value cannot hold a secret: it is a single value of a field without secrets, or its part."""
+    """Return whether a value can be shown: its type is not secret, and it has no fields or keys that may be secret."""
     return kind is not SecretStr and not _fields(kind) and get_origin(kind) is not dict and not isinstance(value, dict)
 
 

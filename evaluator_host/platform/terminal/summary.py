@@ -112,7 +112,11 @@ class Summary:
         return sum(self.errors[code.value] for code in HOST_FAULTS)
 
     def exit_code(self, *, bad_lines: int, fail_under: float | None, strict: bool) -> int:
-        """Return the exit code: 0 scored, 1 a row failed or the mean is too low, 2 a bad line, 3 the host's fault."""
+        """Return the exit code of the run.
+
+        1: a row failed, no score is reliable, or the mean is below `fail_under`. 2: a line is bad, and `strict` is set.
+        3: the host lost rows. 0: none of these.
+        """
         if strict and bad_lines:
             return 2
         if self.lost:

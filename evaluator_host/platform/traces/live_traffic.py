@@ -165,7 +165,7 @@ class Traffic:
         return refused
 
     def _require_room(self, workspace: str, size: int) -> None:
-        """Check that a workspace may use more memory: at most three times as much as stays free.
+        """Check that a workspace may use `size` more bytes: it may use three times as much memory as then stays free.
 
         The first request of a workspace is always accepted.
         """

@@ -33,7 +33,7 @@ class TraceResource(Resource):
         return (Task("the scoring of live traffic", self._traffic.run),)
 
     def kept(self) -> Iterable[Kept]:
-        """Return the scored traces, which are deleted after some days."""
+        """Return a `Kept`, with which the host deletes scored traces after some days."""
         return (Kept("traces", self.host.settings.traces_days, self._traces.delete_before),)
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:

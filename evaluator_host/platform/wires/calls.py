@@ -86,9 +86,9 @@ class WireCalls:
         lock: str | None = None,
         timeout_s: float | None = None,
     ) -> EvaluationResult | EvaluationError:
-        """Evaluate one row, and respond before the platform gives up.
+        """Evaluate one row, and return its result before the platform gives up.
 
-        If the code has not loaded by then, the response is an error.
+        If the code has not loaded by then, return an error.
 
         Args:
           request: The platform's request.
@@ -115,7 +115,7 @@ class WireCalls:
         return await self._on_time(request, work, audited, timeout_s)
 
     async def check(self, request: Request, evaluator: Evaluator) -> CheckReport:
-        """Load an evaluator with the packages and limits of the wire, without running a row.
+        """Load an evaluator with the packages and limits of the wire, without running a row, and return the report.
 
         Raises:
           HostError: the host cannot check the evaluator, see `Service.check`.

@@ -184,7 +184,10 @@ def query_key(scope: Scope) -> str | None:
 
 
 def described(error: EvaluationError, *, with_line: bool = True) -> str:
-    """Format an error as runtimes print it, such as `KeyError: 'x' (line 3)`, but without JavaScript's `Error:`."""
+    """Format an error as runtimes print it, such as `KeyError: 'x' (line 3)`, but without JavaScript's `Error:`.
+
+    Without `with_line`, the line is left out.
+    """
     name = f"{error.type}: " if error.type not in (None, "Error") and error.code is ErrorCode.USER_EXCEPTION else ""
     place = f" (line {error.line})" if with_line and error.line is not None else ""
     return f"{name}{error.message.removeprefix(name)}{place}"

@@ -1,7 +1,7 @@
 """Arguments and results of Braintrust's scorers (dialect `braintrust`): `handler(input, output, expected, …)`.
 
-The Python runner sends `{"value": …}`, or `{"refused": type}` for a type that is not a score. Source of the rules:
-braintrust 0.48.1 (PyPI) framework.py and score.py, 3.35.0 (npm).
+The Python runner sends `{"value": …}`, or `{"refused": type}` for a value of a type that cannot be a score. Source of
+the rules: braintrust 0.48.1 (PyPI) framework.py and score.py, 3.35.0 (npm).
 """
 
 from typing import Final
@@ -86,7 +86,7 @@ def interpret(
 
 
 def _score(value: Json, name: str | None) -> dict[str, Json]:
-    """Convert a value to the score or classification that Braintrust stores; `name` is for a value without a name.
+    """Convert a value to the score or classification that Braintrust stores, called `name` if the value has no name.
 
     Raises:
       _Refused: Braintrust does not accept the value.

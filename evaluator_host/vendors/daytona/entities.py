@@ -65,7 +65,10 @@ class Record:
     made_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
     def told(self, toolbox: str) -> dict[str, Json]:
-        """Describe the sandbox in Daytona's format, with all fields that new clients need; `toolbox` is a URL."""
+        """Describe the sandbox in Daytona's format, with all fields that new clients need.
+
+        `toolbox` is the URL to which clients send scripts.
+        """
         return {
             "id": self.id,
             "organizationId": self.workspace,
@@ -145,7 +148,9 @@ class Records(Repository):
         return await self._opened(workspace, await self._fetch(workspace, id_or_name))
 
     async def lease(self, workspace: str, id_or_name: str) -> Record:
-        """Lease and return a sandbox, by id or name, for a script that starts now; it may be a quarter of a second old.
+        """Lease a sandbox, given by id or name, for a script that starts now, and return its record.
+
+        The record may be a quarter of a second old.
 
         Raises:
           NotFound, Misconfigured: for the same reasons as in `get`.
@@ -185,7 +190,7 @@ class Records(Repository):
         return await asyncio.to_thread(self._record, workspace, text)
 
     async def find(self, workspace: str, labels: dict[str, Json]) -> list[Record]:
-        """Return the sandboxes with all `labels`, newest last. An environment that cannot be decrypted is left out."""
+        """Return the sandboxes with all `labels`, newest last. An environment that cannot be decrypted is empty."""
         query = select(EntityTable.content).where(_of(workspace)).order_by(EntityTable.created_at)
         texts = await self._database.fetch_values(query)
 
@@ -241,7 +246,10 @@ class Records(Repository):
         return encode_json({**told, "packages": record.packages, "env": sealed}).decode()
 
     def _record(self, workspace: str, text: str, *, strict: bool = True) -> Record:
-        """Make a record from stored JSON. This blocks."""
+        """Make a record from stored JSON. This blocks.
+
+        Unless `strict` is set, an environment that cannot be decrypted is empty.
+        """
         content = decode_json(text.encode())
         content.pop(_LEASED, None)
         sealed, env = content.pop("env"), {}

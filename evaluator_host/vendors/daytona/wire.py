@@ -68,7 +68,7 @@ class _Verbs:
         return json_response({**record.told(self._toolbox(request)), "state": "destroyed"})
 
     async def snapshots(self, request: Request) -> Response:
-        """List snapshots: the usual ones, those of the sandboxes, and any that the query names."""
+        """List the standard snapshots, those that the query names, and those from which sandboxes were created."""
         names = dict.fromkeys([*request.query_params.getlist("name"), *_SNAPSHOTS])
         own = {one.asked.get("snapshot") for one in await self._records.find(self._workspace(request), {})}
         items = [_snapshot(str(name)) for name in (*names, *sorted(str(name) for name in own - {None}))]

@@ -179,7 +179,10 @@ def _aws_error(status: int, name: str, message: str) -> Response:
 
 
 def access_key_id(_scope: Scope, headers: Mapping[str, str]) -> str | None:
-    """Return the access key id of a request signed by AWS's SDK; Langfuse's operator sets it to a key of this host."""
+    """Return the access key id of a request that AWS's SDK has signed; None for other requests.
+
+    Langfuse's operator configures a key of this host as the access key id.
+    """
     _, _, rest = headers.get("authorization", "").partition("AWS4-HMAC-SHA256 Credential=")
     return rest.partition("/")[0] or None
 

@@ -122,7 +122,10 @@ def interpret(
 
 
 def _of_pages(value: dict[str, Json], native: list[dict[str, Json]], chosen: str | None) -> Scored | EvaluationError:
-    """Convert an object of feedback to a result; several numbers without one called `score` give no score."""
+    """Make a result from an object of feedback, as functions for LangSmith's website return it.
+
+    If several pieces of feedback are numbers, the score is the piece called `chosen`; without it there is no score.
+    """
     comment = value.get("comment")
     found = scored(map(_named, native), native, chosen=chosen)
     if not isinstance(found, Scored):
@@ -178,7 +181,7 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Json]:
-    """Convert one piece of feedback to the form that LangSmith stores; `name` is the key if it has none."""
+    """Convert one piece of feedback to the form that LangSmith stores, with the key `name` if it has no key."""
     if not isinstance(value, dict) or not value:
         raise _Refused(f"LangSmith does not take {shown(value)} as a result")
     key = value.get("key") or name

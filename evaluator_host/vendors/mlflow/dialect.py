@@ -39,7 +39,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the feedback; the score is the mean of numbers and bools, "yes" and "no" are verdicts; None skips."""
+    """Read the feedback: numbers and bools are averaged, "yes" and "no" are verdicts, and None skips the row."""
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value

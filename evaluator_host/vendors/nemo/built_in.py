@@ -43,7 +43,7 @@ def built_in_code(metric: dict[str, Any], *, field: str) -> str:
 
 
 def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
-    """Make a metric bundle for a built-in metric of which a client sent only the configuration.
+    """Make a metric bundle from the configuration of a built-in metric, which may be all that a client sends.
 
     Raises:
       InvalidRequest: the type of the metric does not run here.
@@ -64,7 +64,7 @@ def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
 
 
 def levels_of(metric: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rubric levels of each of a judge metric's scores, by the score's name; `[]` without a rubric."""
+    """Return the levels of each score's rubric in a judge metric, by the score's name; `[]` if there is no rubric."""
     scores = metric.get("scores")
     known = [one for one in scores if isinstance(one, dict)] if isinstance(scores, list) else []
     return {str(one.get("name")): list(one.get("rubric") or ()) for one in known}

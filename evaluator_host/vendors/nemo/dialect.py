@@ -33,7 +33,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return the arguments for one row of a score over all rows together."""
+    """Return the arguments for one of the rows that a metric scores together."""
     return Binding([row.inputs, row.outputs, convert(row.trace)[0], row.index, row.response])
 
 

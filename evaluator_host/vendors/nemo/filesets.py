@@ -60,7 +60,7 @@ class Filesets:
         self._usage = usage
 
     async def create(self, workspace_id: str, namespace: str, name: str, content: dict[str, Any]) -> dict[str, Any]:
-        """Create a fileset.
+        """Create a fileset, and return its description.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -123,7 +123,7 @@ class Filesets:
     async def upload(
         self, workspace_id: str, namespace: str, name: str, path: str, *, chunks: AsyncIterator[bytes]
     ) -> dict[str, Any]:
-        """Store a file; an existing file with that path is replaced.
+        """Store a file, and return its description; an existing file with that path is replaced.
 
         Raises:
           InvalidRequest: the path is not valid.

@@ -57,7 +57,7 @@ class Fetch(Protocol):
 
 
 def fields(*names: str, **elsewhere: str) -> Fields:
-    """Return the path of each field that a filter may use: name, times, `names`, and the fields in `elsewhere`."""
+    """Return the path of each field that a filter may use: name, times and `names`, and `elsewhere` (field=path)."""
     return {**{name: name for name in ("name", *names, "created_at", "updated_at")}, **elsewhere}
 
 
@@ -65,7 +65,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
     """Read the filter in a query string; None if there is none.
 
     Raises:
-      InvalidRequest: this list has no such filter, and without it would return too much.
+      InvalidRequest: the filter is not valid, or this list does not support it.
     """
     wanted = []
     for key, value in query:
@@ -88,7 +88,7 @@ async def filtered(fetch: Fetch, keep: Filter | None, *, number: int, size: int)
 
 
 async def every(fetch: Fetch, keep: Filter) -> tuple[list[dict[str, Any]], str | None]:
-    """Return all objects of a list that match a filter, and the sort order."""
+    """Return all objects of a list that match a filter, and the name of the list's sort order, if it has one."""
     kept: list[dict[str, Any]] = []
     at = pages = 1
     sort = None
@@ -171,7 +171,7 @@ def _value(shown: Any, path: list[str]) -> Any:
 
 
 def _comparable(value: Any, where: str, *, as_moment: bool) -> str | datetime | None:
-    """Convert a value to a string or a time, to compare it with a value from a query string."""
+    """Convert a value to a time if `as_moment` is set, else to a string, for a comparison; None stays None."""
     if value is None:
         return None
     if isinstance(value, bool):

@@ -77,7 +77,7 @@ class NemoJobs:
         self._python = require_python
 
     async def create(self, workspace_id: str, namespace: str, body: JobIn) -> dict[str, Any]:
-        """Queue a NeMo job.
+        """Queue a NeMo job, and return its description.
 
         Raises:
           InvalidRequest: a field of the request is not valid or not supported.
@@ -139,7 +139,7 @@ class NemoJobs:
         return {**made, "updated_at": stamp(state.changed_at or entity.updated_at)}
 
     async def want(self, workspace_id: str, namespace: str, name: str, wanted: DesiredState) -> dict[str, Any]:
-        """Ask a job to stop, pause or resume.
+        """Ask a job to stop, pause or resume, and return its description.
 
         Raises:
           NotFound: there is no job with that name.
@@ -197,7 +197,7 @@ class NemoJobs:
         return found
 
     async def _require_python(self, bundle: dict[str, Any], field: str) -> None:
-        """Check that this host has the Python version, such as 3.13, that pickled a metric; no other can load it."""
+        """Check that this host has the Python version that pickled a metric, because no other version can load it."""
         try:
             await self._python(python_of(bundle))
         except InvalidRequest as error:
@@ -208,7 +208,7 @@ class NemoJobs:
     async def _order(
         self, workspace_id: str, namespace: str, spec: SpecIn, *, evaluators: list[Evaluator], target: Target | None
     ) -> str:
-        """Store the rows, queue the durable job, and return its id.
+        """Store the rows, queue the host's job over them, and return the job's id.
 
         Raises:
           InUse: the rows were removed several times before the job was created.
@@ -255,7 +255,7 @@ class NemoJobs:
 
 
 def keys_of(entity: Entity) -> list[str]:
-    """Name a job's metrics for its results: the first of type `m` is called `m`, the second `m_2`."""
+    """Return the names of a job's metrics in its results: the first of type `m` is called `m`, the second `m_2`."""
     seen: Counter[str] = Counter()
     found = []
     for bundle in entity.content["spec"]["metrics"]:
@@ -311,7 +311,7 @@ def _renamed(problem: Problem) -> Problem:
 
 
 def _with_model(spec: dict[str, Any], target: Target | None) -> dict[str, Any]:
-    """Convert a job's spec for clients: the model stands in place of a reference to it."""
+    """Return a job's spec as clients see it, with the model itself in place of a reference to it."""
     if target is None or not isinstance(spec.get("target"), str):
         return spec
     return {**spec, "target": {"url": target.base_url, "name": target.model, "format": "nim"}}

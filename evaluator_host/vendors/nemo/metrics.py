@@ -19,7 +19,7 @@ class Metrics:
     async def create(
         self, workspace_id: str, namespace: str, name: str, bundle: dict[str, Any], project: str | None
     ) -> dict[str, Any]:
-        """Store a metric under a name.
+        """Store a metric under a name, and return its description.
 
         Raises:
           InvalidRequest: the name or the bundle is not valid.

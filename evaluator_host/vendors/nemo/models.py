@@ -34,7 +34,7 @@ class Models:
     async def create(
         self, kind: Kind, workspace_id: str, namespace: str, name: str, content: dict[str, Any]
     ) -> dict[str, Any]:
-        """Store a model or a provider.
+        """Store a model or a provider, and return its description.
 
         Raises:
           InvalidRequest: the name is not valid, or the content contains an API key.
@@ -49,7 +49,7 @@ class Models:
     async def change(
         self, kind: Kind, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]
     ) -> dict[str, Any]:
-        """Change a model or a provider.
+        """Change these fields of a model or a provider, and return its description.
 
         Raises:
           InvalidRequest: the changes contain an API key.

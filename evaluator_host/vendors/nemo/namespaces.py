@@ -17,7 +17,7 @@ class Namespaces:
         self._entities = entities
 
     async def create(self, workspace_id: str, name: str, description: str | None) -> dict[str, Any]:
-        """Create a namespace.
+        """Create a namespace, and return its description.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -60,7 +60,7 @@ class Namespaces:
         await self._entities.delete_entity(_place(workspace_id), name)
 
     async def require(self, workspace_id: str, name: str) -> str:
-        """Return the namespace in which an object is to be stored.
+        """Check that there is a namespace with this name, and return the name.
 
         Raises:
           NotFound: there is no namespace with that name.

@@ -54,6 +54,8 @@ class OlderVerbs:
     ) -> dict[str, Any]:
         """Score a few rows at once with a metric, or with a stored metric given by name; return NeMo's response.
 
+        `fields` are the names of the statistics in the response.
+
         Raises:
           InvalidRequest: the metric is not valid or not supported, or its model cannot be called.
           NotFound: there is no such metric.
@@ -105,7 +107,7 @@ class OlderVerbs:
         )
 
     async def keep(self, workspace_id: str, namespace: str, name: str, metric: dict[str, Any]) -> dict[str, Any]:
-        """Store a built-in metric under a name.
+        """Store a built-in metric under a name, and return its description.
 
         Raises:
           InvalidRequest: the name or the metric is not valid.

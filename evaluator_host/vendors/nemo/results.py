@@ -133,7 +133,7 @@ class NemoResults:
         return {"scores": [score for key, bundle, one in parts for score in scores_of(key, bundle, one, first)]}
 
     async def _first_outputs(self, workspace_id: str, job_id: str) -> list[str]:
-        """Return the names of a metric's outputs in the first row's order, in which NeMo lists the figures."""
+        """Return the names of the outputs in a job's first row; NeMo lists the figures in the same order."""
         found = (await self._rows.page(workspace_id, job_id, Filter(), limit=1)).rows
         value = found[0].result["value"] if found and found[0].result["status"] == Status.SCORED else None
         return [one["name"] for one in value["outputs"]] if value else []

@@ -165,7 +165,10 @@ def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[di
 
 
 def _inference(params: ParamsIn, asked: dict[str, Any], *, nim: bool) -> dict[str, Any]:
-    """Return a request's fields except the prompt; parameters of the run override the template's parameters."""
+    """Return a request's fields except the prompt, in the form for an NVIDIA NIM (`nim`) or for OpenAI.
+
+    Parameters of the run override the template's parameters (`asked`).
+    """
     own = {key: value for key, value in (params.inference or {}).items() if value is not None}
     sent = {**asked, **own}
     if nim and not {"max_tokens", "max_completion_tokens"} & set(sent):

@@ -115,7 +115,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
 
 
 def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
-    """Check the fields of a grader, and return it.
+    """Check the fields of a grader, and return it; an `inner` grader must not be a multi-grader.
 
     Raises:
       InvalidRequest: a field is not valid, or the grader needs something that this host does not have.
@@ -237,7 +237,7 @@ def _told(grader: dict[str, Any], found: Graded, parts: dict[str, Graded], *, se
 
 
 async def _require_valid(calls: WireCalls, request: Request, grader: dict[str, Any], path: str) -> None:
-    """Check that code loads and a formula can be computed.
+    """Check that a grader's code loads, or that its formula and the graders inside it are valid.
 
     Raises:
       InvalidRequest: the code does not load, or the formula cannot be computed.

@@ -76,7 +76,10 @@ def interpret(
 
 
 def _of_package(found: list[dict[str, Json]], chosen: str | None) -> Scored | EvaluationError:
-    """Read the scores that phoenix.evals returned; the first label in them becomes the label of the result."""
+    """Read the scores that phoenix.evals returned. Their first label becomes the label of the result.
+
+    `chosen` is the name of the score that alone counts; None to use the mean.
+    """
     kept = [{name: one for name, one in score.items() if one is not None} for score in found]
     read = scored([_named(one) for one in found], kept, chosen=chosen)
     if isinstance(read, EvaluationError) or not found:
@@ -100,7 +103,10 @@ def _one(native: dict[str, Json], *, verdict: bool | None) -> Scored | Evaluatio
 
 
 def _routed(value: Json, configs: dict[str, Json], chosen: str | None) -> Scored | EvaluationError:
-    """Read a returned dict that has a value for every configured output."""
+    """Read a returned dict that has a value for every configured output.
+
+    `chosen` is the name of the output that alone counts for the score; None to use the mean.
+    """
     if not isinstance(value, dict) or any(name not in value for name in configs):
         names = ", ".join(configs)[:200]
         raise _Refused(f"the evaluator has several outputs; return a dict with a value for each: {names}")
@@ -186,7 +192,7 @@ def _bounded(value: Json, config: dict[str, Json]) -> float:
 
 
 def _of_label(label: Json, config: dict[str, Json]) -> Json:
-    """Return the score that is configured for a label."""
+    """Return the score that is configured for a label; refuse a label that is not configured."""
     values = config.get("values")
     if isinstance(values, list):
         values = {one.get("label"): one.get("score") for one in values if isinstance(one, dict)}

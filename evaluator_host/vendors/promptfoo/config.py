@@ -63,7 +63,7 @@ class _Group:
     Attributes:
       evaluator: The evaluator, without its name and the value.
       label: Text from which the evaluator's name is made.
-      configs: The assertion's value in each row that has it, by row number; empty values for assertions with code.
+      configs: The assertion's value in each row with this assertion, by row number; empty for an assertion with code.
     """
 
     evaluator: FoundEvaluator

@@ -123,7 +123,7 @@ def _nan(one: dict[str, Any]) -> Note:
 
 
 def _sum(rewards: list[dict[str, Any]], at: int) -> float | int | None:
-    """Return the weighted sum of a row's rewards, without those that are None; None if all rewards are None."""
+    """Return the weighted sum of the rewards for row `at`, without rewards that are None; None if all are None."""
     found = [(one["weight"], _number(one["values"][at])) for one in rewards]
     known = [(weight, number) for weight, number in found if number is not None]
     if len(known) == 1 and known[0][0] == 1:
@@ -139,7 +139,7 @@ def _mean(numbers: list[float | int | None]) -> float | int | None:
 
 
 def _native(one: dict[str, Any], count: int, rows: Json) -> dict[str, Json]:
-    """Return what the only function returned: a reward, or for many rows the list of rewards and rows' positions."""
+    """Return what one function returned: a row's reward, or many rows' rewards with the rows' positions."""
     weight = {} if one["weight"] == 1 else {"weight": one["weight"]}
     if count > 1 or rows is not None:
         numbered = {"rows": rows} if isinstance(rows, list) and len(rows) == len(one["values"]) else {}

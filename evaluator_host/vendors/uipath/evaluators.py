@@ -136,7 +136,7 @@ def _schema(layout: Layout, file: Path, content: dict[str, Json]) -> tuple[Path,
 
 
 def _code(layout: Layout, path: str) -> Path:
-    """Return a file by its path in the project, the evaluators or the custom folder, as UiPath does; refuse others."""
+    """Find a file by its path in the project, the evaluators' folder or the custom folder; refuse other files."""
     for folder in (layout.root, layout.evaluators, layout.custom):
         found = folder / path
         if found.is_file() and found.resolve().is_relative_to(layout.root.resolve()):

@@ -1,7 +1,9 @@
-"""Importing this module makes UiPath's light modules importable, so that you can test evaluators on your machine.
+"""Import this module to test UiPath evaluators on your machine without UiPath's package.
 
-Use it as a plugin of pytest, `pytest -p evaluator_host.vendors.uipath.local`, or import it in a `conftest.py`. The
-light modules need opentelemetry-sdk. An installed package `uipath` takes precedence.
+It makes small modules of the host importable that replace the package (its light modules).
+
+Use it as a plugin of pytest, `pytest -p evaluator_host.vendors.uipath.local`, or import it in a `conftest.py`. These
+modules need opentelemetry-sdk. An installed package `uipath` takes precedence.
 """
 
 import sys

@@ -2,7 +2,7 @@
 
 The formats: OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as agent platforms store them
 (`serialize_span`) or as flat records; the documented tree. For a value that is not a span, the error says where the
-value is. the value.
+value is.
 """
 
 import hashlib
@@ -136,7 +136,7 @@ def _with_tool(attributes: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _id(value: Any, otherwise: int, *, bits: int) -> str:
-    """Convert an id to hex digits; any other string becomes the hex digits of its hash."""
+    """Return an id as hex digits of at most `bits` bits. Other strings are hashed; a missing id becomes `otherwise`."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return f"{value % (1 << bits):x}"
     if not isinstance(value, str) or not value.strip("0="):

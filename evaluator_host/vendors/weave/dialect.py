@@ -75,7 +75,7 @@ def interpret(
 
 
 def _ranked(leaves: list[tuple[str, Json]]) -> str | None:
-    """Return the name of the value that is the score: `score`, else `passed`, else the only number or bool."""
+    """Return the name of the value that is the score: `score`, else `passed`, else the only number or bool, or None."""
     numbers = [name for name, value in leaves if not isinstance(value, str)]
     for name in _FIRST:
         if name in numbers:

@@ -12,7 +12,7 @@ from evaluator_host.platform.resource import Resource, Task
 
 
 class Stars(Resource):
-    """The `stars` resource: people give stars, and can see their sum."""
+    """The `stars` resource: people give Acme stars, and can see their sum."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -27,7 +27,7 @@ class Stars(Resource):
         return (Task("the stars of Acme", self._store),)
 
     def give(self, workspace_id: str, stars: int) -> None:
-        """Store stars soon."""
+        """Queue stars; the task stores them soon."""
         self._given.put_nowait((workspace_id, stars))
 
     async def count(self, workspace_id: str) -> int:

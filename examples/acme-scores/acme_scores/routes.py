@@ -12,12 +12,12 @@ def acme_api(give: Callable[[str, int], None], count: Callable[[str], Awaitable[
 
     @router.get("/scale")
     async def scale() -> dict[str, int]:
-        """Show the scale of stars."""
+        """Show how many stars you can give."""
         return {"min": 0, "max": 5}
 
     @router.put("/stars/{stars}", status_code=202)
     async def put(stars: int, workspace: WorkspaceOf) -> None:
-        """Give stars."""
+        """Give Acme this many stars."""
         give(workspace, stars)
 
     @router.get("/stars")

@@ -5,7 +5,7 @@ from evaluator_host.platform.store.tables import Table, WorkspaceTable
 
 
 class StarsTable(Table):
-    """Stars that people gave."""
+    """Stars that people gave Acme."""
 
     __tablename__ = "acme_stars"
 

@@ -15,7 +15,7 @@ PREBOUND = False
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the function takes three arguments and is not written for the contract `evaluate-v1`."""
+    """Return whether function `name` (by default `evaluate`) takes three arguments, but not those of `evaluate-v1`."""
     return entry.evaluate_contract(namespace, name) == CONTRACT
 
 
@@ -25,6 +25,6 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def is_plain(compiled: CodeType) -> bool:
-    """Return whether the code defines `evaluate` with three parameters; it then needs no run to find the contract."""
+    """Return whether the code defines `evaluate` with three parameters. Its contract is then known before it runs."""
     functions = [c for c in compiled.co_consts if isinstance(c, type(compiled)) and c.co_name == "evaluate"]
     return bool(functions) and functions[-1].co_argcount == 3

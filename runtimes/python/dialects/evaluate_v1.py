@@ -15,7 +15,10 @@ PREBOUND = True
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the function accepts four arguments, and does not accept three or has legacy parameter names."""
+    """Return whether function `name` (by default `evaluate`) takes four arguments.
+
+    If the function can also take three, its parameters must have legacy names.
+    """
     return entry.evaluate_contract(namespace, name) == CONTRACT
 
 

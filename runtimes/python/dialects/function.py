@@ -86,10 +86,9 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def is_by_name(function: Function, *, named: bool = False) -> bool:
-    """Return whether a function's parameters can be filled by name; exactly one of them must be for the output.
+    """Return whether a function's parameters can be filled by name, exactly one of them with the output.
 
-    If the caller named the function (`named`), or if its name is `evaluate`, this is false for parameters that also
-    fit a call by position.
+    A function that the caller named (`named`), or that is called `evaluate`, must not also fit a call by position.
     """
     names = function.parameters
     if names[:1] in (["self"], ["cls"]) or function.name == "main":
@@ -101,7 +100,10 @@ def is_by_name(function: Function, *, named: bool = False) -> bool:
 
 
 def _lists_of(function: Function) -> dict[str, str]:
-    """If the function passes a list of outputs and one of truths to `zip`, return their roles by name; else nothing."""
+    """Return the roles of the two parameters that the function passes to `zip`: a list of outputs and a list of truths.
+
+    Return an empty dict if there are no such parameters.
+    """
     for node in walk(function.node):
         if type(node).__name__ == "Call" and getattr(node.func, "id", "") == "zip":
             given = [one.id for one in node.args if type(one).__name__ == "Name"]
@@ -148,7 +150,7 @@ def _plain(name: str) -> str:
 
 
 def _role(name: str) -> str | None:
-    """Return the role for which a parameter's name stands, without a suffix for the type, as in `completion_text`."""
+    """Return the role for which a parameter's name stands, or None. The name may end in a type: `completion_text`."""
     plain = _plain(name)
     short = next((plain.removesuffix(one) for one in _FORMS if plain.endswith(one)), plain)
     return _ROLES.get(plain) or _ROLES.get(short)
@@ -173,7 +175,7 @@ def _chosen(outline: Outline) -> list[str]:
 
 
 def _of_one(outline: Outline) -> list[str]:
-    """Return the public functions that score one output, if only functions that score lists of outputs call them."""
+    """Return the public functions that score a single output and are called only by functions that score lists."""
     users: dict[str, list[str]] = {}
     for one in outline.functions.values():
         for name in names_loaded(one.node) - {one.name}:
@@ -187,7 +189,7 @@ def _of_one(outline: Outline) -> list[str]:
 
 
 def _only(outline: Outline) -> list[str]:
-    """Return the only function that no other function calls, if its name says that it scores; else nothing."""
+    """Return the only function that no other function calls, if its name says that it scores; else an empty list."""
     if not outline.parsed or {"evaluate", "main"} & outline.binds - {"main"} or _has_other_entry(outline):
         return []
     names = [name for name in candidates.public(outline) if name != "main"]
@@ -307,7 +309,7 @@ def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, An
 
 
 def _all_converted(value: Any, *, scoring: bool) -> Any:
-    """Convert a value, or each object in a list of objects."""
+    """Convert a value, or each object in a list of objects; `scoring` is as in `_of_pair`."""
     if type(value) not in (list, tuple) or not value or any(isinstance(one, _PLAIN) for one in value):
         return _converted(value, scoring=scoring)
     return [_converted(one, scoring=False) for one in value]
@@ -316,7 +318,8 @@ def _all_converted(value: Any, *, scoring: bool) -> Any:
 def _converted(value: Any, *, scoring: bool) -> Any:
     """Convert an object, or a pair of a score and a dict, to one dict with a `score`.
 
-    A dict without `score` gets the number in `reward`, or in `value` if the dict also has a name.
+    A dict without `score` gets the number in `reward`, or in `value` if the dict also has a name. `scoring` is as in
+    `_of_pair`.
     """
     fields = getattr(type(value), "__dataclass_fields__", None)
     if fields is not None:

@@ -35,7 +35,7 @@ class Asked:
     """Where and how the evaluator's own code needed an absent module.
 
     Attributes:
-      looked_for: Whether the code looked for the module; otherwise it used the module's stand-in.
+      looked_for: Whether the code looked for the module; if false, it used the placeholder that replaces the module.
       lines: File and line of each frame in the evaluator's own code, innermost first.
     """
 
@@ -69,7 +69,7 @@ def install(code: str, package: str) -> None:
 
 
 def record(name: str, *, looked_for: bool = False) -> None:
-    """Record an absent module, if the evaluator's own code looks for the module or uses its stand-in."""
+    """Record an absent module, if the evaluator's own code looks for it (`looked_for`) or uses its placeholder."""
     frame: FrameType | None = _frame(1)
     while frame is not None and _is_passing(frame.f_code.co_filename):
         if frame.f_code.co_name in _LOADING and frame.f_code.co_filename.startswith("<frozen"):
@@ -113,7 +113,7 @@ def take() -> list[dict[str, Any]]:
 
     An import in another file of the evaluator also has `file`.
 
-    `optional` is set if the absent module was looked for by an extension module that the line calls.
+    `optional` is set if not the line itself, but an extension module that the line calls, looks for the absent module.
     """
     if not failed_imports:
         return []
@@ -173,7 +173,7 @@ def _as_written(tree: Any, name: str, line: int, package: str) -> tuple[str, str
 
 
 def _is_written(tree: Any, line: int) -> bool:
-    """Return whether the code imports the module on this line, or checks there whether the module can be imported."""
+    """Return whether the code on this line imports a module, or checks whether a module can be imported."""
     for node in all_nodes(tree):
         if type(node).__name__ in {"Import", "ImportFrom"} and covers([node], line):
             return True
@@ -184,7 +184,7 @@ def _is_written(tree: Any, line: int) -> bool:
 
 
 def _has_other(tree: Any, line: int, package: str) -> bool:
-    """Return whether the code imports another, installed module in place of an import that fails."""
+    """Return whether the code imports another, installed module if the import on this line fails."""
     for node in all_nodes(tree):
         kind = type(node).__name__
         if kind in {"Try", "TryStar"} and covers(node.body, line):

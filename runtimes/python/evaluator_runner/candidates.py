@@ -120,7 +120,7 @@ def _shown(outline: Outline, name: str) -> str:
 
 
 class _Uses:
-    """Records which names each module-level name uses, and which functions and classes are in lists."""
+    """Records which names each module-level definition uses, and which functions and classes are in lists."""
 
     def __init__(self, outline: Outline) -> None:
         self._direct: dict[str, set[str]] = {}
@@ -140,7 +140,7 @@ class _Uses:
         return {one for _, listed in self._lists for one in listed}
 
     def by(self, name: str) -> set[str]:
-        """Return the names that a name uses, directly or through others."""
+        """Return the names that the definition of `name` uses, directly or through other names."""
         found: set[str] = set()
         left = [name]
         while left:
@@ -150,16 +150,19 @@ class _Uses:
         return found
 
     def listed(self, names: list[str]) -> set[str]:
-        """Return the names that are in lists of evaluators.
+        """Return those of `names` that are in lists of evaluators.
 
-        Lists that one of these names makes or uses do not count.
+        A list does not count if one of `names` makes or uses it.
         """
         own = {*names, *(used for one in names for used in self.by(one))}
         return {one for bound, listed in self._lists if not own.intersection(bound) for one in listed} & set(names)
 
 
 def _lists_in(node: Any, own: set[str]) -> Iterator[list[str]]:
-    """Yield the names in each list of evaluators in a statement."""
+    """Yield the names in each list of evaluators in a statement.
+
+    A list that is assigned to a variable also counts if all its names are in `own` (functions and classes).
+    """
     named = type(node).__name__ == "Assign" and node.value is not None
     if named and type(node.value).__name__ in {"List", "Tuple", "Dict"}:
         names = list(_members(node.value))

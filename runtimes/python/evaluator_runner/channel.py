@@ -221,7 +221,7 @@ class Channel:
         return frames
 
     def _begin(self, start: int, middle: int, size: int) -> list[tuple[dict[str, Any], Arriving]]:
-        """Return the frame whose body has just begun, if it is a call to a row process."""
+        """Return the frame whose body has just begun, in a list; empty unless it is a call to a new row process."""
         try:
             header = _decode_header(self._buffer[start:middle])
         except BrokenChannel:  # such a frame is refused once it has arrived

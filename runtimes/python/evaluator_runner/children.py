@@ -95,7 +95,7 @@ def interpreters_left() -> bool:
 
 
 def content(header: dict[str, Any], body: bytes) -> bytes:
-    """Return the content of the evaluator's file: the load frame without secrets, which children get as variables."""
+    """Return the content of the evaluator's file: the load frame without secrets. Children get secrets as variables."""
     head = jsontext.encode({name: header[name] for name in _HEADER}).encode()
     return len(head).to_bytes(4, "big") + head + body
 
@@ -110,7 +110,7 @@ def _write(job: Job) -> None:
 
 
 def _furnish_subinterpreters(module: ModuleType) -> None:
-    """Let each subinterpreter that this module creates import the same modules as a child process."""
+    """Let each subinterpreter that `module` creates import the same modules as a child process."""
     create, run = module.create, getattr(module, "exec", None) or module.run_string
     _listings.append(module.list_all)
 
@@ -132,7 +132,7 @@ class _Watch:
         self._job = job
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Write the evaluator's file for modules that start children; return a spec for modules of subinterpreters."""
+        """Write the evaluator's file if module `name` starts children; return a spec if it is for subinterpreters."""
         if name not in _POOLS:
             return None
         _write(self._job)

@@ -128,7 +128,7 @@ class Recognised:
 
     @property
     def imports(self) -> dict[str, str]:
-        """Return what the code may use from the platform's package without importing it: `module:name`, by name."""
+        """Return what the code may use from the platform's package without importing it, by name: `module:name`."""
         imports: dict[str, str] = getattr(self.dialect, "IMPORTS", {})
         return imports
 
@@ -148,7 +148,7 @@ def recognise(code: str, *, contract: str, name: str | None) -> Recognised | Non
 
 
 def _of_every(possible: list[str], outline: Outline) -> Recognised | None:
-    """Return the dialect of a file whose evaluators all run; of several dialects, the most certain one."""
+    """Return the dialect of a file in which all evaluators are to run: the one with the most certain sign, or None."""
     from evaluator_runner.candidates import public
 
     if outline.has_own_entry:
@@ -264,7 +264,7 @@ def find(
 
 
 def _only_function(namespace: dict[str, Any], contract: str) -> str | None:
-    """Return the only public function of the code, if the declared contract belongs to another platform."""
+    """Return the only public function of the code if the declared contract belongs to another platform, else None."""
     from evaluator_runner.candidates import public
 
     if contract == "auto" or contract.replace("-", "_") in _OWN:
@@ -305,7 +305,7 @@ def _find_equal(
     recognised: Recognised | None,
     several: Failure,
 ) -> Entry:
-    """If the evaluators' platform calls all evaluators in a file, return one entry that does so."""
+    """Return one entry that calls all evaluators that `several` names; the score is the mean of their scores."""
     from evaluator_runner.every import find_every
 
     def one(name: str) -> Entry:
@@ -319,7 +319,7 @@ def _find_equal(
 
 
 def describe(namespace: dict[str, Any], lines: list[str]) -> list[dict[str, Any]]:
-    """Return a description of each evaluator class in the code; errors are located in `lines`, the source."""
+    """Return a description of each evaluator class. `lines` are the lines of the code, to say where an error is."""
     return [found for module in _MODULES if hasattr(module, "describe") for found in module.describe(namespace, lines)]
 
 

@@ -133,7 +133,7 @@ class _Encoding:
         raise _Unsupported(path, type_name(type(value)))
 
     def _guarded(self, value: Any, plain: Any, path: Path, level: int) -> str:
-        """Write the converted value; stop if conversions lead back to the same value."""
+        """Write the converted value `plain`; return its kind. Raise an error if conversions lead back to `value`."""
         if id(value) in self._open:
             raise _Unsupported(path, "cyclic value")
         self._open.add(id(value))

@@ -77,7 +77,7 @@ class Entry:
 
     @property
     def parameters(self) -> list[str]:
-        """Return the parameters as they appear in code; if passed by position, in the order of the arguments."""
+        """Return the parameters as they appear in code; for a positional call, in the order of its arguments."""
         if self.signature is None:
             return []
         named = self.signature.named_places(self.places)
@@ -90,7 +90,7 @@ class Entry:
         return [*ordered, *(one for one in self.signature.names if one not in ordered)]
 
     def pass_by_name(self) -> None:
-        """Pass arguments of a positional call by name if keyword-only parameters have these names."""
+        """If keyword-only parameters have the names of positional arguments, pass these arguments by name."""
         known, places, inner = self.signature, self.places, self.bind
         if known is None or not (named := known.named_places(places)):
             return
@@ -115,7 +115,7 @@ class Entry:
 
 
 def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ...] | None = None) -> Entry:
-    """Return the function with that name, and check that its parameters accept `arguments` if these are given.
+    """Return an `Entry` for the function with that name; check that its parameters accept `arguments`, if given.
 
     Raises:
       Failure: there is no such function, or the arguments do not fit.
@@ -170,7 +170,7 @@ def is_function(value: Any) -> bool:
 
 
 def evaluate_contract(namespace: dict[str, Any], name: str | None) -> str | None:
-    """Return the contract that a function's parameters fit: `evaluate`, `evaluate-v1`, or None.
+    """Return the contract that function `name` (by default `evaluate`) fits: `evaluate`, `evaluate-v1`, or None.
 
     Raises:
       Failure: both contracts fit, because the function takes any arguments.
@@ -277,7 +277,7 @@ def _is_likely(name: str) -> bool:
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
-    """Return the name of the first function, or else string, with a function's source in its text."""
+    """Return the name of a function, or else string, that contains the source of a function; None if none does."""
     names = functions or [name for name, value in own.items() if type(value) is str]
     return next((name for name in names if any(map(_is_code, _texts_of(own[name])))), None)
 
@@ -297,7 +297,7 @@ def _is_code(text: str) -> bool:
 
 
 def _call_of(classes: dict[str, Any], wanted: str) -> str:
-    """Return a line of code that calls a method on a new object of a class, if possible a scoring method."""
+    """Return a line of code that defines `wanted` by a method of a class, if possible by a scoring method."""
     classes = _concrete(classes)
     for name, one in classes.items():
         if (method := _method_of(one, wanted)) is not None:
@@ -313,7 +313,7 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
 
 
 def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
-    """Return a line of code that the author can add to make a method the evaluator.
+    """Return a line of code that the author can add: it defines `wanted` by a method of the object that `made` makes.
 
     If the method takes other arguments, the line passes the values of a row to them.
     """
@@ -347,7 +347,7 @@ def _method_of(kind: type, wanted: str) -> str | None:
 
 
 def _takes_context(kind: type) -> bool:
-    """Return whether a class is an evaluator of pydantic-evals and defines a method itself."""
+    """Return whether a class is an evaluator of pydantic-evals and defines `evaluate` itself."""
     bases = (base.__module__.partition(".")[0] for base in type.mro(kind)[1:])
     return "evaluate" in vars(kind) and "pydantic_evals" in bases
 

@@ -38,7 +38,7 @@ class _Signatures(Signature):
 
 
 def find_every(names: list[str], find: Callable[[str], Entry], lines: list[str]) -> Entry:
-    """Return one entry that calls every evaluator among the given names.
+    """Return one entry that calls every evaluator among `names`; `find` returns the entry of a single evaluator.
 
     Raises:
       Failure: there are no evaluators, or they have several contracts.

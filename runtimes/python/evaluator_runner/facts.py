@@ -359,7 +359,7 @@ class _Outline:
             self._use(of, key, known)
 
     def _ask(self, node: Any, scope: _Scope, *, by_statement: bool = False) -> None:
-        """Record the values that an expression tests, if the code branches on it."""
+        """Record the values that a condition tests. `by_statement` means that an `if` statement has this condition."""
         kind = type(node).__name__
         if kind == "UnaryOp" and type(node.op).__name__ == "Not":
             self._ask(node.operand, scope, by_statement=by_statement)

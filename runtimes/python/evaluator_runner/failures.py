@@ -137,7 +137,7 @@ def _reads_argv(lines: list[str], line: int) -> bool:
 
 
 def _own_module(lines: list[str], line: int) -> str | None:
-    """Return a sentence that says where a relative import looks for its module, and where the code itself is."""
+    """If a line has a relative import, return advice to send the imported file; else None."""
     for one in _nodes_in(lines, line):
         if type(one).__name__ == "ImportFrom" and one.level:
             name = one.module or one.names[0].name
@@ -236,7 +236,7 @@ def _classify(raised: BaseException, general: str) -> tuple[str, str | None]:
 
 
 def _hint_on_memory(kind: type) -> str | None:
-    """Return advice on an extension's error that probably means that memory ran out; None for other exceptions."""
+    """Return advice if an exception of this kind probably means that an extension ran out of memory, else None."""
     if not issubclass(kind, (SystemError, ImportError)) or issubclass(kind, ModuleNotFoundError):
         return None
     from evaluator_runner.libraries import is_memory_short
@@ -247,7 +247,7 @@ def _hint_on_memory(kind: type) -> str | None:
 
 
 def _unmapped(raised: BaseException) -> str | None:
-    """Return advice on a library that does not fit into the memory limit; None for any other exception."""
+    """Return advice if the exception says that a library does not fit into the memory limit, else None."""
     text = tracebacks.text_of(raised)
     if not any(one in text for one in _NO_ROOM):
         return None
@@ -267,7 +267,7 @@ def _is_process_limit(raised: BaseException) -> bool:
 
 
 def _pin_for(raised: BaseException) -> str | None:
-    """Return the pin for the package that has what a light stand-in lacks; None for any other exception."""
+    """Return a package's pin if the exception is about a name that the package's light replacement lacks, else None."""
     root, _, rest = _missing(raised).partition(".")
     stand_in = sys.modules.get(root)
     pins = getattr(stand_in, "__pins__", {})  # a module may come from one of several distributions
@@ -276,7 +276,7 @@ def _pin_for(raised: BaseException) -> str | None:
 
 
 def _missing(raised: BaseException) -> str:
-    """Return the dotted name that could not be imported or found in a module; empty for any other exception."""
+    """Return the dotted name that an import error or attribute error is about; empty for any other exception."""
     if issubclass(type(raised), AttributeError):
         module, name = getattr(getattr(raised, "obj", None), "__name__", None), getattr(raised, "name", None)
     elif issubclass(type(raised), ImportError):

@@ -60,7 +60,10 @@ def load_header(kind: str, load_id: str, description: dict[str, Any], *, load_ms
 
 
 def death(code: int, status: int, *, while_: str) -> tuple[str, str, str | None]:
-    """Return the error code, message and hint for a process that ended by itself; `si_code` and `si_status` say how."""
+    """Return the error code, message and hint for a process that ended by itself.
+
+    `code` and `status` are its `si_code` and `si_status`. `while_` says in the message what the process was doing.
+    """
     if code == 0:
         return "crashed", f"the evaluator's process ended {while_}", None
     if code == _CLD_EXITED:

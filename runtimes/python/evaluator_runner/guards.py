@@ -275,7 +275,7 @@ def _is_public(module: ModuleType, name: str) -> bool:
 
 
 def _update_wrapper(wrapper: Any, wrapped: Any, *more: Any, **options: Any) -> Any:
-    """Do what `functools.update_wrapper` does with the default attributes, for a wrapper in the code."""
+    """Do what `functools.update_wrapper` does with the default attributes, for a wrapper that the code defines."""
     if more or options:
         raise PolicyViolation("the attributes of a wrapper cannot be chosen under the restricted policy")
     if isinstance(wrapper, ModuleType | type) or isinstance(wrapped, ModuleType | type):

@@ -69,9 +69,9 @@ def missing_imports(
 
 
 def lacking(kept: list[Statement]) -> list[dict[str, Any]]:
-    """Return `{"module", "line", "names"}` for each light stand-in without some names that the statements need.
+    """Return `{"module", "line", "names"}` for each light module that lacks names which the statements need.
 
-    The program must have been loaded.
+    A light module replaces a package that is not pinned. The program must have been loaded.
     """
     read = [whole for part in kept if not part.module for whole in _attributes(part.node)]
     found: dict[str, dict[str, Any]] = {}
@@ -85,7 +85,7 @@ def lacking(kept: list[Statement]) -> list[dict[str, Any]]:
 
 
 def _taken(part: Statement, read: list[str]) -> list[str]:
-    """Return the names that an import takes from its module, or that code reads from the module."""
+    """Return the names that an import takes from its module. For `import x`, look in `read`, a list of dotted names."""
     if not part.module:
         return []
     if hasattr(part.node, "module"):
@@ -166,7 +166,7 @@ def _attributes(tree: Any) -> Iterator[str]:
 
 
 def _has_other(tree: Any, line: int) -> bool:
-    """Return whether code binds the imported names to a substitute if the import fails."""
+    """Return whether code binds the names that this line imports to a substitute if the import fails."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -192,9 +192,9 @@ def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
 
 
 def deeper_path(missing: str, whole: str, name: str) -> dict[str, str]:
-    """Return `{"path": file}` for a module below the missing one, else nothing.
+    """Return `{"path": file}` if the imported module `whole` is below `missing`, else an empty dict.
 
-    The author may have written this file.
+    The path is where the module is if the author wrote it. `name` is the name that the import takes from `whole`.
     """
     whole = f"{whole}.{name}" if name and whole in _FOLDERS else whole
     return {"path": f"{whole.replace('.', '/')}.py"} if whole.startswith(f"{missing}.") else {}

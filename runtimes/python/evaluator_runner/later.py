@@ -4,8 +4,8 @@ If a well-known package or one of the author's files is missing, a placeholder t
 the placeholder can be called and read; later, its use raises an `ImportError` that names what is missing. If the entry
 needs a placeholder (`whole.py`), the code does not load at all, unless the placeholder stands for a client of a model
 or platform, which most evaluators call in one function only. Packages that are installed are never replaced, and an
-import that the code catches fails as usual. A name that a light stand-in module lacks is a placeholder, too, because a
-file may import a judge that its evaluator never calls.
+import that the code catches fails as usual. A name that a light module (the runner's small replacement of a platform's
+package) lacks is a placeholder, too, because a file may import a judge that its evaluator never calls.
 
 No placeholder has a value: code that compares, tests, counts or formats a placeholder gets an error, even while the
 code loads.
@@ -50,7 +50,7 @@ _given: dict[str, None] = {}  # dotted names, in order, of absent modules and of
 
 
 def give_keys(code: str, environment: Any) -> None:
-    """Set the environment variables for clients' API keys to placeholders, unless they are set."""
+    """For clients that the code mentions, set the variables of API keys to a placeholder, unless they are set."""
     for word, names in _KEYS.items():
         if word in code:
             for name in names:
@@ -104,12 +104,12 @@ def is_client(module: str) -> bool:
 
 
 def may_stand_in(module: str, known: dict[str, str]) -> bool:
-    """Return whether a placeholder may replace a module: a client's, a known package's, or the author's own."""
+    """Return whether a placeholder may replace a module: one of a client, of a known package, or of the author."""
     return is_client(module) or any(is_of(module, one) for one in known)
 
 
 def is_well_known(module: str) -> bool:
-    """Return whether an absent module belongs to a well-known package without a stand-in."""
+    """Return whether an absent module belongs to a well-known package that no light module replaces."""
     return "__known__" in vars(sys.modules[module])
 
 
@@ -133,7 +133,7 @@ def loaded() -> list[str]:
     From now on, the use of a placeholder raises an `ImportError`.
 
     Returns:
-      What was not loaded: absent modules, and names that stand-in modules lack.
+      What was not loaded: absent modules, and names that light modules lack.
     """
     stop()
     names = [name for name in _given if not name.endswith(".__all__")]
@@ -257,7 +257,7 @@ def _missing(package: str, path: str) -> ImportError:
 
 
 def _give_names(module: Any) -> None:
-    """Let a stand-in module give a placeholder for each name that it lacks."""
+    """Let a light module give a placeholder for each name that it lacks."""
     if "__getattr__" in vars(module):
         return
     top = module.__name__.partition(".")[0]
@@ -367,7 +367,7 @@ class _Module(type(sys)):  # type: ignore[misc]
 
 
 def _provider(module: str, known: dict[str, str]) -> str | None:
-    """Return the distribution that provides an absent module; None if a stand-in replaces the module's package."""
+    """Return the distribution that provides an absent module; None if none is known, empty for a file of the author."""
     found: str | None = PACKAGES.get(module.partition(".")[0])
     for name, package in known.items():
         if module == name or module.startswith(f"{name}."):
@@ -432,7 +432,7 @@ class Finder(Loader):
 
 
 def is_of(name: str, known: str) -> bool:
-    """Return whether a module is the package itself, a part of it, or a package around it."""
+    """Return whether the module `name` is the package `known`, a part of it, or a package around it."""
     return name == known or name.startswith(f"{known}.") or known.startswith(f"{name}.")
 
 

@@ -20,7 +20,7 @@ class Loading:
 
     Args:
       prepared: A preimport process that already has the job; None to start a new process.
-      imported: Whether that process imported packages that the evaluator may not use.
+      imported: Whether that process imported packages, which the evaluator might not need.
     """
 
     def __init__(self, supervisor: Supervisor, job: Job, *, prepared: ZygoteHandle | None, imported: bool) -> None:

@@ -183,7 +183,7 @@ class Outline:
         return [known] if known else [node.id, *[f"{module}.{node.id}" for module in self._stars]]
 
     def subclass_of(self, package: str, *names: str) -> str | None:
-        """Return the name of the first class with one of these base classes from the package."""
+        """Return the name of the first class with one of these base classes from the package; None if there is none."""
         return next((name for name, bases in self.classes.items() if _any_from(bases, package, names)), None)
 
     def decorated_by(self, package: str, *names: str, of: str | None = None) -> Function | None:
@@ -198,7 +198,7 @@ class Outline:
         return next((one for one in found if any(_any_from(way, package, names) for way in one.decorators)), None)
 
     def without(self, names: set[str]) -> Outline:
-        """Return the outline of the same code without some of its functions."""
+        """Return the outline of the same code without the functions that have these names."""
         other = Outline.__new__(Outline)
         other.__dict__.update(self.__dict__)
         other.functions = {name: one for name, one in self.functions.items() if name not in names}
@@ -255,7 +255,10 @@ class Outline:
 
 
 def definitions_in(outline: Outline, *, with_required: bool = False) -> dict[str, list[str]]:
-    """For each function without required parameters, return the inner functions and classes that it may return."""
+    """Return, for each function that defines functions or classes and returns a value, the names of these definitions.
+
+    Decorated functions are left out; without `with_required`, functions with required parameters are left out, too.
+    """
     found = {}
     for function in outline.functions.values():
         body = getattr(function.node, "body", None)
@@ -268,7 +271,7 @@ def definitions_in(outline: Outline, *, with_required: bool = False) -> dict[str
 
 
 def returned_by_way_of(outline: Outline, makers: set[str]) -> dict[str, set[str]]:
-    """For each function without required parameters, return the functions of `makers` whose results it returns."""
+    """Return, for each function that needs no arguments, the functions in `makers` that its `return` statements use."""
     found = {}
     for function in outline.functions.values():
         if function.required or function.decorators or function.name in makers:
@@ -280,7 +283,7 @@ def returned_by_way_of(outline: Outline, makers: set[str]) -> dict[str, set[str]
 
 
 def names_used_by_others(outline: Outline) -> set[str]:
-    """Return the names that module-level functions and classes use; a use inside its own definition does not count.
+    """Return the names that module-level functions and classes use, except uses of their own names.
 
     Uses in functions that only run other functions do not count: `main`, tests, and functions without parameters.
     """

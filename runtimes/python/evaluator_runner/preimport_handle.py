@@ -42,7 +42,7 @@ class Preparing:
 
     @property
     def imported(self) -> bool:
-        """Return whether the process imported packages that the load may not need."""
+        """Return whether the process imported packages, which the load might not need."""
         return bool(self._order.modules)
 
     def patience_s(self) -> float | None:

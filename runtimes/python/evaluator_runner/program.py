@@ -168,7 +168,7 @@ def _described(
 def _require(whole: Whole, found: Entry, names: list[str], namespace: dict[str, Any]) -> None:
     """Raise the error of a failed import that the entry needs.
 
-    Of several evaluators, only those that need the import are stopped.
+    If the entry calls several evaluators and only some need the import, stop these instead.
     """
     lacking = {name: why for name in found.parts if (why := whole.lacks(name)) is not None}
     if not lacking or len(lacking) == len(found.parts):
@@ -225,7 +225,7 @@ def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
 
 
 def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None, pasted.Held | None, str]:
-    """Return the code's dialect if already known, the evaluator held inside the code (or None), and what to run."""
+    """Return the code's dialect (None if not yet known), the evaluator inside it (or None), and the code to run."""
     recognised, held = dialects.recognise(code, contract=order["contract"], name=order["entry"]), None
     may_hold = (recognised is None) == (order["contract"] == "auto")
     if may_hold and order["policy"] != "restricted":

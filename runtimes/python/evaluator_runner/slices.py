@@ -57,7 +57,7 @@ class Statement:
         self.calls: set[tuple[str, str]] = set()
 
     def imports(self, missing: dict[str, Any]) -> bool:
-        """Return whether the statement contains an import (`{"module", "line"}`)."""
+        """Return whether the statement contains the import `missing` (`{"module", "line"}`)."""
         first = min(one.lineno for one in (self.node, *getattr(self.node, "decorator_list", ())))
         if not first <= missing["line"] <= (self.node.end_lineno or self.node.lineno):
             return False
@@ -126,7 +126,7 @@ class Slices:
                     left.extend(self.statements[at].uses)
 
     def _may_change(self, one: Statement, found: set[int]) -> bool:
-        """Return whether a statement that runs may change an object of a slice."""
+        """Return whether a statement, when it runs, may change an object that the statements `found` define."""
         if not one.runs:
             return False
         chosen = [self.statements[at] for at in found]
@@ -188,7 +188,7 @@ def _read(node: Any) -> Iterator[Statement]:
 
 
 def _free(node: Any, into: Statement, *, in_class: bool = False) -> set[str]:
-    """Return the names that a node reads but does not bind; also record what it stores, calls and declares global."""
+    """Return the names that a node reads but does not bind; add to `into` what it stores, calls and declares global."""
     kind = type(node).__name__
     _note(node, kind, into)
     if kind == "Name":

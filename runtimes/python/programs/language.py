@@ -32,7 +32,7 @@ ENVIRONMENT = jedi.InterpreterEnvironment()
 
 
 def no_file(*_given, **_named):
-    """Do nothing. This replaces jedi's disk cache, because any file left by the load makes each question load again."""
+    """Do nothing. This replaces jedi's disk cache: if the load left a file, each question would need a new load."""
 
 
 parso.cache._save_to_file_system = parso.cache._load_from_file_system = no_file  # noqa: SLF001 - no setting does that
@@ -54,7 +54,7 @@ def warm(modules):
 
 
 def main(code, what, line, column, given, files):
-    """Return the answer to one question: `{"completions" | "text" | "signatures" | "problems": …}`.
+    """Return the answer to the question `what`: `{"completions" | "text" | "signatures" | "problems": …}`.
 
     Lines and columns count from 1. `given` has values for the function's parameters, by name; `files` has texts, by
     path.

@@ -29,7 +29,7 @@ def client_python() -> Path:
 
 
 def session(host: str, model: str, folder: Path, rows: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
-    """Run a session with the client, and return what it printed and found."""
+    """Run the program session.py with the client; return what it printed, and the findings that it wrote to a file."""
     script, found = folder / "session.py", folder / "found.json"
     script.write_text(EXPRESSIONS + (GOLDEN / "session.py").read_text())
     ran = subprocess.run(

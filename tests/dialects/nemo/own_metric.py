@@ -23,7 +23,7 @@ class Words:
 
 
 class LengthMetric(Words):
-    """Labels an output of few words as `short`; fails or hangs if the row says so."""
+    """A metric that labels an output of few words as `short`, and fails or hangs if the row says so."""
 
     type = "length"
 

@@ -26,7 +26,7 @@ def model() -> Iterator[Expressions]:
 
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory, model: Expressions) -> tuple[str, dict[str, Any]]:
-    """The output and the findings of a session with the client."""
+    """What a session with the client printed, and the findings that it wrote to a file."""
     folder = tmp_path_factory.mktemp("session")
     models = {"default/my-model": {"base_url": model.url, "model": "m-1"}}
     environment = {

@@ -1,4 +1,4 @@
-"""If an evaluator pins the real package, the package is used in place of the light modules. Both give the same results.
+"""If an evaluator pins NeMo's SDK, it gets that package, not the host's small replacement. Both give the same results.
 
 The package set has 140 packages. It is installed once, into the data directory that all test runs share.
 """

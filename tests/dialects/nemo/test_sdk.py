@@ -15,7 +15,7 @@ from tests.dialects.nemo.metrics import EVALUATION, RESULT, SUMMARY
 
 
 def own(code: str, folder: Path) -> str:
-    """Run a program with changed imports in a separate process, and return the program's output."""
+    """Run a program that imports `evaluator_host.sdk` in place of NeMo's SDK, and return the program's output."""
     program = code.replace("from nemo_evaluator_sdk", "from evaluator_host.sdk")
     assert program != code
     (folder / "program.py").write_text(program)

@@ -26,7 +26,7 @@ from tests.unit.results import result_of
 
 
 def packed(root: Path) -> dict[str, Any]:
-    """Return the parts of an agent's program."""
+    """Pack the agent in a project, and return what the sandbox unpacks."""
     program = agent_program(root, EntryPoint("main.py", "main"), packages=(), limits=AGENT_LIMITS)
     (text,) = re.findall(r'b64decode\("([A-Za-z0-9+/=]+)"\)', program.code)
     found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text)))

@@ -1,5 +1,5 @@
-"""If an evaluator pins the real package, the package is used in place of the light modules. This file lists all
-differences from two releases of the package.
+"""If an evaluator pins UiPath's package, it gets that package, not the host's small replacement. This file lists how
+two releases of the package differ from the replacement.
 
 Each package set has about 60 packages. The sets are installed once, into the data directory that all test runs share.
 """

@@ -37,7 +37,10 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _params(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
-    """Merge `app_params` of configuration, column and variables; the last one that has a key wins."""
+    """Return the evaluator's configuration, merged with `app_params` of the row's inputs and of its variables.
+
+    If several of these have a key, the variables win over the inputs, and the inputs win over the configuration.
+    """
     given = (settings.config, row.inputs.get(_PARAMS), (row.variables or {}).get(_PARAMS))
     return {key: value for one in given for key, value in (_object(one) or {}).items()}
 

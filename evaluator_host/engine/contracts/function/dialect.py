@@ -72,7 +72,10 @@ def interpret(
 
 
 def _alike(columns: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
-    """If exactly one column's name is in `names`, return that column's value under every name in `names`."""
+    """Return the value of the only column with a name in `names`, under each of these names.
+
+    If there is no such column, or more than one, return an empty object.
+    """
     found = [name for name in names if name in columns]
     return dict.fromkeys(names, columns[found[0]]) if len(found) == 1 else {}
 

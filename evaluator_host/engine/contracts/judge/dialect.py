@@ -12,7 +12,7 @@ from evaluator_host.types.outcome import EvaluationError, Kind, Returned
 
 
 def judge_code(form: dict[str, Json]) -> str:
-    """Return the code of a judge, made from its form: the fields of `JudgeIn`, as JSON."""
+    """Return the code of a judge, made from its form; `form` has the fields of `JudgeIn`, as JSON."""
     text = json.dumps(form, ensure_ascii=False, sort_keys=True)
     return f"import json\n\nFORM = json.loads({text!r})\n"
 

@@ -1,4 +1,4 @@
-"""Finds the columns that the prompt of a judge reads and rows lack, and those that were probably meant."""
+"""Finds columns that a judge's prompt reads but rows lack, and the columns that were probably meant instead."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ def meant_by(name: str, columns: Iterable[str], needed: Iterable[str]) -> str:
 
 
 def how_to_map(sources: Mapping[str, str]) -> str:
-    """Return how to give a mapping of row fields to columns, as options and as JSON."""
+    """Return text that shows how to map row fields to columns: as options of a command, and in JSON."""
     options = " ".join(f"--map {_option(field, source)}" for field, source in sources.items())
     pairs = ", ".join(f'"{field}": "{source}"' for field, source in sources.items())
     return f'{options} (in JSON, "mapping": {{{pairs}}})'

@@ -14,7 +14,10 @@ _KNOWN: Final[dict[str, type]] = {"argv": list, "env": dict, "stdin": str, "code
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return `{"argv"?, "env"?, "stdin"?, "code"?}` from the row's variables; without variables, the row is stdin."""
+    """Return `{"argv"?, "env"?, "stdin"?, "code"?}` from the row's variables.
+
+    Without variables, standard input contains the row as JSON.
+    """
     if row.variables is None:
         given: dict[str, Json] = {"inputs": row.inputs, "outputs": row.outputs, "trace": row.trace}
         return Binding({"args": [{"stdin": encode_json(given).decode()}]})

@@ -121,7 +121,7 @@ class Builder:
         return await sandbox.run(command, view, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
 
     async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
-        """Run a command that may execute package code; serves as the `builder` of `packages.resolve.resolve`.
+        """Run a command that may execute package code; `packages.resolve.resolve` gets this method as its `builder`.
 
         The command sees the machine's compilers. It does not see downloads of other builds, because package sets share
         these files. The command's own download cache is deleted afterwards. If the host is root, the command runs as a
@@ -317,7 +317,7 @@ def _prepare(folders: Sequence[Path], identity: Identity) -> None:
 
 
 def _take_back(used: Sequence[Path]) -> None:
-    """Make the user of other builds own the folders that a source build has used."""
+    """Give the folders that a source build has used back to the user that runs all other builds."""
     for folder in used:
         take_over(folder, _builder_uid())
 

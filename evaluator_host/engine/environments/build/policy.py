@@ -74,7 +74,7 @@ class ProcessLimits:
 
     @property
     def limits(self) -> dict[str, int]:
-        """Return the limits, keyed by the ends of constants' names: `CORE` for `resource.RLIMIT_CORE`.
+        """Return the limits by the names of their constants without `RLIMIT_`: `CORE` for `resource.RLIMIT_CORE`.
 
         CORE is 1, because with 0 the kernel still starts programs that handle core dumps.
         """

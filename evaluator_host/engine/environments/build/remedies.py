@@ -44,9 +44,9 @@ def without_part(failed: Failed, environment: Environment) -> str | None:
 
 
 async def with_pins(lacks: dict[str, str], language: Language, pins_for: PinsFor) -> dict[str, tuple[str, str]]:
-    """Find pins that help against failed imports: return `{note: (note with the pin, pin)}`.
+    """Find pins for modules that imports lacked; return `{note: (note that also names the pin, pin)}`.
 
-    `lacks` contains the missing module for each note on a failed import.
+    `lacks` contains the notes on failed imports, each with the missing module. Notes without a pin are left out.
     """
     modules = list(dict.fromkeys(lacks.values()))[:_ASKED]
     pins = dict(zip(modules, await pins_for(modules, language) if modules else (), strict=True))

@@ -335,7 +335,10 @@ class _Registry:
         content: Callable[[], Any] = lambda: None,
         missing: bool = False,
     ) -> tuple[httpx.Response, bytes]:
-        """Send a request, with a token if the registry requires one; return the response and its body."""
+        """Send a request, with a token if the registry requires one; return the response and its body.
+
+        If `missing` is true, a response with status 404 is returned, too, and is not an error.
+        """
 
         def send() -> tuple[httpx.Response, bytes]:
             sent = {**(headers or {}), **self._authorization}
@@ -411,7 +414,10 @@ def _opened(repository: str) -> Iterator[_Registry]:
 
 
 def _is_safe(realm: str, scheme: str) -> bool:
-    """Return whether tokens may be requested at this address: it uses TLS, or is on this machine like the registry."""
+    """Return whether a token may be requested at the address `realm`.
+
+    It may if the address uses TLS, or if it is on this machine and has the same scheme as the registry.
+    """
     try:
         url = httpx.URL(realm)
     except httpx.InvalidURL:

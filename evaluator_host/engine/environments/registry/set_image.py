@@ -74,7 +74,7 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 
 def take_out(archive: Archive, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
-    """Copy the record and the files out of an image, check them, and move the files to `target`.
+    """Copy the record and files out of an image, check them, and move the files to `target`; return the record.
 
     If `digest` is None, any package set is accepted.
     """
@@ -147,8 +147,8 @@ class Room:
 
     Args:
       max_bytes: Maximum size of all files.
-      found: Beginning of the error message, before the limits.
-      then: End of the error message, after the limits.
+      found: Text before the limits in the error message.
+      then: Text after the limits in the error message.
     """
 
     def __init__(self, max_bytes: int, found: str, then: str) -> None:

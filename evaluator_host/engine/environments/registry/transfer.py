@@ -78,7 +78,7 @@ class RegistryTransfer:
         digest: str | None = None,
         progress: Progress | None = None,
     ) -> EnvironmentReport:
-        """Pull a package set, test it in a sandbox, and install it unless it is installed.
+        """Pull a package set, test it in a sandbox, install it unless it is installed, and return a report on it.
 
         `digest` is the digest of the expected set.
 

@@ -172,7 +172,7 @@ def _is_modules(node: ast.expr) -> bool:
 
 
 def _from(node: ast.ImportFrom, path: str, *, is_package: bool) -> str:
-    """Return the path of the module from which a statement imports."""
+    """Return the path of the module from which a statement imports; `path` is the importing module or package."""
     module = (node.module or "").replace(".", "/")
     if not node.level:
         return module

@@ -129,7 +129,7 @@ def platform_tag(target: LockTarget) -> str:
 
 
 def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ...]:
-    """Parse the requirements that uv prints: pins, hashes and comments; refuse addresses and options.
+    """Return the packages in the requirements that uv prints (pins, hashes, comments); refuse addresses and options.
 
     Raises:
       PackagesFailed: a line has another form, or a package has no hash.
@@ -166,7 +166,7 @@ def _sorted(needed: Mapping[str, set[str]], name: str) -> tuple[str, ...]:
 
 
 def requirements_text(packages: Sequence[LockedPackage]) -> str:
-    """Write locked packages in the format of a requirements file, with hashes, for uv to install."""
+    """Return the text of a requirements file with locked packages and their hashes, for uv to install."""
     lines = (" \\\n    --hash=".join([f"{package.name}=={package.version}", *package.hashes]) for package in packages)
     return "".join(f"{line}\n" for line in lines)
 
@@ -205,7 +205,7 @@ class NoWheel(PackagesFailed):
 
     @classmethod
     def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str], *, source_only: bool | None) -> "NoWheel":
-        """Return the error for a pin; its advice is a pin in `near`, which have wheels, or to allow source builds.
+        """Return the error for a pin, with advice: a pin in `near`, all of which have wheels, or builds from source.
 
         `source_only` is whether the version has no wheel at all, for any Python and machine; None if that is unknown.
         """

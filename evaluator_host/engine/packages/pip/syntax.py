@@ -40,7 +40,7 @@ def read(text: str) -> Pin | Refusal:
 
 
 def wanted(text: str) -> Requirement | None:
-    """Return package and version range from a refused string, for finding the newest match; None if it has none."""
+    """Return the package and version range in a refused string, to find the newest match; None if it has neither."""
     if _foreign(text, npm_too=False):
         return None
     found = _loosely(text)
@@ -55,7 +55,7 @@ def wanted(text: str) -> Requirement | None:
 
 
 def _loosely(text: str) -> Requirement | None:
-    """Parse a requirement; if the string is not valid, return at least the package that it begins with."""
+    """Return a requirement; if the string is not valid, return only the package that it begins with, or None."""
     with suppress(InvalidRequirement):
         return Requirement(text)
     loose = _LOOSE.fullmatch(text)
@@ -138,7 +138,7 @@ def _exact(requirement: Requirement) -> Pin | Refusal:
 
 
 def _hint(requirement: Requirement) -> str | None:
-    """Return a pin with the version in a range, if the range includes it: 2.1.0 for `>=2.1.0`."""
+    """Return a pin of the only version that a range names, if the range includes this version: 2.1.0 for `>=2.1.0`."""
     named = [spec.version for spec in requirement.specifier if spec.operator in {"==", "===", ">=", "~=", "<="}]
     if len(named) != 1 or not re.fullmatch(r"[\w.!+-]+", named[0]):
         return None

@@ -153,7 +153,7 @@ def _is_same_host(one: str, other: str) -> bool:
 
 
 def opened(url: str, asked: dict[str, Any], headers: dict[str, str]) -> Any:
-    """Open an address of the index; send the credentials only if the address is on the index's own host."""
+    """Open an address of the index, and return the response; credentials are sent only to the index's own host."""
     if asked.get("user") and _is_same_host(url, asked["index"]):
         pair = f"{asked['user']}:{asked.get('password') or ''}"
         headers = {**headers, "Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}

@@ -135,7 +135,10 @@ class BubblewrapBackend(LocalBackend):
         return link
 
     def _forks(self, spec: SandboxSpec, identity: Identity) -> bool:
-        """Return whether to fork a sandbox from a template; if it needs host folders, the host must be root."""
+        """Return whether to fork a sandbox from a template.
+
+        A sandbox that needs folders of the host (packages, data files) is forked only if the host runs as root.
+        """
         python = spec.language is Language.PYTHON and not spec.network
         possible = python and (identity.drop or not own_folders(spec))
         return possible and self._start is SandboxStart.TEMPLATE and self._failures < _TEMPLATES
@@ -190,7 +193,7 @@ class BubblewrapBackend(LocalBackend):
         return [doctor.binary_finding(ready.bwrap), *tried, *held, doctor.limits_finding(version, controllers)]
 
     async def sweep(self) -> int:
-        """Remove the cgroups of dead hosts, and kill orphaned sandboxes; return how many sandboxes these were."""
+        """Remove the cgroups of dead hosts, and kill orphaned sandboxes; return how many sandboxes were removed."""
         orphans = await asyncio.to_thread(kill_orphans)
         return orphans + await asyncio.to_thread(cgroups.sweep, cgroup_mounts())
 

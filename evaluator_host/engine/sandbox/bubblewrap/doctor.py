@@ -119,7 +119,7 @@ def binary_finding(bwrap: Bubblewrap) -> Finding:
 
 
 def confinement_findings() -> list[Finding]:
-    """Return findings about the isolation of sandboxes that start: their user, and the system call filter."""
+    """Return findings about how sandboxes are isolated: the user that they start as, and the filter of system calls."""
     who = (
         "root, and then change to a user of their own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
     )

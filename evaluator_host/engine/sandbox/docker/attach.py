@@ -229,7 +229,7 @@ class Attachment(asyncio.Protocol):
 
 
 async def attach(endpoint: Endpoint, container: str, *, api_version: str, timeout_s: float) -> Attachment:
-    """Attach to a container's streams.
+    """Attach to a container's streams, and return the connection.
 
     Call this before the container starts, so that no output is missed.
 
@@ -266,7 +266,7 @@ async def _connect(endpoint: Endpoint) -> Attachment:
 
 
 async def open_streams(endpoint: Endpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to the engine for one plain HTTP request; raise OSError if nothing listens."""
+    """Connect to the engine for one plain HTTP request; return reader and writer. Raise OSError if nothing listens."""
     if endpoint.path is not None:
         return await asyncio.open_unix_connection(endpoint.path)
     return await asyncio.open_connection(endpoint.host, endpoint.port, ssl=endpoint.tls)

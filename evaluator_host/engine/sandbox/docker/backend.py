@@ -241,7 +241,7 @@ class DockerBackend:
         return await check_engine(self._engine, image=self._image, runtime=self._runtime, start=self.start)
 
     async def sweep(self) -> int:
-        """Remove containers of dead hosts, and this host's that could not be removed earlier; return how many."""
+        """Remove containers of dead hosts, and containers that this host failed to remove earlier; return how many."""
         try:
             facts = await self._engine.facts()
             found = set(await self._engine.run(abandoned_containers, local=is_this_machine(facts))) | self._unremoved
@@ -278,7 +278,7 @@ class DockerBackend:
         return end
 
     async def look(self, container: str) -> Look | None:
-        """Query the engine for a container's state and CPU time; None if the engine does not answer soon."""
+        """Return a container's state and CPU time from the engine; None if the engine does not answer soon."""
         try:
             async with asyncio.timeout(_LOOK_S):
                 return await self._engine.run(_look, container)

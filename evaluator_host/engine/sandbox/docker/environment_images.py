@@ -49,8 +49,8 @@ class _Layer:
     """A layer of an image.
 
     Attributes:
-      digest: Digest of the package set, or of everything in the image.
-      name: Content of the layer, `packages` or `data`.
+      digest: Digest of the package set; for a layer of data files, of the package set and the files together.
+      name: What the layer contains: `packages` or `data`.
       folder: The folder on this machine.
       place: Path in the image at which the content appears.
       below: Tag of the image below.

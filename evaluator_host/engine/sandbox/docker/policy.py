@@ -95,6 +95,8 @@ def container_policy(
 ) -> ContainerPolicy:
     """Return the policy for containers of an image, with our seccomp profile if the engine supports one.
 
+    `python_with_node` is whether sandboxes for Python also have Node.
+
     Raises:
       SandboxUnavailable: the profile cannot be read.
     """

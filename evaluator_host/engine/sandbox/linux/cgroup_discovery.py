@@ -95,7 +95,7 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
 
 def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
-    """Find a version 2 group, our own or one above it, in which this host may create cgroups with limits."""
+    """Return a place for cgroups in our own version 2 group, or in one above it; None if no group permits limits."""
     own = hierarchy.own.parent if hierarchy.own.name == _HOST else hierarchy.own
     for parent in (own, *own.parents):
         home = parent / home_name(instance)
@@ -110,7 +110,10 @@ def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
 
 
 def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
-    """Enable the controllers of `parent` for the groups below `home`; return the controllers that are enabled there."""
+    """Enable the controllers of `parent` for the groups below `home`; return the controllers that are enabled there.
+
+    `own` is whether this process itself is in `parent`.
+    """
     offered = [name for name in _WANTED if name in _words(parent / "cgroup.controllers")]
     # A group that has processes cannot enable controllers for its children. If the host is alone in its group (a
     # systemd service with Delegate=yes), it moves into a child of that group.
@@ -126,7 +129,7 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
 
 
 def _make_home(folder: Path, instance: str) -> bool:
-    """Create the folder of a host's cgroups, with an empty group.
+    """Create the folder of a host's cgroups, with an empty group; return whether this worked.
 
     The empty group has the name of the host's process, so that `cgroups.sweep` finds out whose folder this is.
     """

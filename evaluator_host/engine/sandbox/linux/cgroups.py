@@ -228,7 +228,7 @@ def host_weight() -> float:
     """Return the CPU weight for a host's sandboxes together; 1 is the weight of an ordinary process.
 
     The weight is 0.5 for each processor, and at least 1, so that sandboxes give way to their host. It is lower if this
-    process has a nice value, like processes of jobs. It does not depend on other hosts.
+    process has a nice value, as processes of jobs have. It does not depend on other hosts.
     """
     return max(1.0, _PER_PROCESSOR * len(os.sched_getaffinity(0))) * _NICER ** max(0, os.nice(0))
 

@@ -33,7 +33,7 @@ def this_instance() -> str:
 
 @functools.cache
 def _named(pid: int) -> str:
-    """Return the name of this process.
+    """Return the name of this process, which has the id `pid`.
 
     The name is cached, because a process without free descriptors cannot find out when it started.
     """

@@ -52,7 +52,7 @@ class Watch:
         self.name = _name(self.init_pid)
 
     def measure(self) -> Over | None:
-        """Measure the sandbox once; return the limit that it exceeds. Blocking."""
+        """Measure the sandbox once; return the limit that it exceeds, or None. Blocking."""
         pids = list(process_tree(self.init_pid))
         if len(pids) == 1 and _name(self.init_pid) == self.name:
             return None  # bubblewrap is still setting up, and its root and /tmp may be those of the host
@@ -194,7 +194,10 @@ def _tmpfs_bytes(pid: int) -> int:
 
 
 def _socket_bytes(pid: int) -> int:
-    """Return how many bytes sockets in a network namespace can hold; how many they do hold cannot be known."""
+    """Return how many bytes the sockets in a process's network namespace can hold.
+
+    How many bytes they really hold cannot be known.
+    """
     for line in read_text(f"/proc/{pid}/net/sockstat").splitlines():
         name, _, value = line.partition(": used ")
         if name == "sockets":

@@ -145,7 +145,7 @@ class WorkClock:
 
 
 async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awaitable[_T]) -> _T:
-    """Await `work`, which waits for a sandbox; cancel it when the sandbox has used up `limit_s` seconds.
+    """Return the result of `work`, which waits for a sandbox; cancel it when the sandbox has used `limit_s` seconds.
 
     Raises:
       TimeoutError: the sandbox has used up `limit_s` without a result.

@@ -193,7 +193,7 @@ class Access:
 async def open_access(
     store: Store, settings: Settings, supervisor: Supervisor, *, connections: int, parts: int = 1
 ) -> AsyncIterator[Access]:
-    """Open an `Access` and keep it up to date during the block; then write the waiting audit entries.
+    """Yield an `Access` that is kept up to date during the block; then write the waiting audit entries.
 
     All workspaces together may have `connections` requests at a time. Each of the host's `parts` processes gets an
     equal part of the rate limits.
@@ -239,7 +239,7 @@ WorkspaceOf: TypeAlias = Annotated[str, Depends(_workspace)]
 class AuditedCall:
     """The audit entry of a running call.
 
-    Call exactly one of its methods, once, or use it as a context manager.
+    Call exactly one of `answered`, `failed` and `abandoned`, once, or use this object as a context manager.
 
     `verb` is `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
     """

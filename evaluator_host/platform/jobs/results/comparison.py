@@ -36,7 +36,7 @@ class ComparedRows:
         self._zero = before.zero and after.zero  # whether a row that failed has a score of 0 in both
 
     async def changes(self, *, better: bool | None, after: int, limit: int) -> ChangePage:
-        """Return a page of the changed rows after row `after`.
+        """Return a page of changed rows: the first `limit` of them after row `after`.
 
         `better` selects scores that rose (true) or fell (false); None selects both.
         """
@@ -61,7 +61,10 @@ class ComparedRows:
         return pairing
 
     async def comparison(self, changed: tuple[Changed, ...]) -> Comparison:
-        """Return the differences of all metrics, the rows that changed most, and the other differences in `changed`."""
+        """Return the differences of all metrics and the rows that changed most.
+
+        `changed` are the differences between the jobs that may be the reason.
+        """
         found = _Differences(zero=self._zero)
 
         async def fill(values: ValuesByName) -> None:
@@ -186,7 +189,10 @@ class _Verdicts:
         return self._judged().total()
 
     def rate(self, side: int) -> float | None:
-        """Return the share of rows that passed in job `side`, among the rows with verdicts in both jobs, or None."""
+        """Return the share of rows that passed in job `side`.
+
+        Only rows with verdicts in both jobs count; None if there are none.
+        """
         judged = self._judged()
         passed = sum(count for verdicts, count in judged.items() if verdicts[side] is True)
         return passed / judged.total() if judged else None

@@ -144,7 +144,7 @@ class JobResults:
         return [replace(groups.figures(one.label, zero=zero), doubt=doubts[one.label]) for one, groups in gathered]
 
     async def _gather(self, job_id: str, evaluator: JobEvaluator, values: dict[int, Json], groups: Groups) -> None:
-        """Count an evaluator's results for consecutive rows. `values` are the column's values in these rows."""
+        """Add an evaluator's results for consecutive rows to `groups`. `values` are the rows' values of the column."""
         first, last = min(values), max(values)
         async with aclosing(self._results.figures(job_id, evaluator.position, after=first - 1, last=last)) as figures:
             async for one in figures:
@@ -161,7 +161,7 @@ class JobResults:
     async def compare(
         self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None, by_place: bool = False
     ) -> list[Comparison]:
-        """Compare a job with a later job over the same rows, evaluator by evaluator.
+        """Return the comparison of a job with a later job over the same rows, for each evaluator.
 
         Evaluators with the same name are compared, even if their versions differ. If the jobs have no such evaluators,
         `by_place` compares evaluators at the same place. If both jobs count failed rows as 0, the comparison does too.
@@ -195,6 +195,8 @@ class JobResults:
     ) -> tuple[str, str]:
         """Return the labels of the first evaluator that both jobs have: its label in the first job and in the second.
 
+        For `by_place`, see `compare`.
+
         Raises:
           InvalidRequest: for the reasons given at `compare`.
         """
@@ -212,6 +214,8 @@ class JobResults:
         by_place: bool = False,
     ) -> Pairs:
         """Return a scatter plot of one metric in two jobs, for the first evaluator that both jobs have.
+
+        For `by_place`, see `compare`.
 
         Raises:
           InvalidRequest: for the reasons given at `compare`.
@@ -237,7 +241,8 @@ class JobResults:
     ) -> ChangePage:
         """Return the rows with a changed score, in order, for the first evaluator that both jobs have.
 
-        `better` selects scores that rose (true) or fell (false). `after` is the last row of the previous page.
+        `better` selects scores that rose (true) or fell (false). `after` is the last row of the previous page. For
+        `by_place`, see `compare`.
 
         Raises:
           InvalidRequest: for the reasons given at `compare`.
@@ -260,7 +265,7 @@ class JobResults:
     async def chosen_rows(
         self, workspace_id: str, job_id: str, *, evaluator: str | None, status: str | None, passed: bool | None
     ) -> list[int]:
-        """Return the numbers of rows that have a result with this status or verdict, from one evaluator or any."""
+        """Return the numbers of rows with a result of this evaluator, status and verdict; None stands for any."""
         _, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
         position = None if evaluator is None else evaluators[0].position
         return await self._results.rows(job_id, Filter(position, status, passed))
@@ -379,7 +384,10 @@ class JobResults:
             )
 
     async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int, zero: bool) -> EvaluatorFigures:
-        """Return the figures of an evaluator. With `zero`, a failed row has a score of 0 and did not pass."""
+        """Return an evaluator's figures, for at most `most` metrics.
+
+        With `zero`, a failed row has a score of 0 and did not pass.
+        """
         gathered = _Gathered(zero=zero)
 
         async def fill(values: ValuesByName) -> None:
@@ -417,7 +425,7 @@ def _counts_zero(job: Job) -> bool:
 
 
 async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
-    """Add up the model use of all these results. The total cost is None if the cost of any result is unknown."""
+    """Return the sum of the model use in these results. The total cost is None if the cost of any result is unknown."""
     total = ModelUsage()
     async for one in results:
         used = (await decode_large(one.result.encode())).get("usage")
@@ -542,7 +550,7 @@ def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Colle
 
 
 def _case(record: dict[str, Json], answers: Collection[str]) -> dict[str, Json]:
-    """Return the parts of a row that identify its test case, without the answer."""
+    """Return the parts of a row that identify its test case, without the columns `answers`."""
     if is_keyed(record) and record.get("id") is not None:
         return {name: record[name] for name in ("id", "inputs")}
     return {name: value for name, value in record.items() if name not in answers}

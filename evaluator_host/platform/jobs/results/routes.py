@@ -234,7 +234,7 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
         metric: Annotated[str, Query(max_length=200)] = "score",
         by_place: _ByPlace = False,
     ) -> Response:
-        """Pair a metric of two jobs row by row, as at most 2,000 points. Rows with the same values share a point."""
+        """Show a metric's values in two jobs, as at most 2,000 points. Rows with the same values share a point."""
         chosen: dict[str, Any] = {"evaluator": evaluator, "metric": metric, "by_place": by_place}
         return json_response(await results.pairs(workspace, job_id, other_id, **chosen))
 

@@ -355,7 +355,7 @@ def _result_lines(row: JobRowDetail, label: str) -> list[str]:
 
 
 def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
-    """Return as many results as fit, at least one: their rows' answers have at most `most_bytes` in total."""
+    """Return the first results, at least one: the answers to their rows have at most `most_bytes` in total."""
     held = 0
     seen: set[int] = set()
     for place, one in enumerate(results):

@@ -83,7 +83,7 @@ class Figures:
         return {name: as_float(value) for name, value in found.items()}
 
     def value_of(self, metric: str, *, zero: bool) -> float | None:
-        """Return a metric, or the score for the name `score`. None if the row does not have it."""
+        """Return a metric, or the score for the name `score` (see `score_with`). None if the row does not have it."""
         return self.score_with(zero=zero) if metric == "score" else self.metrics_with(zero=False).get(metric)
 
 
@@ -299,7 +299,7 @@ class _Order:
 class _Look:
     """Reads results in order. Each SQL statement searches an index once for each evaluator, and merges what it finds.
 
-    If no index has this order, a statement reads all results of the job.
+    If no index has the order, each statement reads all results of the job.
     """
 
     connection: AsyncConnection

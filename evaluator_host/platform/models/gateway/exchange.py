@@ -171,7 +171,7 @@ class Exchange:
             await connection.answer(200, [("content-type", JSON_TYPE)], text.encode())
 
     async def _whole(self, response: httpx.Response, place: AsyncExitStack) -> bytes:
-        """Return the body of an answer, up to just over its limit. If the body is large, wait until memory is free."""
+        """Return the body of an answer, cut one byte after its limit. If it is large, wait until memory is free."""
         data, chunks = bytearray(), aiter(response.aiter_raw())
         left_s, now = self._model.registered.timeout_s, asyncio.get_running_loop().time
         has_place = False
@@ -227,7 +227,7 @@ class Exchange:
         return mask(text) if len(data) <= LARGE_BYTES else await asyncio.to_thread(mask, text)
 
     def _count(self, tokens: tuple[int, int] | None, answer_bytes: int) -> Used:
-        """Report what the request used. If the provider reports no tokens, estimate them from the length."""
+        """Report and return what the request used. If the provider reports no tokens, estimate them from the length."""
         estimated = len(self._content) // CHARACTERS_A_TOKEN, answer_bytes // CHARACTERS_A_TOKEN
         asked, answered = tokens or estimated
         return self._tell(Used(asked, answered, self._model.cost(asked, answered)))

@@ -72,8 +72,8 @@ _log = logging.getLogger(__name__)
 class Gateway:
     """Serves the model and network requests of evaluators with grants. Bound to one event loop.
 
-    `store` is None on the command line, where only the operator's models exist; `names` looks up the addresses of other
-    hosts.
+    `store` is None on the command line, where only the operator's models exist. `names` looks up the addresses of hosts
+    that evaluators may reach.
     """
 
     def __init__(self, settings: Settings, store: "Store | None", *, names: Lookups = TENANT_NAMES) -> None:
@@ -91,7 +91,7 @@ class Gateway:
         self.large = Turns(large_answers(settings.memory_mb), per_free=3)
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> "Grant":
-        """Look up the models and other hosts that an evaluator was granted. `redactor` masks the evaluator's secrets.
+        """Return a grant of the models and hosts that an evaluator may use. `redactor` masks the evaluator's secrets.
 
         Raises:
           InvalidRequest: there is no such model, or the operator does not allow the model or a host.
@@ -282,7 +282,10 @@ class RowGate:
             self._on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Prepare the row for an answer. If it waits for no other answer, wait until the row may run again."""
+        """Prepare the row for an answer on connection `number`, and lift the time `limit`.
+
+        If the row waits for no other answer, wait until the row may run again.
+        """
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:

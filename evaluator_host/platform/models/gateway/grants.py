@@ -57,7 +57,7 @@ class ModelDirectory:
         self._store = store
 
     async def add(self, workspace: str, model: RegisteredModel) -> RegisteredModel:
-        """Register a model of a workspace.
+        """Register a model of a workspace, and return it.
 
         Raises:
           InvalidRequest: name or URL is not valid, or the operator does not allow the host.

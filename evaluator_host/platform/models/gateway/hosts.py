@@ -77,7 +77,10 @@ class HostPort:
 
 
 def host_port(text: str, *, port: int) -> HostPort | None:
-    """Return `example.com:443`, `*.example.com` or `[::1]:80` as a host and port; None for other strings."""
+    """Return `example.com:443`, `*.example.com` or `[::1]:80` as a host and port; None for other strings.
+
+    `port` is for strings without a port.
+    """
     found = _ENTRY.fullmatch(text.removesuffix("."))
     if found is None:
         return None

@@ -76,7 +76,7 @@ class JudgeHosts:
 
     @asynccontextmanager
     async def kept_if_done(self, url: str, *, is_new: bool) -> AsyncIterator[None]:
-        """If the block fails and `allow` had newly allowed the host, forbid the host again."""
+        """Return a context. If its block fails and `allow` returned true (`is_new`), the host is forbidden again."""
         try:
             yield
         except BaseException:

@@ -23,7 +23,7 @@ class _Text(NamedTuple):
 
 
 def masked_body(redactor: Redactor, body: str, *, streamed: bool) -> str:
-    """Return the body of an answer with the secrets masked. A body without secrets stays unchanged."""
+    """Return an answer's body (events if `streamed`, else JSON) with secrets masked, unchanged if it has none."""
     return _masked_events(redactor, body) if streamed else _masked_json(redactor, body)
 
 
@@ -37,7 +37,7 @@ def _masked_json(redactor: Redactor, text: str) -> str:
 
 
 def _masked_events(redactor: Redactor, body: str) -> str:
-    """Mask each event. If a secret is spread over several events, mask it in the first of them."""
+    """Return events, each of them masked. If a secret is spread over several events, mask it in the first of them."""
     lines = [_masked_line(redactor, line) for line in body.split("\n")]
     events = {number: value for number, line in enumerate(lines) if (value := _value_of(line)) is not None}
     parts: dict[_Place, list[tuple[int, _Text]]] = {}

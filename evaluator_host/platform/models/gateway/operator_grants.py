@@ -39,7 +39,7 @@ class OperatorGrants:
         return set(_entries_for(self._settings.code_secrets, await self._names(workspace)))
 
     async def hosts(self, workspace: str, entries: Iterable[str]) -> list[HostPort]:
-        """Return the hosts that an evaluator of a workspace wants to reach.
+        """Return the hosts in an evaluator's `entries`, after checking that its workspace may reach them.
 
         Raises:
           InvalidRequest: an entry is not a host, or the operator does not allow it.
@@ -48,7 +48,7 @@ class OperatorGrants:
         return granted_hosts(entries, allowed=_entries_for(self._settings.network_hosts, names))
 
     async def problems(self) -> list[str]:
-        """Return a sentence about each workspace that these three settings name but that does not exist."""
+        """Return a sentence about each workspace that the operator's settings name but that does not exist."""
         if self._workspaces is None:
             return []
         settings, named = self._settings, dict[str, list[str]]()

@@ -251,7 +251,7 @@ async def _pass_bytes(
 
 
 async def _read(reader: asyncio.StreamReader, row: RowTraffic) -> bytes:
-    """Return the next bytes from the other host. Return none at the end, or if the row has waited too long."""
+    """Return the next bytes from the other host; no bytes at the end, or if the row has waited too long."""
     while (left_s := row.remaining_s()) > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(left_s):

@@ -203,7 +203,7 @@ def _kept(client: Client, name: str, metric: Any, packages: tuple[str, ...], lim
 
 
 def _kept_rows(client: Client, name: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Store rows as a data set that is named after their content, so that the same rows are stored only once."""
+    """Store rows as a data set, and return its name, which depends on the rows: the same rows are stored only once."""
     records = [{"inputs": row} for row in rows]
     digest = hashlib.sha256(b"\n".join(encode(record) for record in records)).hexdigest()[:12]
     kept = f"{name}-{digest}"

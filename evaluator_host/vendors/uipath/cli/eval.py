@@ -183,7 +183,7 @@ def _require_own_agent(url: str | None, executions: list[Path] | None) -> None:
 
 
 def _eval_set(project: Path, folder: str | None, named: str, items: list[str] | None) -> tuple[Layout, EvalSet]:
-    """Return an eval set, and the layout of the project that contains its evaluators."""
+    """Return the layout of an eval set's project, and the eval set, with only the test cases `items` if given."""
     path = Path(named)
     layout = layout_of_eval_set(path) if path.is_file() and folder is None and project == Path() else None
     layout = layout or find_layout(project, folder=folder)
@@ -236,7 +236,7 @@ def _agent(layout: Layout, name: str | None, read: Callable[..., LoadedEvaluator
 
 
 def _explained(run: EvalRun, layout: Layout) -> EvalRun:
-    """Add to each error about a missing module where the host looked for the module."""
+    """To each error about a missing module, add the places in which the host looked for the module."""
     results = dict(run.results)
     for one in run.evaluators:
         for key, result in run.results.items():

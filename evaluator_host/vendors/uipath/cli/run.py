@@ -51,7 +51,7 @@ class Plan:
 
 
 def run_plan(plan: Plan, settings: Settings, url: str | None, *, shown: bool) -> EvalRun:
-    """Run the eval set that a plan describes.
+    """Run the eval set that a plan describes; `shown` says whether to show the progress.
 
     Raises:
       HostError: a job on the host at the URL did not complete.

@@ -65,7 +65,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _scores_of_eval(outline: Outline) -> list[str]:
-    """Return the names of the scorers that the code passes to `Eval`; one without a name is named after its line."""
+    """Return the names of the scorers that the code passes to `Eval`, or `the expression in line 3` for others."""
     if not (outline.parsed and outline.imports("braintrust")):
         return []
     names: list[str] = []

@@ -82,7 +82,7 @@ class _Scorer:
         self._kind = _annotated(found.call)
 
     async def score(self, row: dict[str, Any] | None = None, *, together: list[list[Any]] | None = None) -> Any:
-        """Return `{"score", "metadata"?}` for one row, and `{"aggregate"}` for many rows."""
+        """Return `{"score", "metadata"?}` for a row, or `{"aggregate"}` for the many rows in `together`."""
         if together is None:
             return await self._score(row or {})
         scores = [(await self._score(one[0]))["score"] for one in together]
@@ -134,7 +134,7 @@ def _names_of(function: Any) -> set[str]:
 
 
 def _annotated(function: Any) -> str:
-    """Return the step class that annotates the parameter; `Trace` if the annotation has none or several."""
+    """Return the name of the step class in the parameter's annotation; `Trace` if it contains none or several."""
     annotations = dict(getattr(function, "__annotations__", None) or {})
     annotations.pop("return", None)
     chosen = annotations.get(_STEP, next(iter(annotations.values()), ""))

@@ -1,4 +1,4 @@
-"""Runs HoneyHive evaluators (dialect `honeyhive`): functions for experiments, or of one event as in its editor."""
+"""Runs HoneyHive evaluators (dialect `honeyhive`): functions for experiments, or functions that get one event."""
 
 from __future__ import annotations
 

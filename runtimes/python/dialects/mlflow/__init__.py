@@ -111,7 +111,7 @@ class _Reader:
         self._name = name
 
     def plain(self, value: Any) -> Any:
-        """Convert feedback to plain values; for a value that is not feedback, return its type."""
+        """Convert feedback, or a plain value, to plain feedback; for a value of another type, return the type."""
         kind = getattr(_modules.get("mlflow.entities"), "Feedback", ())
         if value is None:
             return {"feedbacks": []}

@@ -22,7 +22,7 @@ _modules = sys.modules
 
 
 def completed(response: Any, *, chat: bool | None = None) -> Any:
-    """Add the fields that OpenAI's client library has to a model's response; missing fields become None."""
+    """Complete a model's response as OpenAI's client library does: missing fields become None."""
     from evaluator_runner.dialects.nemo.modules.nemo_evaluator_sdk import openai_types
 
     return openai_types.completed(response, chat=chat)

@@ -91,7 +91,10 @@ class _Reader:
         self._of_threads = isinstance(kind, type) and isinstance(metric, kind)
 
     def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments from Opik's row `{"data": …, "type"?}`; a row made by the host also has `more`."""
+        """Convert Opik's row `{"data": …, "type"?}` to the metric's arguments.
+
+        A row that the host made also has `more`, with further values.
+        """
         row = args[0]
         data, more = row.get("data"), row.get("more")
         if row.get("type") == _THREAD or isinstance(data, list) or (self._of_threads and more is not None):

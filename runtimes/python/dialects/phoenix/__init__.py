@@ -43,7 +43,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     """Return an `Entry` that calls the evaluator object or function with the row's values for its parameters.
 
     Raises:
-      Failure: there is no evaluator, there are several, or a parameter has another name.
+      Failure: there is no evaluator, there are several, or Phoenix has no value for a parameter.
     """
     made = {key: one for key, one in namespace.items() if _is_evaluator(one)}
     chosen = name or (candidates.the_only(namespace, list(made), "evaluators") if made else "evaluate")

@@ -192,7 +192,7 @@ class _Caller:
         return {**made, "rows": [given["row"] for _, given in together], "grouped": await self._grouped(rows, found)}
 
     async def _grouped(self, rows: list[list[Any]], found: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """Also score the first rows one at a time. Return the first row whose reward then differs, or None."""
+        """Also score the first rows one at a time. Describe the first row whose reward then differs, or return None."""
         for one, known in zip(self._rewards, found, strict=True):
             if one.style not in BATCHED or not 1 < len(rows) == len(known["values"]):
                 continue

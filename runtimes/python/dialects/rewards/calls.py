@@ -114,6 +114,8 @@ class Reward:
     ) -> list[Any]:
         """Call the function, and return each row's reward as a plain value.
 
+        What a function for TRL logs is added to `logged` and `extra`.
+
         Raises:
           Refused: the platform does not accept the returned value.
           Failure: a row has no value for a parameter.
@@ -221,7 +223,7 @@ class _Parts:
         return {"predict": made["response"], "ground_truth": made["ground_truth"]}
 
     def batch(self, names: dict[str, str], one: Callable[[], dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the examples of a batch, which has lists under these `names`; a row without lists is one example."""
+        """Return the examples of a row that has lists under these `names`. Any other row is one example: `one()`."""
         if self._native is None or names.keys().isdisjoint(self._native):
             return [one()]
         lists = {key: self._native[key] for key in names if key in self._native}
@@ -273,7 +275,7 @@ class _Parts:
         return {**self._truths(), **columns, "prompt": prompt, "completion": completion}
 
     def rollout(self, objects: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments that verifiers passes."""
+        """Return the arguments that verifiers passes, except the rubric's own `objects`."""
         made: dict[str, Any] = {"answer": "", "info": {}, "task": "default"}
         if self._native is not None:
             made.update(self._native)
@@ -290,7 +292,7 @@ class _Parts:
         return made
 
     def _turns(self, *, chat: bool) -> tuple[Any, Any]:
-        """Return the prompt and the completion: both are lists of messages, or strings."""
+        """Return prompt and completion: lists of messages if `chat`, or if the row has such a list; else strings."""
         messages, completion = self._inputs.get("messages"), self._outputs
         prompt = self._inputs.get("prompt")
         if prompt is None and _is_chat(messages):
@@ -356,10 +358,12 @@ def _plural(rows: list[dict[str, Any]], names: dict[str, str]) -> dict[str, Any]
 
 
 def _examples(lists: dict[str, Any], singular: dict[str, str], first: str) -> list[dict[str, Any]]:
-    """Return the examples of a batch; each list has one element for each example.
+    """Return the examples of a batch, in which each list has one element for each example.
+
+    `singular` has the name that each list's element gets in an example.
 
     Raises:
-      Failure: a value is not a list, or its length differs from that of the first list.
+      Failure: a value is not a list, or its length differs from that of the list `first`.
     """
     if first not in lists:
         raise _no_completion(lists)

@@ -62,7 +62,10 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def describe(namespace: dict[str, Any], source: list[str]) -> list[dict[str, Any]]:
-    """Return a description of each evaluator class, in the order of definition; `source` locates errors in the code."""
+    """Return a description of each evaluator class, in the order of definition.
+
+    `source` has the lines of the code, to say where an error is.
+    """
     found = _classes(namespace)
     return [_description(kind, found[kind], source) for kind in list(found)[:_MOST]]
 
@@ -90,7 +93,11 @@ def _lacks(kind: Any) -> list[str]:
 
 
 def _only(found: dict[Any, Any]) -> Any:
-    """Return the only complete evaluator class that is not a base of another."""
+    """Return the only complete evaluator class that is not a base of another; the last class if none is complete.
+
+    Raises:
+      Failure: there are several such classes.
+    """
     complete = [kind for kind in found if not _lacks(kind)]
     last = [kind for kind in complete if not any(kind in other.__mro__[1:] for other in complete)]
     if not last:

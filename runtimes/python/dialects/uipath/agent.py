@@ -36,7 +36,7 @@ def unpack():
 
 
 def span_recorder():
-    """Return a function that returns the spans recorded so far, by the light modules or the real package."""
+    """Return a function that returns the spans that the light modules or the real package have recorded so far."""
     try:
         from uipath.eval._host import recorded_spans
     except ImportError:
@@ -56,7 +56,7 @@ def span_recorder():
 
 
 def simulate(mocks):
-    """Set what functions return that the test case simulates.
+    """Let the functions that a test case simulates return the answers in `mocks`.
 
     Raises:
       RuntimeError: the real package is pinned, and this program cannot set its simulation.
@@ -85,7 +85,7 @@ def load():
 
 
 def given(function, inputs):
-    """Return the agent's arguments: the inputs, converted to its first parameter's type; none without a parameter."""
+    """Return the agent's arguments: the inputs, converted to the first parameter's type; empty without a parameter."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
         return []

@@ -98,7 +98,7 @@ _Frames: TypeAlias = "tuple[_Frame, ...]"
 
 
 class Structures:
-    """The possible structures of some statements; at most two are kept.
+    """The possible structures of some statements. The search stops when it has found two structures.
 
     Args:
       units: The statements.
@@ -186,7 +186,7 @@ class Structures:
         return (*around, frame, inside) if unit.opens else (*around, frame)
 
     def _using(self, unit: Statement, frame: _Frame) -> _Frame:
-        """Add the names that a statement uses to its block."""
+        """Add the names that a statement uses to the block around it, and return the block."""
         loads = unit.loads & self._bound
         pending = frozenset((name, False) for name in loads - _bound(frame))
         return frame._replace(loads=frame.loads | loads, pending=frame.pending | pending)
@@ -222,7 +222,7 @@ class Structures:
         return (*around, frame if unit.opens else _filled(unit, frame, around))
 
     def _branch(self, unit: Statement, before: _Frame) -> _Frame:
-        """Return the block for a clause, given the statement's previous branch."""
+        """Return the block for a clause such as `else`; `before` is the block of the branch before the clause."""
         outs = _join(before.outs, before.live)
         if before.kind in ("if", "elif"):
             return before._replace(kind=unit.kind, live=before.entry, outs=outs)
@@ -341,7 +341,7 @@ def _with_facts(top: _Frame, around: _Frame, live: Live) -> _Frame:
 
 
 def _ended(unit: Statement, frame: _Frame) -> _Frame:
-    """Update a block for a statement in it, or for the body on the statement's line."""
+    """Update a block for a simple statement in it, or for a body on the line that opens the block."""
     live = _bound(frame) | unit.stores
     return frame._replace(
         live=None if unit.end else live,
@@ -374,7 +374,10 @@ def _require_scope(unit: Statement, frames: _Frames) -> None:
 
 
 def _require_place(unit: Statement, frames: _Frames, *, forced: bool) -> None:
-    """Check the rules for definitions, for strings that stand alone, and for `if __name__ == …`."""
+    """Check the rules for definitions, for strings that stand alone, and for `if __name__ == …`.
+
+    `forced` means that only this statement can be the body of the line before; definitions are then allowed.
+    """
     frame = frames[-1]
     if unit.is_method:
         allowed = frame.kind == "class" or forced

@@ -211,7 +211,7 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
 
 
 def _check_platform(tools: Tools, *, arch: str) -> None:
-    """Raise Misconfigured if a program is for another platform than the image, such as a Mac."""
+    """Raise Misconfigured if Node or esbuild is built for another platform than the image, such as macOS."""
     expected = _MACHINES.get(arch)
     for path in (tools.node, tools.esbuild):
         with path.open("rb") as program:

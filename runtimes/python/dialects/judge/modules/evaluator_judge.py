@@ -67,6 +67,8 @@ class Judge:
     ) -> dict[str, Any]:
         """Return `{"name", "score", "label", "reason"}`, or a request to the model that the host must send first.
 
+        `answers` has the model's answers to earlier requests of this row.
+
         Raises:
           ValueError: the answer has no score that the form allows.
           RuntimeError: the model did not answer.
@@ -141,10 +143,10 @@ class Judge:
 
 
 def facts(prompt: str) -> dict[str, Any]:
-    """Return what a prompt reads of a row, as `facts` and `reads` of runtimes/PROTOCOL.md.
+    """Return what a prompt reads of a row: `facts` and `reads`, as runtimes/PROTOCOL.md defines them.
 
-    The keys are only those without which no row can be rendered: a key is left out if the prompt reads it in a branch,
-    tests it, or gives it a default. `reads` has the keys that the prompt tests.
+    `facts` has the columns without which a row cannot be rendered, not those that the prompt reads only in a branch,
+    tests, or gives a default. `reads` has the columns that the prompt tests.
     """
     tree = _environment().parse(prompt)
     names = find_undeclared_variables(tree) - set(_environment().globals)
@@ -176,7 +178,7 @@ def _assigned(tree: nodes.Template) -> set[str]:
 
 
 def _needed(node: nodes.Node, names: set[str]) -> Iterator[str]:
-    """Yield the columns that are read whenever a prompt is rendered. `names` are the names that come from the row."""
+    """Yield the columns without which a prompt cannot be rendered. `names` are the names that come from the row."""
     if (key := _key(node, names)) is not None:
         yield key
         return
@@ -185,7 +187,7 @@ def _needed(node: nodes.Node, names: set[str]) -> Iterator[str]:
 
 
 def _always(node: nodes.Node) -> list[nodes.Node]:
-    """Return the parts of a node that are always evaluated, and fail without a value."""
+    """Return the parts of a node that every rendering evaluates, and that fail if a value is missing."""
     if isinstance(node, (nodes.If, nodes.CondExpr)):
         return [node.test]
     if isinstance(node, nodes.For):
@@ -221,7 +223,10 @@ def _key(node: nodes.Node, names: set[str]) -> str | None:
 
 
 def _names(inputs: dict[str, Any], outputs: Any, trace: Any) -> dict[str, Any]:
-    """Return what a prompt may use: the row's columns, `inputs`, `outputs`, `output`, and all of these in `item`."""
+    """Return the values that a prompt may use: the columns, `output`, `inputs`, `outputs`, `trace` and `item`.
+
+    `item` has the columns and `output`.
+    """
     data = {**inputs, "output": inputs.get("output", outputs)}
     asked = {name: value for name, value in inputs.items() if name != "output"}
     return {

@@ -78,7 +78,7 @@ def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
     """Return the last value at a JSONPath; None if there is no value and none is required.
 
     Raises:
-      ValueError: there is no required value.
+      ValueError: a value is required, but there is none; the message names the `field` that has the path.
     """
     found = find_path(value, path)
     if not found and required:
@@ -126,7 +126,7 @@ def response_of(value: Any, trajectory: Any) -> dict[str, Any]:
 
 
 def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | None) -> dict[str, Any]:
-    """Make the response that metrics read from an agent's JSON answer.
+    """Convert an agent's JSON answer to the response that metrics read.
 
     Raises:
       ValueError: the answer has no output.
@@ -141,7 +141,9 @@ def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | Non
 def read_stream(
     lines: Iterable[str], *, path: str, field: str, trajectory_path: str | None, joined: bool
 ) -> tuple[dict[str, Any], Any]:
-    """Make the response that metrics read from an agent's event stream; also return the last event.
+    """Convert an agent's event stream to the response that metrics read; also return the last event.
+
+    If `joined`, the outputs of all events are put together; otherwise the last output counts.
 
     Raises:
       AgentAnswerError: no event has an output, or an event is an error.

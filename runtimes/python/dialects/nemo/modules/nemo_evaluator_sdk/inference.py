@@ -161,7 +161,7 @@ async def posted(
 
 
 def refused(status: int, said: str, *, url: str, model: str) -> RuntimeError:
-    """Return the exception to raise for an error response."""
+    """Return the exception to raise for an error response with this status and text."""
     if status == 429:
         return RuntimeError(f"Rate limit exceeded when issuing inference requests for {model}")
     detail = f" Details: {said}" if said.strip() else ""
@@ -190,7 +190,7 @@ def is_chat(url: str) -> bool:
 
 
 def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = None) -> str | None:
-    """Return the text of an answer, without the reasoning that comes before the text.
+    """Return the text of an answer, without the reasoning that comes before the text; None if the text is null.
 
     Raises:
       ValueError: the answer has no text.

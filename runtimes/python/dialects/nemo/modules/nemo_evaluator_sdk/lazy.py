@@ -7,7 +7,7 @@ from typing import Any
 
 
 def names(where: dict[str, str]) -> list[str]:
-    """Return the names of all modules, sorted; `where` maps each module to its names, separated by spaces."""
+    """Return all names that the modules define, sorted. `where` has each module's names, separated by spaces."""
     return sorted(name for text in where.values() for name in text.split())
 
 

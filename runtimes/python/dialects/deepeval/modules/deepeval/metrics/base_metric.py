@@ -18,11 +18,11 @@ class BaseMetric:
     evaluation_cost = None
 
     def measure(self, test_case, *args, **kwargs):
-        """Set the score."""
+        """Set the metric's score; each subclass defines how."""
         raise NotImplementedError
 
     async def a_measure(self, test_case, *args, **kwargs):
-        """Set the score."""
+        """Set the metric's score; each subclass defines how."""
         raise NotImplementedError(
             f"Async execution for {type(self).__name__} not supported yet. Set 'async_mode' to 'False'."
         )

@@ -22,7 +22,7 @@ def sampled(response: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def build_metric_input(row: dict[str, Any], sample: dict[str, Any], index: int | None = None) -> MetricInput:
-    """Make the input for a metric; unknown fields of the sample become metadata."""
+    """Make a metric's input from a row, its number and its sample; unknown fields of the sample become metadata."""
     text = sample.get("output_text")
     is_text = isinstance(text, str)
     own = {*_FIELDS, *(["output_text"] if is_text else [])}

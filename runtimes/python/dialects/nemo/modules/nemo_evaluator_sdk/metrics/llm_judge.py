@@ -85,7 +85,7 @@ class LLMJudgeMetric(LLMJudge):
         self.job_type = SupportedJobTypes.ONLINE if isinstance(params, RunConfigOnline) else SupportedJobTypes.OFFLINE
 
     def model_refs(self) -> dict[str, ModelRef]:
-        """Return the judge model if it is only a reference; otherwise nothing."""
+        """Return `{"model": reference}` if the judge model is only a reference, else an empty dict."""
         return {"model": self.model} if isinstance(self.model, ModelRef) else {}
 
     async def resolve_models(self, model_resolver: ModelResolver) -> None:

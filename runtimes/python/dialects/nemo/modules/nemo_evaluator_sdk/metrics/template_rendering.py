@@ -15,7 +15,7 @@ _NO_ARGUMENTS = {"type", "description", "labels", "supported_job_types"}
 
 
 def build_template_context(item: dict[str, Any], sample: CandidateOutput) -> dict[str, Any]:
-    """Return the values that templates may use: columns and parts of the sample by name, `item` and `sample`."""
+    """Return the values that templates may use: `item`, `sample`, each column, and each part of the sample, by name."""
     seen = sample.as_sample()
     return {**item, **seen, "item": item, "sample": seen}
 

@@ -61,7 +61,7 @@ class RowScore(BaseModel):
 
     @property
     def error(self) -> str | None:
-        """The errors of all metrics."""
+        """The errors of all metrics in one string; None if no metric failed."""
         found = (self.metric_errors or {}).items()
         return "; ".join(f"{key}: {message}" for key, message in found) or None
 
@@ -111,7 +111,10 @@ class _Result(BaseModel):
         return pd.DataFrame.from_records(self.to_records(view=view))
 
     def format_summary(self, max_rows: int = _ROWS, *, max_error_rows: int | None = None) -> str:
-        """Format the figures, the first rows and the errors as text."""
+        """Format the figures, the first `max_rows` rows, and the errors of `max_error_rows` failed rows as text.
+
+        If `max_error_rows` is None, `max_rows` applies to both.
+        """
         scores = self.aggregate_scores.scores
         parts = [
             summaries.header(type(self).__name__, self.row_scores, len(scores)),

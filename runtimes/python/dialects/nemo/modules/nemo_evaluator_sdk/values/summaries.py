@@ -106,13 +106,13 @@ def aggregate_record(score: AggregateScoreBase) -> Record:
 
 
 def diagnostics_record(row: RowScore) -> Record:
-    """Convert a row's diagnostics to JSON text: an object by metric."""
+    """Return a row's diagnostics as JSON text for each metric, under the name `diagnostics.<metric>`."""
     found = (row.metric_diagnostics or {}).items()
     return {f"diagnostics.{key}": json.dumps(plain(items), sort_keys=True) for key, items in found}
 
 
 def error_details(rows: list[RowScore], *, at_most: int, labelled: bool) -> list[str]:
-    """Format the full errors of rows as lines; empty if no row failed."""
+    """Format the errors of the first `at_most` failed rows as lines; if `labelled`, with the names of metrics."""
     failed = [(index, row) for index, row in enumerate(rows) if row.error]
     if not failed:
         return []

@@ -110,18 +110,18 @@ def _not_ranking(value, allowed):
 
 
 def discrete_metric(*, name=None, allowed_values=None, **_other):
-    """Make a metric whose value is one of `allowed_values`, by default pass and fail."""
+    """Return a decorator for metrics whose value is one of `allowed_values`, by default pass and fail."""
     allowed = allowed_values if allowed_values is not None else ["pass", "fail"]
     return lambda function: DecoratedMetric(function, name, allowed, _not_discrete)
 
 
 def numeric_metric(*, name=None, allowed_values=None, **_other):
-    """Make a metric whose value is a number in a range, by default 0 to 1."""
+    """Return a decorator for metrics whose value is a number in the range `allowed_values`, by default 0 to 1."""
     allowed = allowed_values if allowed_values is not None else (0.0, 1.0)
     return lambda function: DecoratedMetric(function, name, allowed, _not_numeric)
 
 
 def ranking_metric(*, name=None, allowed_values=None, **_other):
-    """Make a metric whose value is a list of a fixed number of items, by default 2."""
+    """Return a decorator for metrics whose value is a list of `allowed_values` items, by default 2."""
     allowed = allowed_values if allowed_values is not None else 2
     return lambda function: DecoratedMetric(function, name, allowed, _not_ranking)

@@ -10,7 +10,7 @@ class MessageRole(str):
 
     @property
     def value(self):
-        """The text."""
+        """The string itself."""
         return str(self)
 
 

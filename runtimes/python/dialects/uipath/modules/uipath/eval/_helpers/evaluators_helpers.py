@@ -33,7 +33,7 @@ def extract_tool_calls_names(spans: Sequence[ReadableSpan]) -> list[str]:
 
 
 def extract_tool_calls_outputs(spans: Sequence[ReadableSpan]) -> list[ToolOutput]:
-    """Return the output of each tool call: an object's `content`, or the text."""
+    """Return the output of each tool call: the `content` if the output is an object, else the output as text."""
     return [
         ToolOutput(name=str(held[_NAME]), output=_output(held.get(_OUTPUT, "")), id=_id(held)) for held in _tools(spans)
     ]

@@ -63,7 +63,7 @@ J = TypeVar("J")  # str, None, type(None) or a justification
 
 
 class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
-    """Scores executions. Create one as `Evaluator(id=…, evaluatorConfig={…})`, or with `config` as before 2.7.1."""
+    """Scores executions. Create one as `Evaluator(id=…, evaluatorConfig={…})`; as before 2.7.1, `config` also works."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, populate_by_name=True)
 
@@ -115,12 +115,12 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The configuration as a dict, as before 2.7.1."""
+        """The configuration as a dict, under the name that releases before 2.7.1 used."""
         return self.evaluator_config.model_dump()
 
     @classmethod
     def _type_of(cls, field: str) -> Any:
-        """Return the type that this class has for a type parameter."""
+        """Return the class's type for the type parameter of a field, such as `config_type`."""
         arguments = get_args(cls.model_fields[field].annotation)
         found = arguments[0] if arguments else None
         base, fits = _EXPECTED[field]
