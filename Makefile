@@ -15,8 +15,9 @@ NPM = $(NODE) $(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js --prefix $(UI
 STAND_INS = $(patsubst %/requirements.in,%,$(wildcard runtimes/python/dialects/*/requirements.in))
 # Python keeps what it compiles of the tests and of pytest's plugins; each process of a run would compile it again, for 8 s.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
-# `make test-all SHARD=2/6` runs the second of six parts, `ARGS='-m long'` what `make test` leaves out. A later `-m` wins.
+# `make test-all SHARD=2/6` runs the second of six parts; `make test LONG=2/6` adds the second sixth of what `make test` leaves out.
 SHARD ?=
+LONG ?=
 # These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.
 QUICK := tests/unit tests/runners tests/store tests/jobs tests/migration tests/dialects tests/docs
 API_TYPES = $(BIN)/python .ci/openapi.py | $(NODE) $(UI)/api-types.mjs
@@ -42,7 +43,7 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 quick: $(VENV)/.dev ## Run the tests that need no engine and little time; they wait more than others, so that more run at once
 	@$(PYTEST) -n $(if $(filter file,$(origin WORKERS)),5,$(WORKERS)) -m 'not engine and not long and not slow' --hypothesis-profile few $(QUICK) $(ARGS)
 
-test: TIER = -m 'not long'
+test: TIER = $(if $(LONG),--long $(LONG),-m 'not long')
 test test-all: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html
 	@sh .ci/packages $(ARGS)
 	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv

@@ -19,7 +19,7 @@ from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
 from tests.authorities import share_authorities
 from tests.databases import EACH_ENGINE, Databases
-from tests.distribution import COLLECTED, ByGroup, in_shard, longest_first, read_shard
+from tests.distribution import COLLECTED, ByGroup, in_shard, longest_first, read_shard, with_long
 from tests.engines import ENGINE_DIR, engine_address, remove_unused_engines
 from tests.forked import APART
 from tests.leftovers import begin_run, remove_leftovers
@@ -64,6 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options for measuring tests and for running only a shard."""
     parser.addoption("--write-seconds", action="store_true", help="note in tests/seconds.json what each group used")
     parser.addoption("--shard", type=read_shard, metavar="K/N", help="run part K of N; the parts take about as long")
+    parser.addoption("--long", type=read_shard, metavar="K/N", help="of the tests marked `long`, run only part K of N")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -110,10 +111,14 @@ def _is_second(item: pytest.Item) -> bool:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep only the tests of the chosen shard, and run the slowest groups first."""
+    chosen = items
+    if long := config.getoption("--long"):
+        chosen = with_long(chosen, *long)
     if shard := config.getoption("--shard"):
-        chosen = in_shard(items, *shard)
-        kept = set(chosen)
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        chosen = in_shard(chosen, *shard)
+    kept = set(chosen)
+    if left_out := [item for item in items if item not in kept]:
+        config.hook.pytest_deselected(items=left_out)
         items[:] = chosen
     longest_first(items)
 

@@ -98,6 +98,12 @@ def in_shard(items: list[pytest.Item], number: int, of: int) -> list[pytest.Item
     return [item for item in items if shards[part_of(item)] == number]
 
 
+def with_long(items: list[pytest.Item], number: int, of: int) -> list[pytest.Item]:
+    """Return the tests that are not long, and of the long tests those in shard `number` of `of`."""
+    kept = set(in_shard(items, number, of))
+    return [item for item in items if item in kept or not part_of(item).endswith(LONG)]
+
+
 def spread(parts: set[str], of: int) -> dict[str, int]:
     """Assign each part to the shard that has the least to do so far, beginning with the longest part."""
     left = dict.fromkeys(range(1, of + 1), 0.0)

@@ -1,10 +1,10 @@
-"""The processes of a test run get the longest groups of tests first."""
+"""The processes of a test run get the longest groups of tests first, and a run can have a part of the long tests."""
 
 from unittest.mock import Mock
 
 import pytest
 
-from tests.distribution import WAITING, ByGroup
+from tests.distribution import WAITING, ByGroup, with_long
 from tests.ordinary_user import PROJECT
 
 
@@ -22,3 +22,12 @@ def test_groups_begin_in_the_order_of_the_tests_however_many_each_has() -> None:
 
 def test_groups_that_wait_are_files_that_exist() -> None:
     assert [group for group in WAITING if not (PROJECT / group).is_file()] == []
+
+
+def test_a_part_of_the_long_tests_runs_with_all_others() -> None:
+    names = [f"tests/unit/test_{n}.py::test_it" for n in range(9)]
+    marks = {name: pytest.mark.long if n % 2 else None for n, name in enumerate(names)}
+    items = [Mock(spec=pytest.Item, nodeid=name, get_closest_marker=Mock(return_value=marks[name])) for name in names]
+    parts = [[item.nodeid for item in with_long(items, number, 3)] for number in (1, 2, 3)]
+    assert all({name for name in names if not marks[name]} <= {*part} for part in parts)
+    assert sorted(name for part in parts for name in part if marks[name]) == [name for name in names if marks[name]]
