@@ -42,6 +42,9 @@ class Aggregate:
     max: Annotated[float | None, Doc("Largest value.")] = None
     std_dev: Annotated[float | None, Doc("Standard deviation of the population.")] = None
     variance: Annotated[float | None, Doc("Variance of the population.")] = None
+    std_error: Annotated[
+        float | None, Doc("Standard error of the mean, `sqrt(variance / (count - 1))`; None for fewer than two values.")
+    ] = None
     percentiles: Annotated[
         dict[str, float] | None,
         Doc("`p10`, `p20` … `p100`, `p99`: place p(n + 1)/100 of n sorted values, interpolated."),

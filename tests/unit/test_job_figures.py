@@ -22,6 +22,8 @@ def test_figures_are_those_of_the_population() -> None:
     found = aggregate("score", [1.0, 0.0, 1.0, 0.0])
     assert (found.count, found.nan_count, found.sum, found.mean) == (4, 0, 2.0, 0.5)
     assert (found.min, found.max, found.std_dev, found.variance) == (0.0, 1.0, 0.5, 0.25)
+    assert found.std_error == pytest.approx(0.2886751)  # 0.57735 of the sample, divided by 2
+    assert aggregate("score", [1.0]).std_error is None
     assert found.percentiles is not None
     assert found.percentiles["p50"] == 0.5
     assert (found.percentiles["p10"], found.percentiles["p100"]) == (0.0, 1.0)

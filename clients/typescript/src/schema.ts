@@ -18,6 +18,7 @@ export interface components {
             } | null;
             rubric_distribution: components["schemas"]["LevelCount"][] | null;
             std_dev: number | null;
+            std_error: number | null;
             sum: number | null;
             variance: number | null;
         };

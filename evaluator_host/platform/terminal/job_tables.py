@@ -199,7 +199,7 @@ def _evaluator_figures(one: EvaluatorFigures) -> Text:
     if one.warnings:
         made.append(plain(f"\n{warnings_text(one.warnings)}"))
     if one.metrics:
-        header = ("METRIC", "COUNT", "MISSING", "MEAN", "MIN", "P50", "P90", "P99", "MAX", "STD DEV")
+        header = ("METRIC", "COUNT", "MISSING", "MEAN", "STD ERR", "MIN", "P50", "P90", "P99", "MAX", "STD DEV")
         made.append("\n").append(table(header, [_metric(metric) for metric in one.metrics]))
     for metric in one.metrics:
         if metric.rubric_distribution is not None:
@@ -241,7 +241,7 @@ def _value_text(value: Json) -> str:
 def _metric(metric: Any) -> tuple[object, ...]:
     at = metric.percentiles or {}
     return (
-        *(metric.name, metric.count, metric.nan_count, metric.mean, metric.min),
+        *(metric.name, metric.count, metric.nan_count, metric.mean, metric.std_error, metric.min),
         *(at.get("p50"), at.get("p90"), at.get("p99"), metric.max, metric.std_dev),
     )
 

@@ -1,10 +1,10 @@
 """Statistics of one metric, and the comparison of two jobs by a metric.
 
-The statistics are count, mean, deviation, percentiles, histogram, and the levels of a rubric. The variance is the
-population variance. Percentile p is at position `(p / 100) * (n + 1) - 1` of the sorted values, with linear
-interpolation. The histogram has ten equal bins; only the last one includes its upper bound. A comparison is a paired
-difference with Student's interval, mean ± t · s / √n over the rows that both jobs scored (s with n - 1), and the points
-of a scatter plot.
+The statistics are count, mean, deviation, standard error of the mean, percentiles, histogram, and the levels of a
+rubric. The variance is the population variance; the standard error takes the values as a sample. Percentile p is at
+position `(p / 100) * (n + 1) - 1` of the sorted values, with linear interpolation. The histogram has ten equal bins;
+only the last one includes its upper bound. A comparison is a paired difference with Student's interval,
+mean ± t · s / √n over the rows that both jobs scored (s with n - 1), and the points of a scatter plot.
 """
 
 import asyncio
@@ -118,6 +118,7 @@ def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggr
         max=ordered[-1],
         std_dev=math.sqrt(variance),
         variance=variance,
+        std_error=math.sqrt(variance / (len(ordered) - 1)) if len(ordered) > 1 else None,
         percentiles={f"p{p}": percentile(ordered, p) for p in sorted((*_PERCENTILES, 99))},
         histogram=_histogram(ordered),
     )

@@ -107,9 +107,10 @@ function over(figures: EvaluatorFigures): string {
 }
 
 function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined, zero: boolean): string {
-  if (zero) return figures.failed > 0 ? `${count(figures.failed)} failed, counted as 0` : "failed rows count as 0";
-  if (score !== undefined && score.count < figures.rows) return `over ${count(score.count)} of ${count(figures.rows)} rows`;
-  return score?.std_dev ? `rows vary by ${figure(score.std_dev)} (std dev)` : "";
+  if (zero && figures.failed > 0) return `${count(figures.failed)} failed, counted as 0`;
+  const rows = score !== undefined && score.count < figures.rows ? `over ${count(score.count)} of ${count(figures.rows)} rows` : "";
+  const error = score?.std_error ? `standard error ${figure(score.std_error)}` : "";
+  return [zero ? "failed rows count as 0" : rows, error].filter(Boolean).join(", ");
 }
 
 function Tile({ name, value, note, tone = "" }: { name: string; value: string; note: string; tone?: string }) {
@@ -149,13 +150,13 @@ function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readon
 
 const MANY_METRICS = 8;
 const PERCENTILE = "Percentile at place p(n + 1)/100 of the n sorted values, interpolated";
-const MEANINGS: Record<string, string> = { "Std dev": "Standard deviation of the population: divided by n, not by n − 1", p10: PERCENTILE, Median: PERCENTILE, p90: PERCENTILE, p99: PERCENTILE };
+const MEANINGS: Record<string, string> = { "Std err": "Standard error of the mean: how far it would typically be off with other rows of the same kind", "Std dev": "Standard deviation of the population: divided by n, not by n − 1", p10: PERCENTILE, Median: PERCENTILE, p90: PERCENTILE, p99: PERCENTILE };
 
 /** Figures of each metric, with a search by name if there are many. */
 function Metrics({ metrics: all }: { metrics: readonly Aggregate[] }) {
   const [text, setText] = useState("");
   const metrics = all.filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()));
-  const names = ["Count", "Mean", "Std dev", "Min", "p10", "Median", "p90", "p99", "Max", "Missing"];
+  const names = ["Count", "Mean", "Std err", "Std dev", "Min", "p10", "Median", "p90", "p99", "Max", "Missing"];
   const head = (
     <>
       <th scope="col">Metric</th>
@@ -171,9 +172,9 @@ function Metrics({ metrics: all }: { metrics: readonly Aggregate[] }) {
       {metrics.map((one) => (
         <tr key={one.name}>
           <th scope="row">{oneLine(one.name, 60)}</th>
-          {[one.count, one.mean, one.std_dev, one.min, one.percentiles?.["p10"], one.percentiles?.["p50"], one.percentiles?.["p90"], one.percentiles?.["p99"], one.max, one.nan_count].map((value, at) => (
+          {[one.count, one.mean, one.std_error, one.std_dev, one.min, one.percentiles?.["p10"], one.percentiles?.["p50"], one.percentiles?.["p90"], one.percentiles?.["p99"], one.max, one.nan_count].map((value, at) => (
             <td key={names[at]} class="number">
-              {at === 0 || at === 9 ? count(value ?? 0) : figure(value)}
+              {at === 0 || at === 10 ? count(value ?? 0) : figure(value)}
             </td>
           ))}
         </tr>
