@@ -1,6 +1,6 @@
 # Everything a contributor or operator runs; `make` lists it. Real work is in .ci/ and in the evaluator-host command.
 
-PORT ?= 8710
+PORT ?= $(or $(EVALUATOR_HOST_PORT),8710)
 PYTHON ?=
 WORKERS ?= 4
 ARGS ?=
