@@ -23,3 +23,13 @@ def test_a_mean_that_equals_the_bound_but_for_rounding_is_not_under_it(scores: l
     for row, score in enumerate(scores):
         made.add(replace(SCORED, score=score), row=row, line=row + 1)
     assert made.exit_code(bad_lines=0, fail_under=0.1, strict=False) == int(under)
+
+
+@pytest.mark.parametrize(("score", "meant"), [(0.9, "; did you mean 0.8?"), (70, "")])
+def test_a_percentage_as_bound_for_scores_up_to_one_gets_the_number_that_was_meant(
+    score: float, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Summary()
+    made.add(replace(SCORED, score=score), row=0, line=1)
+    assert made.exit_code(bad_lines=0, fail_under=80, strict=False) == 1
+    assert capsys.readouterr().err == f"the mean score {score:g} is under --fail-under 80{meant}\n"

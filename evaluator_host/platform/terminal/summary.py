@@ -15,7 +15,7 @@ from evaluator_host.types.evaluator import Row
 from evaluator_host.types.groups import Numbers
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
-from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together
+from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together, threshold_notes
 
 _ROWS_SHOWN: Final = 5  # highest number of rows to show among those that did not pass
 _METRICS_KEPT: Final = 200  # highest number of metrics in the summary of a run
@@ -128,7 +128,9 @@ class Summary:
                 if self.mean is None
                 else (f"the mean score {self.mean:.4g} is under")
             )
-            err.print(f"{mean} --fail-under {fail_under:g}")
+            fractions = self._score.min >= 0 and self._score.max <= 1
+            meant = "".join(f"; {note.remedy}" for note in threshold_notes(fail_under) if fractions)
+            err.print(f"{mean} --fail-under {fail_under:g}{meant}")
         elif self.errors:
             err.print(f"{counted(self.statuses[Status.FAILED], 'row')} failed, so the exit code is 1")
         return 1 if under or self.errors or self.doubt else 0
