@@ -63,7 +63,7 @@ check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import
 	$(BIN)/zizmor --offline --no-progress --quiet .github
 	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project $(UI)
 	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project clients/typescript
-	@find runtimes evaluator_host/selftest/attacks -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 -P 2 $(NODE) --check
+	@find runtimes evaluator_host/selftest/attacks -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs $(NODE) --experimental-vm-modules --no-warnings .ci/syntax.mjs
 
 types: $(VENV)/.dev $(UI)/node_modules/.installed ## Generate the pages' API types from the OpenAPI document
 	@$(API_TYPES)
