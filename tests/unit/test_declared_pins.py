@@ -19,6 +19,82 @@ LOCK = {
         "node_modules/own": {"resolved": "../own", "link": True},
     },
 }
+PNPM = """lockfileVersion: '9.0'
+
+importers:
+
+  .:
+    dependencies:
+      '@scope/name':
+        specifier: ^2.0.0
+        version: 2.1.0
+      alias:
+        specifier: npm:ms@^2.0.0
+        version: ms@2.1.3
+      autoevals:
+        specifier: ^0.0.64
+        version: 0.0.130(zod@3.25.1)
+      own:
+        specifier: workspace:*
+        version: link:../own
+
+packages:
+
+  ms@2.1.3:
+    resolution: {integrity: sha512-x}
+"""
+YARN = """# yarn lockfile v1
+
+
+"@scope/name@^2.0.0":
+  version "2.1.0"
+  dependencies:
+    autoevals "^0.0.1"
+
+"alias@npm:ms@^2.0.0":
+  version "2.1.3"
+
+autoevals@^0.0.64, autoevals@^0.0.80:
+  version "0.0.130"
+
+ms@^2.0.0:
+  version "2.1.3"
+
+two@^1.0.0:
+  version "1.0.0"
+
+two@^2.0.0:
+  version "2.0.0"
+"""
+YARN_BERRY = """__metadata:
+  version: 8
+
+"@scope/name@npm:^2.0.0":
+  version: 2.1.0
+  resolution: "@scope/name@npm:2.1.0"
+
+"alias@npm:ms@^2.0.0":
+  version: 2.1.3
+
+"autoevals@npm:^0.0.64, autoevals@npm:^0.0.80":
+  version: 0.0.130
+
+"ms@npm:>=2 <3":
+  version: 2.1.3
+
+"own@workspace:.":
+  version: 0.0.0-use.local
+"""
+BUN = """{
+  "lockfileVersion": 1,
+  "packages": {
+    "@scope/name": ["@scope/name@2.1.0", "", {}, "sha512-x"],
+    "alias": ["ms@2.1.3", "", {}, "sha512-x"],
+    "autoevals": ["autoevals@0.0.130", "", { "dependencies": { "ms": "^2.0.0" } }, "sha512-x"],
+    "autoevals/ms": ["ms@2.1.2", "", {}, "sha512-x"],
+  }
+}
+"""
 SCORER = """import { distance } from "fastest-levenshtein";
 export const sim = ({ output, expected }) => 1 - distance(output, expected) / 10;
 """
@@ -30,6 +106,10 @@ export const sim = ({ output, expected }) => 1 - distance(output, expected) / 10
         ("package-lock.json", json.dumps(LOCK), {"fastest-levenshtein@1.0.15"}),
         ("package-lock.json", json.dumps({"dependencies": {"zod": {"version": "3.25.1"}}}), {"zod@3.25.1"}),
         ("package.json", json.dumps({"dependencies": {"zod": "^4.0.0", "ms": "2.1.3"}}), {"ms@2.1.3"}),
+        ("pnpm-lock.yaml", PNPM, {"autoevals@0.0.130", "@scope/name@2.1.0"}),
+        ("yarn.lock", YARN, {"autoevals@0.0.130", "@scope/name@2.1.0", "ms@2.1.3"}),
+        ("yarn.lock", YARN_BERRY, {"autoevals@0.0.130", "@scope/name@2.1.0", "ms@2.1.3"}),
+        ("bun.lock", BUN, {"autoevals@0.0.130", "@scope/name@2.1.0"}),
         ("package.json", "{", set()),
         ("package.json", "[1]", set()),
         ("other.json", json.dumps(LOCK), set()),
@@ -93,6 +173,19 @@ def test_the_lock_file_beside_an_evaluator(
     assert "\n".join(found.told) == told
 
 
+def test_the_lock_file_of_a_workspace_pins_what_its_packages_leave_open(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "pnpm-lock.yaml").write_text(PNPM.replace("autoevals", "fastest-levenshtein").replace("alias", "zod"))
+    evals = tmp_path / "packages/evals"
+    evals.mkdir(parents=True)
+    (evals / "package.json").write_text(
+        json.dumps({"dependencies": {"fastest-levenshtein": "^0.0.64", "zod": "3.25.1"}})
+    )
+    (evals / "sim.js").write_text(f'import "zod";\n{SCORER}')
+    found = read_evaluator(evals / "sim.js", None, host=Settings(data_dir=tmp_path), packages=["auto"])
+    assert found.evaluator.packages == ("auto", "fastest-levenshtein@0.0.130", "zod@3.25.1")
+
+
 def test_packages_of_platforms_are_not_taken(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("braintrust==0.0.1\nopenai==1.0.0\n")
     (tmp_path / "exact.py").write_text(
@@ -100,6 +193,13 @@ def test_packages_of_platforms_are_not_taken(tmp_path: Path) -> None:
     )
     found = read_evaluator(tmp_path / "exact.py", None, host=Settings(data_dir=tmp_path), packages=["auto"])
     assert found.evaluator.packages == ("auto",)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("path", ["pnpm-lock.yaml", "yarn.lock", "bun.lock"])
+@pytest.mark.parametrize("piece", [" ", "a", "@", '"', "a@", '  "a": ["a', "  a:\n    specifier: b\n", "a@b:\n", "\n"])
+def test_hostile_locks_of_npm_packages_pin_nothing(path: str, piece: str) -> None:
+    assert declared_pins({path: piece * (1_000_000 // len(piece))}, Language.TYPESCRIPT) == {}
 
 
 @pytest.mark.timeout(60)  # a search whose time is quadratic would take much longer

@@ -19,6 +19,15 @@ _REQUIREMENT: Final = re.compile(r"^([A-Za-z0-9][\w.-]{0,100})(?:\[[^\]\n]{0,200
 _LOCKED: Final = re.compile(
     r'''^\[\[packages?\]\]\r?\nname = "([^"\\\n]{1,100})"\r?\nversion = "([^"\\\n]{1,100})"''', re.MULTILINE
 )
+_PNPM: Final = re.compile(
+    r"""^ {2,20}['"]?(@?[^@\s:'"]{1,100})['"]?:\r?\n {4,20}specifier: [^\n]{1,200}\n {4,20}version: ([^\s(]{1,100})""",
+    re.MULTILINE,
+)
+_YARN: Final = re.compile(r"""^"?(@?[^@\s"]{1,100})@([^\n]{1,2000}):\r?\n  version:? "?([^\s"]{1,100})""", re.MULTILINE)
+_BUN: Final = re.compile(r'''^ {2,8}"(@?[^@\s"]{1,100})": \["\1@([^\s"]{1,100})"''', re.MULTILINE)
+_FROM_INDEX: Final = re.compile(
+    r"(?:npm:)?[^@:/]{1,100}"
+)  # a range of versions, rather than another name or an address
 _MOST: Final = 5_000  # highest number of packages to read from one file
 _CACHED: Final = 16  # sets of files whose pins are kept, since they are needed for each row with a missing import
 _AFTER_NAME: Final = re.compile(r"[@=\[<>~! ]")
@@ -107,6 +116,23 @@ def _package_lock(text: str) -> Versions:
         yield name, one.get("version")
 
 
+def _pnpm_lock(text: str) -> Versions:
+    for found in _PNPM.finditer(text):
+        yield found[1], found[2]
+
+
+def _yarn_lock(text: str) -> Versions:
+    for found in _YARN.finditer(text):
+        wanted = found[2].strip('"').split(", ")[0].strip('"')
+        if _FROM_INDEX.fullmatch(wanted):
+            yield found[1], found[3]
+
+
+def _bun_lock(text: str) -> Versions:
+    for found in _BUN.finditer(text):
+        yield found[1], found[2]
+
+
 def _package_json(text: str) -> Versions:
     content = json.loads(text)
     for group in ("dependencies", "devDependencies", "peerDependencies"):
@@ -126,6 +152,9 @@ def _locked(text: str) -> Versions:
 _NPM: Final[dict[str, Callable[[str], Versions]]] = {
     "package-lock.json": _package_lock,
     "npm-shrinkwrap.json": _package_lock,
+    "pnpm-lock.yaml": _pnpm_lock,
+    "yarn.lock": _yarn_lock,
+    "bun.lock": _bun_lock,
     "package.json": _package_json,
 }
 _PYTHON: Final[dict[str, Callable[[str], Versions]]] = {

@@ -132,12 +132,14 @@ def read_evaluator(
 
 
 def _declared(evaluator: Evaluator, file: Path, around: Project) -> list[DeclaredPin]:
-    """Return the pins of a lock file beside the evaluator: of packages that the code imports and that are not given."""
+    """Return the pins of the nearest lock files: of packages that the code imports and that are not given."""
     language = evaluator.language
     texts = (evaluator.code, *evaluator.files.values())
-    found = declared_imports(_declaring(file, around, language), texts, language)
+    found: dict[str, DeclaredPin] = {}
+    for files in _declaring(file, around, language):
+        found = {name_of_pin(one.pin): one for one in declared_imports(files, texts, language)} | found
     given = {name_of_pin(pin) for pin in evaluator.packages}
-    return [one for one in found if _may_take(name := name_of_pin(one.pin), evaluator) and name not in given]
+    return [one for name, one in sorted(found.items()) if _may_take(name, evaluator) and name not in given]
 
 
 def _may_take(name: str, evaluator: Evaluator) -> bool:
@@ -156,20 +158,20 @@ def _told_of(declared: Sequence[DeclaredPin], evaluator: Evaluator) -> Iterator[
             yield f"{one.path} pins {one.pin}: to use this version, add --package {one.pin}"
 
 
-def _declaring(file: Path, around: Project, language: Language) -> dict[str, str]:
-    """Return the texts of files that pin versions, by file name, from the nearest project folder that has any."""
-    folder = file.resolve().parent
-    while True:
-        paths = [path for name in declared_names(language) if (path := folder / name).is_file()]
-        if paths or folder == around.root.resolve() or not folder.is_relative_to(around.root.resolve()):
-            break
-        folder = folder.parent
-    found = {}
-    for path in paths:
-        with suppress(OSError):  # a file that this user may not read pins nothing
-            if path.stat().st_size <= _LOCK_BYTES:
-                found[path.name] = path.read_text("utf-8", "replace")
-    return found
+def _declaring(file: Path, around: Project, language: Language) -> Iterator[dict[str, str]]:
+    """Yield the texts of files that pin versions, by file name, for each folder from the evaluator's to the checkout's.
+
+    A package of a workspace has its package.json beside it, and the lock file in the workspace's root.
+    """
+    top = (around.checkout or around.root).resolve()
+    inner = file.resolve().parent
+    for folder in (inner, *(above for above in inner.parents if above.is_relative_to(top))):
+        found = {}
+        for path in (folder / name for name in declared_names(language)):
+            with suppress(OSError):  # a file that is not there, or that this user may not read, pins nothing
+                if path.stat().st_size <= _LOCK_BYTES:
+                    found[path.name] = path.read_text("utf-8", "replace")
+        yield found
 
 
 def _told(evaluator: Evaluator, project: Project, others: Sequence[Path]) -> Iterator[str]:
