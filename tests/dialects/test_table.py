@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,16 +48,19 @@ HEAVY = {
 }
 
 
-def sources(*folders: Path) -> Iterator[tuple[str, str]]:
-    """Yield the path and text of each source file that is not in a dialect's own folder."""
-    for folder in folders:
+@cache
+def sources() -> list[tuple[str, str]]:
+    """Return the path and text of each source file that is not in a dialect's own folder."""
+    found = []
+    for folder in (HOST, RUNTIMES_DIR):
         for path in sorted(folder.rglob("*")):
             parts = path.relative_to(folder).parts
             if path.suffix not in {".py", ".mjs", ".cjs"} or {"node_modules", "ui"} & set(parts):
                 continue
             if parts[0] in ("sdk", "vendors") or "dialects" in parts[:-1]:
                 continue
-            yield path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+            found.append((path.relative_to(ROOT).as_posix(), path.read_text("utf-8")))
+    return found
 
 
 @pytest.mark.parametrize("name", VENDORS)
@@ -66,10 +69,9 @@ def test_a_vendor_is_named_in_its_folders_only(name: str) -> None:
     found = []
     module = name.replace("-", "_")
     named = re.compile(rf"(?:{name}|{module})(?!um|al|ai)")  # "maximum" and the package "vertexai" name no vendor
-    for path, text in sources(HOST, RUNTIMES_DIR):
-        lines = [line for line in text.splitlines() if named.search(line.lower())]
-        if lines and path not in RELEASED | ATTRIBUTES:
-            found.append((path, lines))
+    for path, text in sources():
+        if path not in RELEASED | ATTRIBUTES and named.search(text.lower()):
+            found.append((path, [line for line in text.splitlines() if named.search(line.lower())]))
     assert found == []
 
 

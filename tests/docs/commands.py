@@ -1,6 +1,7 @@
 """Makes the sections of docs/cli.md from the commands themselves: `python -m tests.docs.commands` writes them."""
 
 import re
+from functools import cache
 from typing import Any, Final
 
 import typer.main
@@ -19,6 +20,7 @@ ARGUMENTS: Final = {
 }
 
 
+@cache
 def leaf_commands() -> dict[str, Any]:
     """Return every command that can be run, by name; groups of commands are left out."""
     found = {}
