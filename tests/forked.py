@@ -48,6 +48,8 @@ _MODULES = (
     "evaluator_host.platform.keys.commands", "evaluator_host.platform.jobs.commands", "evaluator_host.platform.packages.commands", "evaluator_host.cli.doctor",
     "evaluator_host.platform.evaluators.commands", "evaluator_host.platform.datasets.commands", "evaluator_host.platform.secrets.commands", "evaluator_host.server.server",
     "evaluator_host.server.workers", "evaluator_host.platform.wires.wire", "evaluator_host.selftest.command", "aiosqlite",
+    "evaluator_host.platform.terminal.setting_problems", "evaluator_host.platform.wires.routes", "evaluator_host.vendors.uipath.executions",
+    "evaluator_host.vendors.uipath.records", "anyio._backends._asyncio", "typer._adapters", "typer._click.decorators",
     "uvicorn.lifespan.off", "rich._emoji_codes", "alembic.migration", "alembic.operations", "alembic.script",
 )  # fmt: skip
 
@@ -300,13 +302,15 @@ def _build_api() -> None:
 
 
 def _read_tables() -> None:
-    """Read the tables of the database and of dialects, as each command does at its start."""
+    """Read the tables of the database, of dialects and of plugins, as each command does at its start."""
     from sqlalchemy.orm import configure_mappers  # noqa: PLC0415 - not for those who only ask for a process
 
     from evaluator_host.engine.contracts.table import all_dialects  # noqa: PLC0415 - the same
+    from evaluator_host.platform.plugins import plugins  # noqa: PLC0415 - the same
 
     configure_mappers()
     all_dialects()
+    plugins()
 
 
 def _end(main: Callable[[], object]) -> NoReturn:
