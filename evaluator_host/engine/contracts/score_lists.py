@@ -5,20 +5,22 @@ from typing import Final, TypeGuard
 
 from evaluator_host.engine.contracts.interpret import Scored, mapping
 from evaluator_host.engine.contracts.native import NamedScore, invalid, scored
+from evaluator_host.engine.contracts.verdicts import has_verdict
 from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.outcome import EvaluationError, Note
 
 _NAMES: Final = ("name", "key", "metric")
+_OVERALL: Final = ("overallScore", "overall_score", "totalScore", "total_score", "finalScore", "final_score")
 _SKIPPED: Final = Note("skipped", "the evaluator returned no score that is a number, so it does not apply to this row")
 _HINT: Final = "give each object in the list a `name` and a `score`"
 
 
 def is_score_list(value: Json) -> TypeGuard[list[dict[str, Json]]]:
-    """Return whether a value is a list of objects of which at least one has a score."""
+    """Return whether a value is a list of objects of which at least one has a score or a verdict."""
     return (
         isinstance(value, list)
         and all(isinstance(one, dict) for one in value)
-        and any("score" in _with_score(one) for one in value)
+        and any("score" in with_score(one) or has_verdict(one) for one in value)
     )
 
 
@@ -33,10 +35,10 @@ def read_score_list(
     notes: list[Note] = []
     for place, one in enumerate(found):
         name = _name(one) or f"score_{place + 1}"
-        read = mapping(_with_score(one), language)
+        read = mapping(with_score(one), language)
         if isinstance(read, EvaluationError):
             return replace(read, message=f"{name}: {read.message}")
-        if "score" not in _with_score(one) and read.score is None and read.label is None:
+        if "score" not in with_score(one) and read.score is None and read.label is None:
             return invalid(f"{name}: the object has no score", _HINT)
         notes += [replace(note, message=f"{name}: {note.message}") for note in read.notes if note.code != "no_score"]
         named.append(NamedScore(name, read.label if read.score is None else read.score, read.reason, read.passed))
@@ -49,9 +51,13 @@ def _name(one: dict[str, Json]) -> str | None:
     return next((name for key in _NAMES if isinstance(name := one.get(key), str) and name), None)
 
 
-def _with_score(one: dict[str, Json]) -> dict[str, Json]:
-    """Return an object of a list; if it has a name and a `value` but no `score`, the value is added as `score`."""
-    value = one.get("value")
-    if "score" in one or _name(one) is None or not isinstance(value, bool | int | float):
+def with_score(one: dict[str, Json]) -> dict[str, Json]:
+    """Return an object; if it has no `score`, `value` beside a name or an overall score is added as `score`.
+
+    An object with a verdict has no overall score: its verdict is the score.
+    """
+    if "score" in one:
         return one
-    return {**one, "score": value}
+    keys = (*(("value",) if _name(one) else ()), *(() if has_verdict(one) else _OVERALL))
+    found = [one[key] for key in keys if isinstance(one.get(key), bool | int | float)]
+    return {**one, "score": found[0]} if len(found) == 1 else one

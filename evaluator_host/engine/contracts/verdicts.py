@@ -12,6 +12,8 @@ from evaluator_host.types.warnings import remedy_of
 VERDICT_KEYS: Final = ("passed", "success", "pass", "is_passed", "isPassed")
 REASON_KEYS: Final = ("reason", "explanation", "comment", "log", "reasoning", "rationale")
 
+_WEAK_KEYS: Final = ("ok", "correct")
+"""Keys that often mean something else, such as a count: a bool under one of them is the verdict if nothing else is."""
 _YES: Final = frozenset(("true", "t", "yes", "y", "pass", "passed", "success", "succeeded", "ok", "1", "1.0"))
 _NO: Final = frozenset(("false", "f", "no", "n", "fail", "failed", "failure", "0", "0.0"))
 _WORD_CHARS: Final = 20
@@ -35,6 +37,8 @@ class Verdict:
 def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationError:
     """Read the verdict of an object; return an error if the only verdict means neither yes nor no."""
     given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None}
+    if not given and "score" not in value:
+        given = {key: value[key] for key in _WEAK_KEYS if isinstance(value.get(key), bool)}
     read = {key: meant for key, one in given.items() if (meant := _meant(one)) is not None}
     if given and not read:
         return _unclear(next(iter(given)), given, language)
@@ -50,6 +54,11 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
     if first is not None and (other := next((key for key in said if said[key] is not said[first]), None)):
         notes.append(disagreement(first, other, passed=said[first], language=language))
     return Verdict(next(iter(read.values()), None), tuple(read), tuple(notes))
+
+
+def has_verdict(value: dict[str, Json]) -> bool:
+    """Return whether an object has a bool as its verdict."""
+    return any(isinstance(value.get(key), bool) for key in (*VERDICT_KEYS, *_WEAK_KEYS))
 
 
 def disagreement(first: str, other: str, *, passed: bool, language: Language) -> Note:

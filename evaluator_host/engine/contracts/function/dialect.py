@@ -3,6 +3,7 @@
 Python's runner passes a value of the row for each parameter name; JavaScript gets one object with all names.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from evaluator_host.engine.contracts import trace_tree
@@ -11,6 +12,7 @@ from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.evaluate import dialect as evaluate
 from evaluator_host.engine.contracts.interpret import Scored
 from evaluator_host.engine.contracts.native import question, without_truth
+from evaluator_host.engine.contracts.score_lists import with_score
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row
 from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
 
@@ -68,6 +70,8 @@ def interpret(
     """Read the score as `evaluate` does; None and null mean that the function does not apply to the row."""
     if returned.kind is Kind.NULL:
         return Scored(None, None, {}, notes=(_SKIPPED,), skipped=True)
+    if returned.kind is Kind.OBJECT and isinstance(returned.value, dict):
+        returned = replace(returned, value=with_score(returned.value))
     return evaluate.interpret(returned, language, settings=settings)
 
 
