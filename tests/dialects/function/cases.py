@@ -112,6 +112,7 @@ CASES = [
     case(id="correct beside a score", code="def score(output):\n    return {'correct': True, 'score': 0.5}\n", score=0.5, passed=None, metrics={"score": 0.5, "correct": 1.0}),
     case(id="an overall score", code="def score(output):\n    return {'clear': 0.5, 'overall_score': 0.75}\n", score=0.75, passed=None, metrics={"score": 0.75, "clear": 0.5, "overall_score": 0.75}),
     case(id="an overall score beside a verdict", code="def score(output):\n    return {'passed': True, 'total_score': 8}\n", score=1.0, passed=True, metrics={"score": 1.0, "total_score": 8}),
+    case(id="variables beside outputs", row=Row({"question": "2+2"}, "4", variables={"limit": 2}), code="def score(output, question, limit):\n    return question == '2+2' and len(output) < limit\n", score=1.0),
     case(id="a list of keys and values", code="def quality(output):\n    return [{'key': 'a', 'value': 1}]\n", score=1, passed=None, metrics={"score": 1, "a": 1}),
     case(id="a list of scores that do not apply", code="def quality(output):\n    return [{'name': 'a', 'score': None}]\n", status="skipped", score=None, passed=None, metrics={}, warnings=frozenset({"skipped"})),
     case(id="a list in which a score is text", code="def quality(output):\n    return [{'name': 'a', 'score': 1}, {'name': 'b', 'score': 'good'}]\n", status="failed", error="invalid_result", message="b: the score is the text 'good', not a number"),
@@ -141,6 +142,7 @@ CASES = [
     javascript(id="JavaScript: a parameter that the function says it does not use", code="export const exact = (output, expected) => output === expected\nexport const any = (output, _expected) => output === '4'\n", score=1.0, metrics={"any": 1.0, "exact": 1.0}, warnings=frozenset({"several_entries"})),
     javascript(id="JavaScript: expect", code="export const exact = (output, expect) => output === expect\n", passed=True),
     javascript(id="JavaScript: functions in a table, of one parameter that is a list", row=Row(variables={"angles": [{"hook": "a"}, {"hook": ""}]}), code="export const hooked = (angles) => angles.filter((one) => one.hook).length / angles.length;\nexport function sized(angles) {\n  for (const one of angles) if (one.size) return 1;\n  return 0;\n}\nexport const SCORERS = { hooked, sized };\n", score=0.25, metrics={"hooked": 0.5, "sized": 0.0}),
+    javascript(id="JavaScript: variables beside outputs", row=Row(outputs="4", variables={"limit": 2}), code="export const scoreLength = (output, limit) => output.length < limit\n", passed=True),
     javascript(id="JavaScript: the only export, of one object", row=Row(variables={"question": "2+2", "answer": "4"}), code="export async function evaluateSum({ question, answer }) { return eval(question) === Number(answer) }", passed=True),
     *(javascript(id=f"JavaScript: a client that is made ready while the code loads: {use}", code=f"""import {{ ChatOpenAI }} from '@langchain/openai';
 import {{ ChatPromptTemplate }} from '@langchain/core/prompts';

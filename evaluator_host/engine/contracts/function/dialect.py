@@ -32,8 +32,9 @@ _QUESTIONS: Final = ("question", "query", "prompt", "userInput", "user_input")
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return `{"columns", "inputs", "outputs", "trace", "truth"?}`.
 
-    If the row has `variables`, return only them, as `columns`.
+    If the row has `variables`, return only them, as `columns`; beside outputs, they are more inputs.
     """
+    row = _one_form(row)
     if row.variables is not None:
         return Binding({"args": [{"columns": row.variables}]})
     inputs, truth = without_truth(row, settings)
@@ -44,6 +45,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return one object with the row's columns; it also has output, ground truth and input under each usual name."""
+    row = _one_form(row)
     if row.variables is not None:
         return Binding(
             {"args": [{**_alike(row.variables, _OUTPUTS), **_alike(row.variables, _TRUTHS), **row.variables}]}
@@ -59,6 +61,13 @@ def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | Evaluati
     else:
         given.update(_alike(inputs, _TRUTHS))
     return Binding({"args": [{**given, **row.inputs, **dict.fromkeys(_OUTPUTS, row.outputs)}]}, notes)
+
+
+def _one_form(row: Row) -> Row:
+    """Return a row that has either outputs or variables: variables beside outputs become inputs."""
+    if row.variables is None or row.outputs is None:
+        return row
+    return replace(row, inputs={**row.inputs, **row.variables}, variables=None)
 
 
 def interpret(
