@@ -5,10 +5,10 @@
  * A declared contract is used even if the parameters do not suit it. Code that fits two dialects gives an error that
  * names both.
  */
-import { listed, meant, shown, usersOf } from './candidates.mjs';
+import { SCORES, listed, meant, shown, usersOf } from './candidates.mjs';
 import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
-import { unreadKeys } from './facts.mjs';
+import { givesFunction, unreadKeys } from './facts.mjs';
 import { optionalNames } from './optional_names.mjs';
 import { parametersOf, withoutUnderscore } from './parameters.mjs';
 
@@ -16,7 +16,7 @@ import { parametersOf, withoutUnderscore } from './parameters.mjs';
  * @typedef {{name: string, text: string, length: number}} Method
  * @typedef {{where: 'module'|'exports'|'declared'|'listed', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[], at?: number, first?: number}} Offer
  *   `at`: its place in the lists that the code gives its platform; `first`: the first place of the same value
- * @typedef {{where: string, name: string, method?: string, names?: string[], needs?: string[], params?: boolean, every?: {name: string, selector: Selector}[]}} Selector `names`: properties to pass one by one;
+ * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], params?: boolean, every?: {name: string, selector: Selector}[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output if a row lacks it;
  *   `needs`: properties that a row has to have; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
  * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector, functions: {name: string, text: string}[], notes?: {code: string, message: string}[]}} Found
@@ -132,22 +132,24 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   if (names.length === 1) return infer(/** @type {Candidate} */ (lookUp(offers, names[0])), names[0], code);
   const only = defaultExport(offers, code);
   if (only) return inferDefault(only, code);
-  const scoring = theOnlyThatScores(offers);
-  return scoring ? found(scoring, BY_PARAMETERS, 'inferred', `${scoring.label} is the only export that no other export uses, and its name says that it scores`) : notFound(offers, OWN_NAMES, code);
+  const scoring = thoseThatScore(offers).map((one) => found(one, BY_PARAMETERS, 'inferred', `${one.label} is an export that no other export uses, and its name says that it scores`, true));
+  return scoring.length > 0 ? theOnly(scoring, [], functionsOf(offers), [code, source], lineOf) : notFound(offers, OWN_NAMES, code);
 }
 
 const BY_PARAMETERS = /** @type {import('./dialects/table.mjs').Dialect} */ (DIALECTS.find((one) => one.contract === 'function'));
-/** Words in the name of a function that say that it scores. */
-const SCORES = /^(?:evaluate|judge)(?=[A-Z_])|(?:^|_)(?:grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z])/;
-
-/** Return the only exported function that no other one uses, if its name says that it scores. Its parameters then name properties of the row. @param {Offer[]} offers @returns {Candidate | null} */
-function theOnlyThatScores(offers) {
-  const functions = functionsOf(offers);
-  const free = functions.filter((one) => one.exported && one.name !== 'default' && usersOf(one.name, functions).length === 0);
-  const candidate = free.length === 1 && SCORES.test(free[0].name) ? lookUp(offers, free[0].name) : null;
-  const parameters = candidate ? parametersOf(candidate).parameters : [];
-  if (parameters.length === 1 && (parameters[0].keys?.length ?? 0) > 1) return candidate;
-  return parameters.length > 1 && parameters.every((one) => one.keys === null && !one.rest) ? candidate : null;
+/**
+ * Return the exported functions that no other one uses, and whose names say that they score. Their parameters then name properties of the row. A function that
+ * makes another one, or that takes nothing, is not one of them, and uses none.
+ *
+ * @param {Offer[]} offers @returns {Candidate[]}
+ */
+function thoseThatScore(offers) {
+  const functions = functionsOf(offers).filter((one) => parametersOf(one).parameters.length > 0 && !givesFunction(one.text));
+  const free = functions.filter((one) => one.exported && one.name !== 'default' && SCORES.test(one.name) && usersOf(one.name, functions).length === 0);
+  return free.flatMap(({ name }) => lookUp(offers, name) ?? []).filter((one) => {
+    const { parameters } = parametersOf(one);
+    return parameters.length === 1 ? !parameters[0].rest && parameters[0].keys?.length !== 1 : parameters.every((each) => each.keys === null && !each.rest);
+  });
 }
 
 /** Return one entry that calls all evaluators of a file: public functions that no other one of them uses. @param {Offer[]} offers @param {string} contract @param {string} code @returns {Found | Refusal} */
@@ -220,7 +222,8 @@ function silentOf(named, offers, code) {
   const functions = functionsOf(offers);
   const texts = [...new Set(named.map((one) => one.entry))].map((name) => (lookUp(offers, name) ?? defaultExport(offers))?.text);
   const silent = functions.filter(({ name }) => !name.startsWith('_') && takesOneUnknown(lookUp(offers, name), texts) && usersOf(name, functions).length === 0 && !isCalled(name, code));
-  return named.some((one) => one.entry === 'evaluate') ? [] : silent.map((one) => one.name);
+  const isScoring = named.some((one) => SCORES.test(one.entry)); // then functions of other names are helpers
+  return named.some((one) => one.entry === 'evaluate') ? [] : silent.map((one) => one.name).filter((name) => !isScoring || SCORES.test(name));
 }
 
 /** Return whether a function takes one value, and its source is not among these texts. @param {Candidate | null} candidate @param {(string | undefined)[]} texts */
@@ -429,10 +432,11 @@ function found(candidate, dialect, source, reason, byColumn = false) {
   const whole = byColumn ? null : dialect.readsOfWhole?.(candidate) ?? null;
   const unread = dialect.byName && keys !== null ? unreadKeys(candidate.text) : [];
   const apart = dialect.byName && parameters.every((one) => one.keys === null) && whole === null;
+  const passed = parameters.map((one) => withoutUnderscore(one.name));
   const selector = {
     ...candidate.selector,
     ...(dialect.contract === 'evaluate-v1' ? { params: true } : {}),
-    ...(apart ? { names: parameters.map((one) => withoutUnderscore(one.name)) } : {}),
+    ...(apart ? { names: passed, output: dialect.outputOf?.(passed) } : {}),
     ...(dialect.byName ? { needs: whole ?? parameters.filter((one) => !one.optional).flatMap((one) => one.required ?? (apart ? [withoutUnderscore(one.name)] : [])).filter((one) => !unread.includes(one)) } : {}),
   };
   const names = keys?.length ? keys : parameters.map((one) => (one.rest ? `...${one.name}` : one.name));

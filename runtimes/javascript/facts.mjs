@@ -87,6 +87,15 @@ export function unreadKeys(text) {
   }) ?? [];
 }
 
+/** Return whether a function returns another function. @param {string} text */
+export function givesFunction(text) {
+  return orNothing(() => {
+    const { body } = (text.length > MOST_CHARS ? null : functionIn(text)) ?? {};
+    const last = body?.type === 'BlockStatement' ? body.body.findLast((/** @type {Node} */ one) => one.type === 'ReturnStatement')?.argument : body;
+    return FUNCTIONS.has(last?.type);
+  }) ?? false;
+}
+
 /** @param {Node} node @param {Node} pattern of its parameter @returns {string[]} */
 function unreadOf(node, pattern) {
   const outline = new Outline();

@@ -37,9 +37,9 @@ function fromFactory(code) {
   return { code: `${code}\n;var { ${[...names, 'evaluate'].join(', ')} } = ${pick}(${name}());`, note: `the evaluator is what ${name}() returns` };
 }
 
-/** Return whether there are no parameters, or all have defaults. @param {string} list */
+/** Return whether there are no parameters, or all may be left out. @param {string} list */
 function takesNothing(list) {
-  return list.trim() === '' || /^[\s]*(?:\{[^{}]*\}|[\w$]+)\s*(?::[^=]*)?=[^,]*$/.test(list);
+  return list.trim() === '' || /^\s*[\w$]+\?\s*:[^,]*$/.test(list) || /^[\s]*(?:\{[^{}]*\}|[\w$]+)\s*(?::[^=]*)?=(?!>)[^,]*$/.test(list);
 }
 
 /** Return the body of a function after its parameters, which in an arrow function may be an expression. @param {string} code @param {number} at @returns {string | null} */

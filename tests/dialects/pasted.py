@@ -909,6 +909,19 @@ PASTED: Final = [
         note="entry_found_inside",
     ),
     Pasted(
+        "a factory with optional options in TypeScript, beside others",
+        """
+        type Options = { ask: (text: string) => Promise<string> }
+        export const modelScorer = (options: Options) => async (inputs: any, outputs: string, trace: any) => options.ask(outputs)
+        export const exactScorer = (options?: { loose?: boolean }) => {
+          return (inputs: any, outputs: string, trace: any) => outputs === inputs.correct_answer
+        }
+        """,
+        contract="evaluate",
+        language=TYPESCRIPT,
+        note="entry_found_inside",
+    ),
+    Pasted(
         "a loader that returns an object",
         """
         function loadEvaluators() {

@@ -1,5 +1,6 @@
 // @ts-check
 /** Dialect `function`: `score(output, expected)` or `score({ output, expected })`, a function of any name; the names of its parameters tell their values. */
+import { SCORES } from '../candidates.mjs';
 import { parametersOf, withoutUnderscore } from '../parameters.mjs';
 import { BY_NAME } from './steps.mjs';
 
@@ -7,6 +8,8 @@ const OUTPUTS = new Set('output outputs response prediction predicted pred compl
 const TRUTHS = new Set('expected expectedOutput expected_output expectedAnswer expected_answer reference referenceOutput referenceAnswer reference_answer groundTruth ground_truth gold target correctAnswer correct_answer ideal truth label expect'.split(' '));
 const OTHERS = new Set('input inputs question query prompt userInput user_input trace metadata'.split(' '));
 
+/** Names of the output where no other parameter has such a name. */
+const TEXTS = ['answer', 'result', 'text', 'content'];
 const KNOWN = new Set([...OUTPUTS, ...TRUTHS, ...OTHERS]);
 
 /** @type {import('./table.mjs').Dialect} */
@@ -20,8 +23,9 @@ export const dialect = {
     if (parameters.length !== 1 || parameters[0].keys !== null || KNOWN.has(parameters[0].name)) return null;
     return readOf(parameters[0].name, candidate.text).filter((each) => TRUTHS.has(each));
   },
+  outputOf: (names) => (names.some((each) => OUTPUTS.has(each)) ? undefined : TEXTS.find((each) => names.includes(each))),
   takesDefault: true,
-  takesAnyName: new RegExp(`\\b(?:${[...OUTPUTS].join('|')})\\b|\\b(?:evaluators|graders|scorers)\\b`, 'i'),
+  takesAnyName: new RegExp(`\\b(?:${[...OUTPUTS].join('|')})\\b|\\b(?:checks|evaluators|graders|scorers)\\b`, 'i'),
   infer(candidate, name, code, isListed = false) {
     if (name === 'main' || /\bfunction\s+main\b|\bmain\s*=/.test(code)) return null;
     const { parameters } = parametersOf(candidate);
@@ -33,8 +37,11 @@ export const dialect = {
     if (isListed && parameters.length > 0 && parameters.every((each) => each.keys === null && !each.rest) && !isByPosition(parameters.map((each) => each.name))) {
       return { step: BY_NAME, reason: `${candidate.label} is in a list of evaluators, and takes ${parameters.map((each) => each.name).join(', ')}`, byColumn: true };
     }
+    if (name === 'evaluate' && candidate.selector.method !== undefined && one !== null && one.keys === null && !one.rest && !KNOWN.has(one.name)) {
+      return { step: BY_NAME, reason: `${candidate.label} takes ${one.name}`, byColumn: true };
+    }
     if (names.filter((each) => OUTPUTS.has(each)).length !== 1 || names.filter((each) => TRUTHS.has(each)).length > 1) return null;
-    if (!names.every((each) => KNOWN.has(each))) return null;
+    if (!names.every((each) => KNOWN.has(each)) && (destructured || !SCORES.test(name))) return null;
     if (!destructured && isByPosition(names)) return null;
     return { step: BY_NAME, reason: `${candidate.label} has parameters whose names say what they get: ${names.join(', ')}` };
   },

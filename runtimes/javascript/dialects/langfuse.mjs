@@ -15,7 +15,7 @@ export const dialect = {
   takesOneObject: true,
   infer(candidate, name, code) {
     const { parameters } = parametersOf(candidate);
-    if (name !== 'evaluate' || parameters.length !== 1 || parameters[0].rest) return null;
+    if (name !== 'evaluate' || candidate.selector.method !== undefined || parameters.length !== 1 || parameters[0].rest) return null;
     const [{ name: parameter, keys }] = parameters;
     const sign =
       parameter === 'ctx' || parameter === 'context' ? `one parameter, ${parameter}`

@@ -87,6 +87,11 @@
     }
   }
 
+  /** Give a row's output this name too, unless the row has such a property. */
+  function nameOutput(name, row) {
+    if (!(name in row) && 'output' in row) row[name] = row.output;
+  }
+
   /** Return the properties of a row with these names, as arguments. */
   function byName(names, row) {
     const args = [];
@@ -140,6 +145,7 @@
     let body = p.startsWith(argsText, '{"integers"') ? p.parse(argsText, exactly) : p.parse(argsText);
     if (body.aliases !== undefined) body = renamed(body, setPrototypeOf(body.aliases, null));
     if (selector.params && body.args !== undefined) body.args[0] = watched(body.args[0]);
+    if (selector.output !== undefined && body.args !== undefined) nameOutput(selector.output, body.args[0]);
     if (selector.needs !== undefined && body.args !== undefined) require(selector.needs, body.args[0]);
     return p.apply(entry, holder, 'named' in body ? [body.named] : selector.names ? byName(selector.names, body.args[0]) : body.args);
   }
