@@ -7,9 +7,10 @@
  * and that placeholders have changed nothing else, because code that tests or compares a placeholder would not notice
  * that the package is absent. Names are compared without their scopes; if in doubt, a name counts as used.
  *
- * A missing file of the author's gives a placeholder, too. Once the code has loaded, reading a property of the
+ * A missing file of the author's gives a placeholder, too, as does a package that nobody knows. Once the code has loaded, reading a property of the
  * placeholder throws, as a missing module does in Node, so that only calls that use the file fail.
  */
+import { clientOf } from './dialects/clients.cjs';
 import { parse } from './parser.mjs';
 
 /** @typedef {{type: string, [field: string]: any}} Node of an ESTree */
@@ -25,13 +26,14 @@ const PLACEHOLDER = `;function ${MADE}(file) { const use = function ${MADE}use()
 const MODULE = /\n(?=\/\/ \S+\.\w+\n)/; // a package may have other comments at the start of a line
 const PACKAGE = /^\/\/ \S*\bnode_modules\//; // the comment that esbuild puts before a module of a package
 const OWN_FILE = /^(?:[./]|[@~]\/)/;
+const STAND_IN = '__evaluator_host_'; // the functions that make stand-ins begin with this
 const READERS = new Set(['eval', 'Function', 'globalThis']);
 const MOST_CHARS = 500_000;
 
-/** Return the well-known package that a specifier names; null for any other. @param {string} specifier @param {Record<string, string>} known */
+/** Return the well-known package that a specifier names, "" for another package in the code, and null for anything else. @param {string} specifier @param {Record<string, string>} known */
 export function packageOf(specifier, known) {
   const name = /^(?:@[^/]+\/)?[^/@]+/.exec(specifier)?.[0] ?? '';
-  return Object.hasOwn(known, name) ? name : null;
+  return Object.hasOwn(known, name) ? known[name] : null;
 }
 
 /** Return whether a specifier names a file of the author's: by its path, or below `@/`. @param {string} specifier */
@@ -39,11 +41,11 @@ export function isOwnFile(specifier) {
   return OWN_FILE.test(specifier);
 }
 
-/** Return a bundled program whose imports of these modules at its top level give placeholders. @param {string} text @param {string[]} modules */
-export function withPlaceholders(text, modules) {
+/** Return a bundled program whose imports of these modules at its top level give placeholders. @param {string} text @param {string[]} modules @param {string[]} own those of the author */
+export function withPlaceholders(text, modules, own) {
   const made = modules.reduce((all, one) => {
     const asked = JSON.stringify(one).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-    return all.replace(new RegExp(`^((?:var|let|const) [^\\n]*?= (?:__toESM\\d*\\()?)require\\(${asked}\\)`, 'gm'), `$1${MADE}(${isOwnFile(one) ? JSON.stringify(one).replace(/\$/g, '$$$$') : ''})`);
+    return all.replace(new RegExp(`^((?:var|let|const) [^\\n]*?= (?:__toESM\\d*\\()?)require\\(${asked}\\)`, 'gm'), `$1${MADE}(${own.includes(one) ? JSON.stringify(one).replace(/\$/g, '$$$$') : ''})`);
   }, text);
   return made + PLACEHOLDER;
 }
@@ -97,16 +99,30 @@ function readsPlaceholder(body, entry, at) {
     before = reached.size;
     for (const { declared, read } of parts) if (read.some((name) => reached.has(name))) declared.forEach((name) => reached.add(name));
   }
+  const ofRunner = declaratorsIn(own).filter((one) => keepsNothing(one.init)).flatMap((one) => boundBy(one.id));
   const named = startsOf(body, entry);
   const entries = named.length > 0 || at === null ? named : membersOf(body, at);
   const starts = [...entries, ...parts.filter(({ declared }) => declared.length === 0).flatMap(({ read }) => read)];
   if (entries.length === 0 || starts.some((name) => reached.has(name))) return true;
-  return parts.some(({ node, read }) => exportsOf(node) === null && read.some((name) => reached.has(name)) && changesOthers(node, made, reached));
+  return parts.some(({ node, read }) => exportsOf(node) === null && read.some((name) => reached.has(name)) && changesOthers(node, new Set([...made, ...ofRunner]), reached));
+}
+
+/** @param {Node[]} body @returns {Node[]} */
+function declaratorsIn(body) {
+  return body.flatMap((node) => (node.type === 'VariableDeclaration' ? node.declarations : []));
+}
+
+/** Return whether a value is what the runner gives in place of a package: stand-ins for scorers, or a client. Such functions keep nothing of what they get. @param {Node | null} node @returns {boolean} */
+function keepsNothing(node) {
+  if (node?.type !== 'CallExpression') return false;
+  const [first] = node.arguments;
+  if (node.callee.name === 'require') return clientOf(String(first?.value)) !== null;
+  return /^__toESM\d*$/.test(node.callee.name ?? '') ? keepsNothing(first) : node.callee.name?.startsWith(STAND_IN) === true;
 }
 
 /** Return whether a name holds the placeholder for a file that the author wrote. @param {Node[]} body @param {string} name */
 function isOfFile(body, name) {
-  const one = body.flatMap((node) => (node.type === 'VariableDeclaration' ? node.declarations : [])).find((each) => each.id.name === name);
+  const one = declaratorsIn(body).find((each) => each.id.name === name);
   const call = one?.init?.arguments?.[0]?.type === 'CallExpression' ? one.init.arguments[0] : one?.init;
   return call?.callee?.name === MADE && call.arguments[0]?.type === 'Literal';
 }
@@ -157,7 +173,7 @@ function listsIn(node) {
   return Object.values(node).flat().filter((one) => typeof one?.type === 'string').flatMap(listsIn);
 }
 
-/** Return whether what a statement does immediately may store a placeholder elsewhere, or read one. @param {Node} node @param {Set<string>} made @param {Set<string>} reached @returns {boolean} */
+/** Return whether what a statement does immediately may store a placeholder elsewhere, or read one. @param {Node} node @param {Set<string>} made names of placeholders, and of what the runner stands in for @param {Set<string>} reached @returns {boolean} */
 function changesOthers(node, made, reached) {
   if (/Function/.test(node.type) || node.type === 'MethodDefinition') return false;
   const reads = () => namesIn(node).some((name) => reached.has(name));

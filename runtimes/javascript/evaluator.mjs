@@ -132,13 +132,9 @@ export class Evaluator {
         offered = await this.#inspect(loadable, header, data, abort.signal);
       }
       const answer = this.#judge(offered, loadable, header, body.code);
-      if (loadable.refused) {
-        const left = 'failure' in answer ? null : without(answer.found, loadable.refused, ({ name, selector }) => needs(loadable.program.source, name, selector.where === 'listed' ? Number(selector.name) : null));
-        if (left === null || 'failure' in answer) return { ...loadable.refused, logs: answer.logs };
-        const missing = left === answer.found ? [] : loadable.refused.missing;
-        return { ...answer, found: left, loadable: { ...answer.loadable, missing: [...answer.loadable.missing, ...missing] } };
-      }
-      return 'failure' in answer && ['entry_not_found', 'binding_error'].includes(answer.failure.code) ? await this.#held(answer, header, body, data) : answer;
+      const refused = loadable.refused ? { ...loadable.refused, logs: answer.logs } : null;
+      if ('failure' in answer) return ['entry_not_found', 'binding_error'].includes(answer.failure.code) ? await this.#held(refused ?? answer, header, body, data) : refused ?? answer;
+      return withoutAbsent(answer, loadable) ?? /** @type {Refused} */ (refused);
     } catch (error) {
       if (/** @type {any} */ (error)?.name !== 'AbortError') throw error;
       const late = this.#cancelled ? failure('cancelled', 'the load was cancelled') : timeoutFailure(timeoutMs, 'loading the code');
@@ -157,8 +153,9 @@ export class Evaluator {
     const loadable = await prepare({ ...body, code: held.code, bundle: null }, { ...header, held: true }, this.tools, this.#abort.signal);
     if ('failure' in loadable) return refused;
     const answer = this.#judge(await this.#inspect(loadable, header, data, this.#abort.signal), loadable, header, held.code);
-    if ('failure' in answer) return refused;
-    return { ...answer, found: { ...answer.found, notes: [{ code: 'entry_found_inside', message: held.note }, ...(answer.found.notes ?? [])] } };
+    const whole = 'failure' in answer ? null : withoutAbsent(answer, loadable);
+    if (whole === null) return refused;
+    return { ...whole, found: { ...whole.found, notes: [{ code: 'entry_found_inside', message: held.note }, ...(whole.found.notes ?? [])] } };
   }
 
   /** Open the port for connections to the host. @param {Record<string, string>} environment @returns {Promise<Record<string, string>>} with its address */
@@ -234,6 +231,18 @@ export class Evaluator {
       this.workers.load({ program: loadable.program, data, environment, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
     });
   }
+}
+
+/**
+ * Return what was found, without the evaluators that need modules in whose place there are placeholders; null if none is left.
+ *
+ * @template {{found: import('./entry.mjs').Found, loadable: Loadable}} T @param {T} answer @param {Loadable} loadable @returns {T | null}
+ */
+function withoutAbsent(answer, { program, refused }) {
+  if (!refused) return answer;
+  const left = without(answer.found, refused, ({ name, selector }) => needs(program.source, name, selector.where === 'listed' ? Number(selector.name) : null));
+  const missing = refused.missing.filter((one) => left !== answer.found || refused.unknown?.includes(one.module));
+  return left && { ...answer, found: left, loadable: { ...answer.loadable, missing: [...answer.loadable.missing, ...missing] } };
 }
 
 /**

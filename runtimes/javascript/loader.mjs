@@ -12,7 +12,7 @@ import { clientOf } from './dialects/clients.cjs';
  * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[], perRow: boolean}} Program `perRow`: runs for each row, and not at load
  * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number}[], notes: Note[],
  *   absent?: string[], refused?: Unloadable | null}} Loadable `absent`: modules in whose place there are placeholders; `refused`: the result if the entry needs one of them
- * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[]}} Unloadable
+ * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[], unknown?: string[]}} Unloadable `unknown`: missing packages that nobody knows
  * @typedef {{code: string, bundle: any, files?: Record<string, string>, path?: string | null, known?: Record<string, string>}} LoadBody
  * @typedef {import('./bundle.mjs').Files} Files
  * @typedef {import('./bundle.mjs').Note} Note
@@ -99,7 +99,7 @@ export async function compile(text, wanted, plain, order, tools, signal) {
   const built = await buildWith(bundler, text, order, tools, signal).finally(() => bundler.end());
   if (built.ok) {
     const { absent } = built;
-    const refused = built.faults.length > 0 ? refuse(built.faults, plain, order.language) : null;
+    const refused = built.faults.length > 0 ? { ...refuse(built.faults, plain, order.language), unknown: built.unknown } : null;
     const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync, notes: built.notes, absent, refused };
     return { absent, refused, program: program(built.text, built.isAsync, wanted, isProgram(order.contract)), positions: new Positions(plain.code, plain.shownName, built.map, [...plain.files], built.text), bundle, missing: [], notes: built.notes };
   }
@@ -121,7 +121,7 @@ function tooLarge(memoryMb) {
  * @param {{language: string, check: boolean}} order
  * @param {Tools} tools
  * @param {AbortSignal} signal
- * @returns {Promise<Extract<import('./bundle.mjs').Build, {ok: true}> & {absent: string[], faults: import('./bundle.mjs').Fault[]} | Extract<import('./bundle.mjs').Build, {ok: false}>>}
+ * @returns {Promise<Extract<import('./bundle.mjs').Build, {ok: true}> & {absent: string[], unknown: string[], faults: import('./bundle.mjs').Fault[]} | Extract<import('./bundle.mjs').Build, {ok: false}>>}
  */
 async function buildWith(bundler, text, order, tools, signal) {
   /** @type {import('./bundle.mjs').Options} */
@@ -134,14 +134,15 @@ async function buildWith(bundler, text, order, tools, signal) {
   }
   const absent = built.ok ? [] : absentIn(built.faults, order.check);
   if (absent.length > 0) built = await bundler.build(text, { ...options, external: absent }, signal);
-  if (built.ok) return { ...built, absent: [], faults: [] };
+  if (built.ok) return { ...built, absent: [], unknown: [], faults: [] };
   const lacked = absent.length > 0 ? [] : lackedIn(built.faults, order.check, tools.known ?? {});
   if (lacked.length === 0) return built;
   const { faults } = built;
   const other = await bundler.build(text, { ...options, external: lacked }, signal);
   const known = lacked.filter((one) => isOwnFile(one) || packageOf(one, tools.known ?? {}) !== null && (order.check || clientOf(one) === null));
+  const own = known.filter((one) => isOwnFile(one) || packageOf(one, tools.known ?? {}) === '');
   const needed = faults.filter((one) => known.includes(one.module ?? ''));
-  return other.ok ? { ...other, text: withPlaceholders(other.text, known), absent: known, faults: needed.length > 0 ? needed : faults } : built;
+  return other.ok ? { ...other, text: withPlaceholders(other.text, known, own), absent: known, unknown: own.filter((one) => !isOwnFile(one)), faults: needed.length > 0 ? needed : faults } : built;
 }
 
 /**

@@ -200,7 +200,7 @@ def is_plain(module: str) -> bool:
 def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
     """Return the modules in the code's import lines, each with its well-known package.
 
-    The package is "" for a Python module that no well-known package has; such a module is probably the author's own.
+    The package is "" for a module that no well-known package has; such a module is probably the author's own.
     """
     if language is not Language.PYTHON:
         return _known_of_npm(language, texts)
@@ -246,7 +246,7 @@ def _known_of_npm(language: Language, texts: Iterable[str]) -> dict[str, str]:
     found = {one for text in texts for one in _SPECIFIER.findall(text)}
     named = {(pin_for(one, language) or "") for one in found}
     names = {name[:1] + name[1:].partition("@")[0] for name in named}
-    return {name: name for name in sorted(names) if is_known(name, language)}
+    return {name: name if is_known(name, language) else "" for name in sorted(names - {""})}
 
 
 def _in_namespace(names: list[str]) -> list[str]:

@@ -22,7 +22,7 @@
   }
 
   const CONFIGURED = /^(?:bind|bindTools|fromMessages|fromTemplate|pipe|with[A-Z]\w*)$/; // such a method of a client asks no model
-  const SETUP = /^(?:Eval|config|default|init\w*|login|wrap\w*|create[A-Z]\w*|openai|anthropic|google|traceable|observe|traced)$/;
+  const SETUP = /^(?:Eval|config|default|init\w*|login|wrap\w*|create[A-Z]\w*|openai|anthropic|google|traceable|observe|traced|tool|dynamicTool|jsonSchema)$/;
 
   /**
    * Make a placeholder for a part of a package that is not pinned. It can be read, constructed and set up. Calling
