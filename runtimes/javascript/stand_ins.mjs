@@ -30,6 +30,14 @@ const ofVitestEvals = () => {
   return { createJudge, scorer: (/** @type {any} */ one) => one, createHarness: nothing, describeEval: nothing };
 };
 
+const ofAxiom = () => {
+  const scorer = (/** @type {string} */ name, /** @type {any} */ score) => async (/** @type {any} */ row) => {
+    const result = await score({ ...row, output: row.output });
+    return result !== null && typeof result === 'object' ? { name, ...result } : { name, score: result };
+  };
+  return { Eval: () => {}, Scorer: scorer, createScorer: scorer };
+};
+
 const ofMastra = () => {
   const stepped = (/** @type {any} */ config, /** @type {[string, any][]} */ steps) => {
     const scorer = async (/** @type {any} */ row) => {
@@ -91,6 +99,7 @@ const ofMastraUtils = () => {
 
 /** The stand-ins of the modules, by name. @type {Record<string, () => Record<string, unknown>>} */
 const MODULES = {
+  'axiom/ai/evals': ofAxiom, 'axiom/ai/evals/scorers': ofAxiom, 'axiom/ai/scorers': ofAxiom,
   evalite: ofEvalite, 'evalite/ai-sdk': ofEvalite, 'vitest-evals': ofVitestEvals,
   '@mastra/core/evals': ofMastra, '@mastra/core/scores': ofMastra, '@mastra/evals/scorers/utils': ofMastraUtils,
   '@mastra/evals/scorers/prebuilt': () => ({}), '@mastra/evals/scorers/code': () => ({}),

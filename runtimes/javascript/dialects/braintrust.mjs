@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Dialect `braintrust`: `handler({ input, output, expected, metadata, … })`, one object, and the scorers in the `scores` of an
- * `Eval`. Scorers of evalite, vitest-evals and Mastra are called in the same way.
+ * `Eval`. Scorers of Axiom, evalite, vitest-evals and Mastra are called in the same way.
  */
 import { parametersOf, skipBlank, skipBracket, splitAtCommas } from '../parameters.mjs';
 import { AS_SCORER, DECLARED, withStandIns } from '../stand_ins.mjs';
@@ -15,7 +15,7 @@ const TYPED = /\b(?:const|let)\s+([\w$]+)\s*:\s*(?:Eval)?Scorer\b/;
 /** A declaration of such a type in the code itself. */
 const OWN_TYPE = /\b(?:type|interface)\s+(?:Eval)?Scorer\b(?:\s*<[^<>=]*>)?\s*[={]/;
 const OWN_ENTRY = /\bfunction\s+(?:evaluate|main)\b|\b(?:evaluate|main)\s*=/;
-const IMPORTED = /(?:\bfrom|\bimport|\b(?:import|require)\s*\()\s*["'](?:npm:)?(?:braintrust|autoevals|evalite|vitest-evals|@mastra\/core)(?:[@/][^"'\n]*)?["']/;
+const IMPORTED = /(?:\bfrom|\bimport|\b(?:import|require)\s*\()\s*["'](?:npm:)?(?:axiom|braintrust|autoevals|evalite|vitest-evals|@mastra\/core)(?:[@/][^"'\n]*)?["']/;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const EVAL = /(?<![\w$.])(?:(?:[\w$]+\.)?(Eval)|describeEval|evalite(?:\.(?:(?:experimental_)?(?:only|skip)))?)\s*(?:<[^()]{0,500}>\s*)?\(/g;
 const OWN_PROPERTY = /^(["']?)(?:scores|scorers|judges)\1\s*(?::\s*|$)/;

@@ -55,6 +55,17 @@ const short = {{ name: "Short", scorer: async ({{ output }}) => ({{ score: outpu
 evalite<string, string>("sums", {{ data: async () => [], task: async (input) => input, scorers: {} }});
 """
 
+AXIOM = """import { Eval } from "axiom/ai/evals";
+import { Scorer } from "axiom/ai/evals/scorers";
+import { tool } from "ai";
+import { z } from "zod";
+
+const tools = { look: tool({ inputSchema: z.object({}), execute: async () => 1 }) };
+const same = Scorer("same", ({ output, expected }: { output: string; expected: string }) => output === expected);
+const half = Scorer("half", () => ({ score: 0.5, metadata: { a: 1 } }));
+Eval("sums", { capability: "sums", data: [], task: async ({ input }) => input, scorers: [same, half] });
+"""
+
 JUDGES = """import { createJudge, describeEval, createHarness, type JudgeContext } from "vitest-evals";
 
 const harness = createHarness({ run: async () => "4" });
@@ -196,6 +207,7 @@ CASES = [
     typescript(id="evalite: a list of its own", code=EVALITE.replace("{}", "own", 1).format() + "const own = [short];\n", native=[one(0.5, "Short", metadata={"low": True})], score=0.5),
     typescript(id="evalite: an experimental name", code=EVALITE.replace("evalite<string, string>(", "evalite.experimental_skip<string, string>(").format("[same]"), native=[one(1, "Same")], score=1),
     typescript(id="evalite: a scorer that needs a package, beside another", code=EVALITE.replace("evalite<string", "import {{ ask }} from 'ask-a-model';\nconst judge = ask({{}});\nconst asked = createScorer({{ name: 'Asked', scorer: ({{ output }}) => judge(output) }});\nevalite<string", 1).format("[same, asked]"), native=[one(1, "Same")], score=1, warnings=frozenset({"entry_left_out", "missing_import"})),
+    typescript(id="Axiom: scorers of an Eval", code=AXIOM, native=[one(True, "same"), one(0.5, "half", metadata={"a": 1})], score=0.75, warnings=frozenset({"several_entries"})),
     typescript(id="vitest-evals: judges", row=Row(variables={"input": "2+2", "output": "4", "metadata": {"wanted": "4"}}), code=JUDGES, native=[one(1, "Same"), one(0.5, "Half")], score=0.75, warnings=frozenset({"several_entries"})),
     typescript(id="Mastra: steps of code, and of a model", row=MESSAGES, code=MASTRA, native=[one(1, "same", metadata={"reason": "scored 1"})], score=1, warnings=frozenset({"several_entries", "entry_failed"})),
     typescript(id="Mastra: a step of a model alone", row=MESSAGES, code=MASTRA, settings=EvaluatorSettings(entry="polite"), status="failed", error="user_exception", message="polite asks a model in analyze"),
