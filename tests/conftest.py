@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
 _CASES = pytest.StashKey[Counter[str]]()  # number of cases of each function that were collected so far
-_SECOND = {  # for each second backend or database: the first one, and the folders in which `make test` tries both
+_SECOND = {  # for each second backend, database or client: the first one, and where `make test` tries both
     "docker": ("bubblewrap", ("tests/attacks/", "tests/contract/")),
     "postgresql": ("sqlite", ("tests/store/",)),
+    "async": ("sync", ("tests/unit/", "tests/integration/test_client.py")),
 }
 _KEPT_S = 86400.0  # seconds until leftovers are removed; younger ones may belong to a run that goes on
 # By default a host keeps evaluators warm in half of the machine's memory, but tests call most evaluators only once and
@@ -95,8 +96,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _is_second(item: pytest.Item) -> bool:
-    """Whether this case can be left out: it is for the second backend or database, and was already collected for the
-    first.
+    """Whether this case can be left out: it is for the second backend, database or client, and was already collected
+    for the first.
     """
     cases = item.session.stash.setdefault(_CASES, Counter())
     cases[item.nodeid] += 1
