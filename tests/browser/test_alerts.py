@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from playwright.async_api import Page, Route, expect
 
 from evaluator_host.client import Client
@@ -54,6 +55,7 @@ async def test_an_alert_on_a_job_fires_on_every_page_until_it_is_acknowledged(pa
 GONE = "there is no data set due-rows; `evaluator-host datasets list` lists the names"
 
 
+@pytest.mark.long
 async def test_a_schedule_that_made_no_job_counts_unless_an_alert_says_so(page: Page, host: Server) -> None:
     with Client(host.url) as client:
         client.datasets.upload("due-rows", [{"n": 1}])

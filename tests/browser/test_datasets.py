@@ -50,6 +50,7 @@ async def test_a_file_that_is_dropped_becomes_a_data_set(page: Page, seeds: Seed
     assert await page.title() == "My-rows-1 · Data sets · Evaluator Host"
 
 
+@pytest.mark.long
 async def test_a_score_that_fell_leads_to_the_comparison(page: Page, host: Server, seeds: Seeds) -> None:
     with Client(host.url) as client:
         client.datasets.upload("trend", [{"expected": "a", "good": "a", "bad": "b", "n": n} for n in range(2)])

@@ -663,6 +663,7 @@ async def test_a_data_file_is_sent_from_this_computer(page: Page, tmp_path: Path
     await expect(await run(page)).to_contain_text("No such file")
 
 
+@pytest.mark.long
 async def test_a_paste_in_another_language_chooses_it(page: Page) -> None:
     await open_workbench(page)
     editor = page.get_by_role("textbox", name=CODE, exact=True)

@@ -65,6 +65,7 @@ def by_topic(host: Server) -> str:
         return client.jobs.wait(job.id).id
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_the_mean_of_each_value_of_a_column_leads_to_its_rows(look: Look, by_topic: str, width: int) -> None:
     page = await look.page(width=width)
@@ -106,6 +107,7 @@ def with_gaps(host: Server) -> str:
         return client.jobs.wait(client.jobs.create([Evaluator(code)], "gaps").id).id
 
 
+@pytest.mark.long
 async def test_a_mean_by_column_says_its_rows_and_empty_texts_lead_to_theirs(page: Page, with_gaps: str) -> None:
     await page.goto(f"/jobs/{with_gaps}")
     await page.get_by_label("Mean by column").select_option("Mean by topic")
@@ -120,6 +122,7 @@ async def test_a_mean_by_column_says_its_rows_and_empty_texts_lead_to_theirs(pag
     await expect(rows(page)).to_have_count(5)
 
 
+@pytest.mark.long
 async def test_the_choice_of_a_column_takes_no_line_of_its_own(page: Page, by_topic: str) -> None:
     await page.goto(f"/jobs/{by_topic}")
     await expect(page.get_by_label("Mean by column")).to_be_visible()

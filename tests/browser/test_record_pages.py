@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 from tests.browser.looking import Look, grave_findings, picture, widest_overflow
 from tests.browser.seeds import Seeds
 
-PARTS: Final = 4  # number of parts into which the pages are divided; `make test` checks the first
+PARTS: Final = 8  # number of parts into which the pages are divided; `make test` checks the first
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 WIDTHS: Final = (390, 2560)
 CARDS: Final = ("/jobs", "/datasets", "/environments", "/datasets/many?row=3")
@@ -53,7 +53,7 @@ async def show(page: Page, path: str, text: str) -> None:
     await page.wait_for_load_state("networkidle")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_axe_finds_nothing_grave_and_pages_fit_their_windows(look: Look, seeds: Seeds, part: int) -> None:
     """Each page is tried in both themes and both widths; a theme may change only colours."""

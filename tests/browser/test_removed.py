@@ -10,6 +10,9 @@ from tests.browser.looking import looking
 from tests.resources.copies import copy_without
 from tests.server import Server, new_home
 
+pytestmark = pytest.mark.long(
+    "its host runs from a copy of the source; tests/resources/test_removal.py removes a resource too"
+)
 GONE = ("platform/labels", "platform/alerts", "platform/schedules", "platform/traces", "vendors/langfuse")
 
 

@@ -120,6 +120,7 @@ async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server)
         ).to_be_visible()
 
 
+@pytest.mark.long
 async def test_a_running_job_shows_counts_of_one_moment(page: Page, host: Server) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return 1 / inputs['n']\n"
     with Client(host.url) as client:

@@ -11,14 +11,19 @@ import pytest
 from evaluator_host.engine.service import Service
 
 FOLDER = Path(__file__).parent
+PARTS = 3
 DIALECTS = sorted(path.parent.name for path in FOLDER.glob("*/cases.py"))
 
 
+@pytest.mark.sampled(PARTS)
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_every_case_ends_as_on_its_platform(service: Service, dialect: str) -> None:
-    cases = import_module(f"tests.dialects.{dialect}.cases").CASES
-    assert len({case.id for case in cases}) == len(cases)
+async def test_every_case_ends_as_on_its_platform(service: Service, dialect: str, part: int) -> None:
+    """`make test` tries one case in three of each dialect."""
+    all_cases = import_module(f"tests.dialects.{dialect}.cases").CASES
+    assert len({case.id for case in all_cases}) == len(all_cases)
+    cases = all_cases[part::PARTS]
     results = await asyncio.gather(*(service.evaluate(case.evaluator, case.row) for case in cases))
     differing = [one for case, result in zip(cases, results, strict=True) for one in case.mismatches(result)]
     assert not differing, "\n".join(differing)

@@ -92,6 +92,7 @@ async def test_what_a_package_imports_and_does_not_declare_is_installed(service:
     assert (result.score, pins(result)) == (1, {"mathruler", "pylatexenc", "sympy", "tqdm"})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("imports", "used", "chosen"),
     [
@@ -138,6 +139,7 @@ async def test_pins_beside_auto_stay(service: Service) -> None:
     assert (await service.pinned(auto(EVALUATE.format("1")))).packages == ()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("imports", "used", "hint"),
     [
@@ -170,6 +172,7 @@ async def test_a_module_beside_the_code_is_its_own(service: Service) -> None:
     assert (result.score, result.environment.packages) == (1, ())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "code",
     [

@@ -104,7 +104,9 @@ def test_coze_loop(client: httpx.Client) -> None:
 # promptfoo: a webhook for each assertion
 
 
-def test_promptfoo(host: Server) -> None:
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("part", range(3))
+def test_promptfoo(host: Server, part: int) -> None:
     """This sends all Python cases, but only one JavaScript case for each outcome, since both languages use the same
     wire and `tests/dialects` has every case.
     """
@@ -112,18 +114,20 @@ def test_promptfoo(host: Server) -> None:
     # the request names the contract, so a file with several functions needs an entry
     fitting = [case for case in fitting if "several_entries" not in case.warnings]
     javascript = {(case.status, case.error): case for case in fitting if case.language is not Language.PYTHON}
-    cases = [*(case for case in fitting if case.language is Language.PYTHON), *javascript.values()]
-    assert len(cases) > 30
+    all_cases = [*(case for case in fitting if case.language is Language.PYTHON), *javascript.values()]
+    assert len(all_cases) > 30
+    cases = all_cases[part::3]
 
     def ask(numbered: tuple[int, NativeCase]) -> httpx.Response:
         number, case = numbered
-        body = evaluator_body(case.evaluator) | {"name": f"promptfoo-{number}", "contract": "promptfoo"}
+        name = f"promptfoo-{part}-{number}"
+        body = evaluator_body(case.evaluator) | {"name": name, "contract": "promptfoo"}
         made = host.client.post("/v1/evaluators", json=body)
         if made.status_code == 422:  # code that cannot be stored has no webhook
             return made
         assert made.status_code == 201, (case.id, made.text)
         for _ in range(20):  # promptfoo also tries again
-            answer = host.client.post(f"/hooks/promptfoo-{number}", json=case.row.variables, timeout=20)
+            answer = host.client.post(f"/hooks/{name}", json=case.row.variables, timeout=20)
             if answer.status_code < 429 and not answer.json().get("reason", "").startswith("timeout"):
                 break
         return answer
@@ -166,7 +170,9 @@ Promise.resolve(evaluate(JSON.parse({row!r}))).then((value: unknown) => console.
 API = "/wires/daytona/api/sandbox"
 
 
-def test_phoenix(client: httpx.Client) -> None:
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("part", range(2))
+def test_phoenix(client: httpx.Client, part: int) -> None:
     """Phoenix's scripts end in a sandbox as they end in a separate process: with the same exit code, the same output,
     and the same last line of the error.
     """
@@ -188,6 +194,7 @@ def test_phoenix(client: httpx.Client) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         return done.returncode, ends(done.returncode, done.stdout + done.stderr)
 
+    python, typescript = python[part::2], typescript[part::2]
     cases = python + typescript
     scripts = [
         Script(template.format(code=sent(case), row=json.dumps(case.row.variables)), case.language.value)

@@ -73,6 +73,12 @@ def test_check_plays_the_platform(host: Server, keyed: Keyed, name: str) -> None
         assert "-> 20" in done.stdout
         assert url in done.stdout
     assert command("check", name, "--url", keyed.url).returncode == 3
+
+
+@pytest.mark.engine
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("name", wires())
+def test_check_fails_if_no_host_answers(name: str) -> None:
     assert command("check", name, "--url", "http://127.0.0.1:9").returncode == 3
 
 

@@ -29,6 +29,7 @@ def loaded_fixture(start: Callable[..., RunnerProcess]) -> Callable[..., Any]:
     return load
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "result"),
     [
@@ -54,6 +55,7 @@ def test_the_shape_of_decorators_says_their_rules(loaded: Callable[..., Any], co
     assert body(runner.call(None, None, None))["value"] is True
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("config", "code", "result"),
     [

@@ -72,6 +72,7 @@ SYNTAX = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("language", "code", "line", "column"), SYNTAX)
 def test_a_syntax_error_names_its_place(start, language, code, line, column):
     answer = start().load(code, language=language)

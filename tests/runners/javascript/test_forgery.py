@@ -18,6 +18,7 @@ def frame_bytes(call: str) -> str:
     return f"Buffer.from('{data.hex()}', 'hex')"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "way",
     [

@@ -96,6 +96,7 @@ def test_the_contract_is_inferred(start, code, contract, parameters):
     assert answer.header["parameters"] == parameters
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "header", "error", "words"),
     [
@@ -112,6 +113,7 @@ def test_an_entry_that_is_not_clear_is_an_error(start, code, header, error, word
     assert body(answer)["error"]["hint"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "header", "contract", "entry"),
     [
@@ -247,6 +249,7 @@ def test_a_missing_package_fails_the_load(start, language):
     assert "pin" in error["hint"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "error", "extra"),
     [

@@ -108,6 +108,7 @@ OF_FILES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "loads"),
     [
@@ -138,6 +139,7 @@ def test_a_file_may_keep_a_placeholder_that_the_entry_does_not_reach(
     assert loaded.type == ("loaded" if loads else "load_failed"), loaded
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", NOT_NEEDED)
 @pytest.mark.slow
 def test_a_known_package_that_the_entry_does_not_need_is_not_loaded(
@@ -160,6 +162,7 @@ def test_a_known_package_that_the_entry_does_not_need_is_not_loaded(
     assert start().load(code, language="typescript").type == "load_failed"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("code", "row"), NEEDED)
 def test_a_known_package_that_the_entry_may_reach_stops_it(
     start: Callable[..., RunnerProcess], code: str, row: str

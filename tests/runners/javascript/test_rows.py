@@ -47,6 +47,7 @@ STATE = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", STATE)
 def test_rows_share_nothing(scratch, kind):
     for _ in range(3):
@@ -69,6 +70,7 @@ def test_rows_of_a_batch_share_their_module(load):
     assert [body(runner.receive())["value"] for _ in shares] == [1, 2, 3, 1, 1, 1, 2]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "used",
     [
@@ -241,6 +243,7 @@ def test_what_is_printed_is_kept(scratch, statement, stdout, stderr):
     assert scratch("return 1").header["logs"] is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "flood",
     [

@@ -19,6 +19,7 @@ def told(frame: Any) -> list[tuple[str, int]]:
     return [(one["module"], one["line"]) for one in body(frame).get("missing_imports", [])]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "missing"),
     [
@@ -112,7 +113,7 @@ def test_files_of_the_evaluator_are_its_own_code(runner: RunnerProcess) -> None:
     assert body(frame)["missing_imports"] == [{"module": "numpyx", "line": 3, "file": "helpers.py"}]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_guest_cannot_make_it_long(runner: RunnerProcess) -> None:
     code = "for i in range(5000):\n    try:\n        __import__('m' * 500 + str(i))\n    except ImportError:\n        pass\n"
     many = "\n".join(f"try: import m{i}\nexcept ImportError: pass" for i in range(300))

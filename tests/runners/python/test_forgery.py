@@ -88,6 +88,7 @@ def evaluate(inputs, outputs, trace):
     assert body(runner.call({}, 1, None)).get("value") == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "patch",
     [

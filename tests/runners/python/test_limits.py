@@ -46,6 +46,7 @@ def resident_kb(pid: int) -> int:
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fds", [[1], [2], [1, 2]])
 @pytest.mark.slow
 def test_a_gigabyte_of_output(runner: RunnerProcess, fds: list[int]) -> None:

@@ -108,6 +108,7 @@ def test_exit_hint_and_import_hint(start: Any) -> None:
     assert "packages" in failure(start(), "import numpy_not_here\n")["hint"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "hint"),
     [
