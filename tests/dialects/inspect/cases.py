@@ -106,4 +106,11 @@ CASES = [
         code="from inspect_ai import Task, task\nfrom inspect_ai.dataset import Sample\nfrom inspect_ai.model import get_model\nfrom inspect_ai.scorer import Score, accuracy, scorer\nfrom inspect_ai.solver import generate\n\nmodel = get_model()\n\n@scorer(metrics=[accuracy()])\ndef mine():\n    async def score(state, target):\n        return Score(value='I')\n    return score\n\n@task\ndef demo():\n    return Task(dataset=[Sample(input='2+2')], solver=[generate()], scorer=mine())\n",
         score=0.0,
     ),
+    case(
+        id="a scorer that only the package makes",
+        code="from inspect_ai.scorer import accuracy, model_graded_qa, multi_scorer, scorer\n\n@scorer(metrics=[accuracy()])\ndef mine():\n    return multi_scorer(scorers=[model_graded_qa()], reducer='mode')\n",
+        status="failed",
+        error="user_exception",
+        message="`inspect_ai.scorer.multi_scorer()` needs the package inspect_ai",
+    ),
 ]
