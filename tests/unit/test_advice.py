@@ -211,6 +211,27 @@ def test_an_error_that_says_little_gets_a_next_step(code: ErrorCode, message: st
     assert said in (found.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("from made_of.parts import Other, Dataset\nData = Dataset()", True),
+        ("from made_of import Dataset\nData = Dataset()", True),
+        ("from elsewhere import Dataset\nData = Dataset()", False),
+        ("class Dataset:\n    def __init__(self, *, name):\n        pass\nData = Dataset()", False),
+    ],
+)
+def test_wrong_arguments_for_a_pinned_package_say_that_its_version_may_be_another(code: str, said: bool) -> None:
+    message = "Dataset.__init__() missing 1 required keyword-only argument: 'name'"
+    error = EvaluationError(ErrorCode.LOAD_ERROR, message)
+    found = advised(error, Evaluator(code, packages=("made-of==2.0.0",)), Contract("function")).hint or ""
+    assert ("`Dataset` of made-of==2.0.0 takes other arguments" in found) is said
+
+
+def test_a_scorer_without_a_model_is_told_of_grants() -> None:
+    error = EvaluationError(ErrorCode.USER_EXCEPTION, "No model specified (and no model environment variable defined)")
+    assert "name it in `models`" in (advised(error, Evaluator("x"), Contract("inspect")).hint or "")
+
+
 @pytest.mark.parametrize("code", [ErrorCode.CRASHED, ErrorCode.MEMORY_LIMIT])
 @pytest.mark.parametrize(
     ("pins", "memory_mb", "said"),

@@ -49,6 +49,7 @@ _SCRIPT: Final = re.compile(
     r"|import [^\n]{0,200}\bfrom ['\"]|module\.exports\b|(?:export )?(?:type \w+ ?= ?\{|interface \w+ ?\{))",
     re.MULTILINE,
 )
+_WRONG_ARGUMENTS: Final = re.compile(r"(\w{1,100})(?:\.__(?:init|new)__)?\(\) (?:missing \d|got an unexpected|takes )")
 _NO_VARIABLES: Final = (
     "an evaluator does not see the host's environment variables; put what the code needs into the row"
 )
@@ -278,7 +279,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"Missing credentials\. Please pass an `apiKey`|_API_KEY environment variable is missing or empty"
-        r"|Could not resolve authentication method",
+        r"|Could not resolve authentication method|^No model specified \(",
         NO_MODEL,
     ),
     _Advice(
@@ -483,6 +484,8 @@ def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | 
         return newer
     if (larger := _memory_for_torch(error, evaluator)) is not None:
         return larger
+    if (other := _other_version(error, evaluator)) is not None:
+        return other
     if failed is None:
         return None
     if failed.unset_params and error.type in _OF_A_KEY:
@@ -512,6 +515,22 @@ def _memory_for_torch(error: EvaluationError, evaluator: Evaluator) -> str | Non
         f"PyTorch does not fit into limits.memory_mb {evaluator.limits.memory_mb}: set it to {_TORCH_MB} or more; "
         "a model that the code would download has to be sent as data files (docs/packages.md)"
     )
+
+
+def _other_version(error: EvaluationError, evaluator: Evaluator) -> str | None:
+    """Return a hint if a call has wrong arguments for a class or function that the code imports from a pinned package."""
+    called = _WRONG_ARGUMENTS.match(error.message[:_MESSAGE_CHARS])
+    if called is None:
+        return None
+    name, code = called[1], evaluator.code[:_READ_CHARS]
+    imported = re.search(rf"^from (\w+)[\w.]* import [^\n]{{0,300}}\b{name}\b", code, re.MULTILINE)
+    module = "" if imported is None else imported[1].lower()
+    pin = next(
+        (one for one in evaluator.packages if re.split(r"[=@\[]", one)[0].lower().replace("-", "_") == module), ""
+    )
+    if not pin:
+        return None
+    return f"`{name}` of {pin} takes other arguments; if the code is for another version of the package, pin that version in `packages`"
 
 
 def without_repetition(error: EvaluationError, notes: Sequence[Note]) -> EvaluationError:
