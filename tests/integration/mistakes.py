@@ -147,7 +147,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return 85", "divide it by 100"),
     (PY + "return {'score': 1, 'passed': 'perhaps'}", "means neither passed nor failed"),
     (PY + "return {'score': None}", "the row is skipped"),
-    ("def evaluate(*, outputs, strict): return 1", "needs `strict`, which the row does not have"),
+    ("def evaluate(*, outputs, strict): return strict", "needs `strict`, which the row does not have"),
     (PY + "return 1\ndef main(completion): return {'score': 1}", "`main` beside it is not"),
     # mistakes about the function to call
     ("def Evaluate(a, b, c):\n    return 1", "did you mean `evaluate`? Rename `Evaluate`"),

@@ -7,22 +7,25 @@ of their parameters contradict their positions.
 
 from __future__ import annotations
 
+import sys
+
 from evaluator_runner import binding, candidates, dialects, entry, jsontext
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
-from evaluator_runner.outline import names_loaded, walk
+from evaluator_runner.outline import Function, names_loaded, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from evaluator_runner.outline import Function, Outline
+    from evaluator_runner.outline import Outline
 
 CONTRACT = "function"
-WORDS = ("output", "response", "pred", "completion", "actual", "generat", "candidate", "hypothes", "answer", "_reward", "_score", "def reward", "def score", "def grade")  # fmt: skip  # noqa: E501
+WORDS = ("output", "response", "pred", "completion", "actual", "generat", "candidate", "hypothes", "answer", "expected", "_reward", "_score", "def reward", "def score", "def grade")  # fmt: skip  # noqa: E501
 PREBOUND = False
 _OUTPUT, _TRUTH, _INPUT, _QUESTION, _TRACE, _COLUMN = "output", "truth", "input", "question", "trace", "column"
+_WHOLE = "row"
 _ROLES = {
     name: role
     for role, names in {
@@ -37,7 +40,8 @@ _ROLES = {
         _INPUT: "input inputs",
         _QUESTION: "question query prompt userinput userquery userquestion",
         _TRACE: "trace",
-        _COLUMN: "context contexts retrievedcontexts documents example metadata criteria rubric",
+        _WHOLE: "row example sample item record",
+        _COLUMN: "context contexts retrievedcontexts documents metadata criteria rubric",
     }.items()
     for name in names.split()
 }
@@ -55,11 +59,21 @@ _OF_FILES = ("path", "file", "filename", "dir", "folder")
 _PLACES = ((_INPUT, _QUESTION), (_OUTPUT,), (_TRACE,))
 _PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
 """Meanings that names of parameters may have at each place, in functions that are called by position."""
+_METHODS = {"evaluate", "compute_scores", "score", "measure"}
 _LEGACY = ("app_params", "correct_answer", "datapoint")
 _DATA_BASES = {"BaseModel", "TypedDict", "NamedTuple", "Enum", "StrEnum", "Exception", "ValueError", "Protocol"}
 _FIELDS = ("score", "value", "passed", "reason", "label", "name")
 _PLAIN = (bool, int, float, str, list, tuple, type(None))
 _decode = jsontext.decoder(binding.AttributeDict)
+
+
+class _Method:
+    """A method of a class that may be the evaluator. Its parameters do not include `self`."""
+
+    def __init__(self, of: str, function: Function) -> None:
+        self.of = of
+        self.function = function
+        self.name = f"{of}.{function.name}"
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
@@ -72,7 +86,10 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     else:
         names = [name] if name in outline.functions and is_by_name(outline.functions[name], named=True) else []
     if not names:
-        return None
+        method = _method(outline) if name is None else None
+        if method is None:
+            return None
+        return dialects.BY_NAME, f"`{method.name}` is the only method that scores, and its parameters have known names"
     found = outline.functions[names[0]]
     if not is_by_name(found, named=name is not None):
         return (
@@ -97,6 +114,13 @@ def is_by_name(function: Function, *, named: bool = False) -> bool:
     if list(roles.values()).count(_OUTPUT) != 1:
         return False
     return not (named or function.name == "evaluate") or not _by_position(function, roles)
+
+
+def _lacks_only_output(function: Function) -> bool:
+    """Return whether one parameter is for the ground truth, and exactly one other parameter has no known name."""
+    roles = roles_of(function.parameters)
+    unknown = [one for one in function.required if one not in roles]
+    return _OUTPUT not in roles.values() and _TRUTH in roles.values() and len(unknown) == 1
 
 
 def _lists_of(function: Function) -> dict[str, str]:
@@ -160,7 +184,8 @@ def _chosen(outline: Outline) -> list[str]:
     """Return the functions that may be the evaluator: `evaluate`, or those that no other function uses."""
     functions = outline.functions
     if "evaluate" in functions:
-        return ["evaluate"] if is_by_name(functions["evaluate"]) else []
+        found = functions["evaluate"]
+        return ["evaluate"] if is_by_name(found) or _lacks_only_output(found) else []
     if not outline.parsed or {"evaluate", "main"} & outline.binds - set(functions) or _has_other_entry(outline):
         return []
     possible = candidates.public(outline)
@@ -204,18 +229,50 @@ def _only(outline: Outline) -> list[str]:
     return [] if _OUTPUT in roles_of(function.parameters).values() else [function.name]
 
 
+def _method(outline: Outline) -> _Method | None:
+    """Return the only method that scores, of the only public class that has one; else None."""
+    if not outline.parsed or {"evaluate", "main"} & outline.binds or not outline.classes:
+        return None
+    public = candidates.public(outline)
+    nodes = [node for node in outline.tree.body if type(node).__name__ == "ClassDef" and node.name in public]
+    found = [(node.name, scoring) for node in nodes if (scoring := _scoring_methods(node, outline))]
+    if len(found) != 1 or len(found[0][1]) != 1:
+        return None
+    method = found[0][1][0]
+    fits = is_by_name(method) or _lacks_only_output(method)
+    return _Method(found[0][0], method) if fits and not method.gives_list else None
+
+
+def _scoring_methods(node: Any, outline: Outline) -> list[Function]:
+    """Return a class's public methods whose names say that they score, without those that other methods use."""
+    own = [one for one in node.body if type(one).__name__ in ("FunctionDef", "AsyncFunctionDef")]
+    used = {part.attr for one in own for part in walk(one) if type(part).__name__ == "Attribute"}
+    plain = [one for one in own if one.name[:1] != "_" and one.args.args and one.name not in used]
+    usual = [one for one in plain if one.name in _METHODS]
+    words = [one for one in plain if entry.SCORING.intersection(one.name.lower().split("_"))]
+    return [_without_self(Function(one.name, one, outline)) for one in usual or words if not one.decorator_list]
+
+
+def _without_self(method: Function) -> Function:
+    own = method.parameters[0]
+    method.parameters, method.annotations = method.parameters[1:], method.annotations[1:]
+    method.required = [one for one in method.required if one != own]
+    method.positional -= 1
+    return method
+
+
 def _has_other_entry(outline: Outline) -> bool:
     main = outline.functions.get("main")
     if main is not None and main.parameters and not main.is_program:
         return True
-    bases = {base.rpartition(".")[2] for one in outline.classes.values() for base in one}
-    return bool(bases - _DATA_BASES) or any(_has_methods(node) for node in outline.tree.body)
+    used = candidates.helpers(outline)
+    bases = {base.rpartition(".")[2] for name, one in outline.classes.items() if name not in used for base in one}
+    own = [node for node in outline.tree.body if type(node).__name__ == "ClassDef" and node.name not in used]
+    return bool(bases - _DATA_BASES) or any(map(_has_methods, own))
 
 
 def _has_methods(node: Any) -> bool:
-    if type(node).__name__ != "ClassDef":
-        return False
-    return any(getattr(one, "name", "_") in {"evaluate", "compute_scores", "score", "measure"} for one in node.body)
+    return any(getattr(one, "name", "_") in _METHODS for one in node.body)
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
@@ -224,27 +281,40 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     Raises:
       Failure: there is no such function, or there are several.
     """
+    outline = candidates.outline_of(namespace)
+    method = None
     if name is None:
-        outline = candidates.outline_of(namespace)
         names = _chosen(outline) or _only(outline)
         if len(names) > 1:
             raise candidates.several(outline, names, "functions that may be the evaluator")
         name = names[0] if names else "evaluate"
-    found = entry.find_function(namespace, name)
+        method = None if names else _method(outline)
+    if method is None:
+        found = entry.find_function(namespace, name)
+        function = outline.functions.get(name)
+    else:
+        found = entry.Entry(method.name, getattr(entry.object_of(namespace, method.of, config), method.function.name))
+        function = method.function
     found.decode = _decode
-    function = candidates.outline_of(namespace).functions.get(name)
     lists = {} if function is None else _lists_of(function)
     if lists:
         names = " and ".join(f"`{one}`" for one in lists)
         message = f"`{name}` goes through {names} in pairs, so a row with one value of each gives it lists of one value"
         found.notes.append({"code": "coerced", "message": message})
-    found.bind = lambda args: _bind(found, args[0], lists)
-    scoring = bool(entry.SCORING.intersection(name.lower().split("_")))
+    found.bind = lambda args: _bind(found, args[0], lists, function)
+    scoring = bool(entry.SCORING.intersection(found.name.lower().rpartition(".")[2].split("_")))
     found.convert = lambda value: _all_converted(value, scoring=scoring)
     return found
 
 
-def _bind(found: entry.Entry, row: dict[str, Any], lists: dict[str, str]) -> tuple[list[Any], dict[str, Any]]:
+def _bind(
+    found: entry.Entry, row: dict[str, Any], lists: dict[str, str], function: Function | None
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments for a row.
+
+    The only parameter that no column fills gets the outputs if no parameter is named as the output. A parameter that
+    the code never reads needs no value.
+    """
     known = found.signature
     if known is None:
         return [row.get("outputs")], {}
@@ -252,21 +322,35 @@ def _bind(found: entry.Entry, row: dict[str, Any], lists: dict[str, str]) -> tup
     roles = {**roles_of(names), **lists}
     optional = {*known.positional[known.required :], *[one for one, default in known.keyword_only.items() if default]}
     columns = row["columns"]
-    if "inputs" in row and _TRUTH not in roles.values():
-        row = {**row, "inputs": columns}  # the function may read the ground truth from the inputs
-    named: dict[str, Any] = {}
-    for one in names:
-        values = list(_values(one, roles.get(one), row, columns))
-        if values:
-            named[one] = values[0]
-        elif one not in optional:
-            missing = _missing(found.name, one, roles.get(one), columns)
-            if _OUTPUT not in roles.values():
-                missing.hint = f"{missing.hint}; name `{found.name}` in `settings.entry`, if it is called by position"
-            raise missing
+    row = _completed(row, roles)
+    unread = set() if function is None else function.unread
+    values = {one: list(_values(one, roles.get(one), row, columns)) for one in names}
+    named = {one: given[0] if given else None for one, given in values.items() if given or one in unread}
+    lacking = [one for one in names if one not in named and one not in optional]
+    if len(lacking) == 1 and "outputs" in row and _OUTPUT not in roles.values():
+        named[lacking.pop()] = row["outputs"]
+    if lacking:
+        kind = (
+            "" if function is None else dict(zip(function.parameters, function.annotations, strict=False))[lacking[0]]
+        )
+        raise _missing(found.name, lacking[0], roles.get(lacking[0]), columns, kind)
     if not all(isinstance(named.get(one), list) for one in lists):
         named.update({one: [named[one]] for one in lists if one in named})
     return binding.bind(found, named)
+
+
+def _completed(row: dict[str, Any], roles: dict[str, str]) -> dict[str, Any]:
+    """Return the row with all columns as `whole`, and with the parts that no parameter gets where code may read them.
+
+    The ground truth stays among the inputs if no parameter is for it; the output is in `whole` if no parameter is for
+    it.
+    """
+    columns = row["columns"]
+    inputs = {"inputs": columns} if "inputs" in row and _TRUTH not in roles.values() else {}
+    output = {}
+    if "outputs" in row and _OUTPUT not in roles.values():
+        output = {"output": row["outputs"], "outputs": row["outputs"]}
+    return {**row, **inputs, "whole": binding.AttributeDict({**output, **columns})}
 
 
 def _values(name: str, role: str | None, row: dict[str, Any], columns: dict[str, Any]) -> Iterator[Any]:
@@ -281,6 +365,8 @@ def _values(name: str, role: str | None, row: dict[str, Any], columns: dict[str,
         same = [one for one in columns if _role(one) == role]
         same = same or [one for one in columns if role == _TRUTH and _plain(one) == "answer"]
         yield from (columns[one] for one in same if len(same) == 1)
+    if role == _WHOLE:
+        yield row["whole"]
     if "inputs" in row:
         yield from _of_inputs(name, role, row["inputs"], row["trace"])
 
@@ -298,11 +384,13 @@ def _of_inputs(name: str, role: str | None, inputs: dict[str, Any], trace: Any) 
         yield {}
 
 
-def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, Any]) -> Failure:
+def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, Any], kind: str) -> Failure:
     have = ", ".join(f"`{one}`" for one in list(columns)[:50]) or "none"
     hint = "add the column to the row, rename the parameter, or give it a default"
     if role == _TRUTH:
         hint = "send the expected answer as `correct_answer` in the inputs, or name its key in `correct_answer_key`"
+    elif "." in kind and kind.partition(".")[0] not in sys.stdlib_module_names:
+        hint = f"a row cannot have an object such as `{kind}`: make it in the code, and make it the parameter's default"
     return Failure(
         "missing_input", f"`{entry_name}` needs `{name}`, which the row does not have; its columns: {have}", hint=hint
     )

@@ -80,6 +80,12 @@ class Function:
         return self.name == "main" and len(self.parameters) == 1 and self.parameters[0] in takes
 
     @property
+    def unread(self) -> set[str]:
+        """The parameters that the function certainly never reads."""
+        read = names_loaded(self.node)
+        return set() if read & {"eval", "exec", "locals", "vars"} else set(self.parameters) - read
+
+    @property
     def gives_list(self) -> bool:
         """Whether the function returns only lists, according to its annotation or its `return` statements."""
         return self._gives({"list", "List"}, {"List", "ListComp"}) and not self._gives_scores()

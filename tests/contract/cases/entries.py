@@ -178,7 +178,7 @@ CASES = [
         failed("user_exception", "json", type="NameError", line=2),
     ),
     python("no-entry", "limit = 1", failed("entry_not_found", "evaluate")),
-    python("columns-that-no-row-has", "def score(a, b, c):\n    return 1", failed("missing_input", "`score` needs `a`")),
+    python("columns-that-no-row-has", "def score(a, b, c):\n    return a + b + c", failed("missing_input", "`score` needs `a`")),
     python("entry-is-no-function", "evaluate = 5", failed("entry_not_found")),
     python("declared-main-without-main", "def evaluate(a, b, c):\n    return 1", failed("entry_not_found", "main"), contract=Contract.MAIN),
     python("two-parameters", "def evaluate(a, b):\n    return 1", failed("binding_error")),

@@ -115,7 +115,10 @@ def _functions(namespace: dict[str, Any], name: str | None) -> list[Reward]:
         return [Reward(name, entry.find_function(namespace, name).call)]
     own = {key: one for key, one in namespace.items() if entry.is_function(one) and _is_own(one) and key not in _OWN}
     found = [made for key, one in own.items() if (made := Reward(key, one)).style is not None and made.is_complete]
-    found = _without_summaries(found, candidates.outline_of(namespace))
+    outline = candidates.outline_of(namespace)
+    for one in found:
+        one.unread = outline.functions[one.name].unread if one.name in outline.functions else set()
+    found = _without_summaries(found, outline)
     names = candidates.meant_in(namespace, [one.name for one in found])
     chosen = _of_one_platform([one for one in found if one.name in names])
     verl = [one for one in chosen if is_verl(one.name, one.names)]

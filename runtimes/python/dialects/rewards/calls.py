@@ -86,6 +86,7 @@ class Reward:
       style: How the platform calls the function, see `style_of`.
       weight: Factor of the function's reward in the sum.
       nan: How many rewards of the last call were NaN.
+      unread: Parameters that the function never reads, and so needs no values for.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Reward:
         self.call = call
         self.weight = weight
         self.nan = 0
+        self.unread: set[str] = set()
         self._objects = objects or {}
         self._entry = entry.Entry(name, call)
         known = self._entry.signature
@@ -154,7 +156,7 @@ class Reward:
         return values
 
     async def _called(self, named: dict[str, Any]) -> Any:
-        args, kwargs = binding.bind(self._entry, named)
+        args, kwargs = binding.bind(self._entry, {**dict.fromkeys(self.unread), **named})
         value = binding.called(self.call, args, kwargs)
         return await value if hasattr(type(value), "__await__") else value
 
