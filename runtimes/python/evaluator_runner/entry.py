@@ -301,15 +301,23 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
     classes = _concrete(classes)
     for name, one in classes.items():
         if (method := _method_of(one, wanted)) is not None:
-            return _line_of(f"{name}()", one, method, wanted)
+            return _line_of(_made(name, one), one, method, wanted)
     for name, one in classes.items():
         own = {key: value for key, value in vars(one).items() if not key.startswith("_")}
         static = next((key for key, value in own.items() if isinstance(value, staticmethod | classmethod)), None)
         if static is not None:
             return f"{wanted} = {name}.{static}"
         if scoring := _scoring(own):
-            return _line_of(f"{name}()", one, scoring[0], wanted)
-    return f"{wanted} = {next(iter(classes))}()"
+            return _line_of(_made(name, one), one, scoring[0], wanted)
+    name, one = next(iter(classes.items()))
+    return f"def {wanted}(inputs, outputs, trace): return {_made(name, one)}.METHOD(outputs)"
+
+
+def _made(name: str, kind: Any) -> str:
+    """Return the code that makes an object of a class, with `…` for each argument that the class needs."""
+    initial = signature.read(kind.__init__) if type(kind.__init__) is type(is_function) else None
+    needed = [] if initial is None else initial.needed()[1:]
+    return f"{name}({', '.join(f'{one}=…' for one in needed)})"
 
 
 def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
@@ -397,7 +405,8 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
     public = _no_helpers(own, [one for one in functions if not one.startswith("_")] or functions)
     scoring = {name: one for name, one in classes.items() if _method_of(one, wanted)}
     if (judge := next((name for name, one in classes.items() if _takes_context(one)), None)) is not None:
-        call = f"{judge}().evaluate(types.SimpleNamespace(inputs=inputs, output=outputs, {_TRUTH_OF_CONTEXT}))"
+        given = f"types.SimpleNamespace(inputs=inputs, output=outputs, {_TRUTH_OF_CONTEXT})"
+        call = f"{_made(judge, classes[judge])}.evaluate({given})"
         return (
             f"`{judge}` gets its row in an object of pydantic-evals, which the host does not make: "
             f"add `def evaluate(inputs, outputs, trace): return {call}` and `import types`, "
@@ -417,5 +426,7 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
     if functions:
         return f"name `{public[0]}` in `settings.entry`, or {_EXPECTED}"
     if classes and not functions:
-        return f"a class is not called: add `{_call_of(classes, wanted)}` as the last line"
+        call = _call_of(classes, wanted)
+        method = ", with the method that scores as METHOD" if ".METHOD(" in call else ""
+        return f"a class is not called: add `{call}` as the last line{method}"
     return f'{_EXPECTED}; code under `if __name__ == "__main__"` does not run'

@@ -123,6 +123,28 @@ def test_the_line_that_a_class_lacks_calls_the_method_that_scores(code: str, mes
     assert (found.name, found.contract) == ("evaluate", "evaluate")
 
 
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (
+            "class Short:\n def __init__(self, limit, more=1): ...\n def evaluate(self, text): ...",
+            "def evaluate(inputs, outputs, trace): return Short(limit=…).evaluate(outputs)` as the last line",
+        ),
+        (
+            "class Kind:\n def get_results(self, given): ...",
+            (
+                "def evaluate(inputs, outputs, trace): return Kind().METHOD(outputs)` as the last line, with the method that "
+                "scores as METHOD"
+            ),
+        ),
+    ],
+)
+def test_the_line_that_a_class_lacks_names_what_the_author_has_to_add(code: str, line: str) -> None:
+    with pytest.raises(Failure) as caught:
+        dialects.find(run(code), contract="auto", name=None)
+    assert caught.value.hint == f"a class is not called: add `{line}"
+
+
 @pytest.mark.parametrize(("takes", "given"), [("run, example=None", "run, example"), ("run", "run")])
 def test_a_run_evaluator_is_called_by_the_line_in_the_hint(takes: str, given: str) -> None:
     code = f"def part(found): ...\ndef more(found): ...\nclass Kind:\n def evaluate_run(self, {takes}): ..."
