@@ -1,4 +1,4 @@
-"""`mcp`: serve the tools of coding agents on standard input and output."""
+"""`mcp`: serve tools for coding agents (Model Context Protocol) on standard input and output."""
 
 from collections.abc import Awaitable, Callable
 

@@ -58,6 +58,6 @@ def require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
       Unreadable: the name of the inputs means something else at this place, or the use is an assignment.
     """
     if draft.names.is_hidden(inputs, use, legacy.scope):
-        raise refuse(use.node, f"{use.name} is used where {inputs} is another variable; rename that variable first")
+        raise refuse(use.node, f"{use.name} is used where {inputs} is another variable; rename {inputs} there first")
     if use.access is not Access.READ:
         raise refuse(use.node, f"{use.name} is assigned where no statement can be added; rewrite it by hand")

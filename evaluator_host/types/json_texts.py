@@ -14,7 +14,7 @@ _PIECE_BYTES: Final = 64 << 10  # number of bytes to examine together, few enoug
 _OVERLAP: Final = 512  # number of bytes that pieces share, so that no number is cut unseen
 _MANY_DIGITS: Final = b"0" * 300  # this many digits, each replaced by 0, may be a number beyond a double's range
 _HUGE: Final = b"e000"  # an exponent of three digits, each replaced by 0
-# maximum number of places in a piece to examine that look like huge numbers; most such places are in strings
+# how many matches of _HUGE to look at in a piece before assuming a huge number; most matches are in strings
 _MOST_HUGE: Final = 100
 _MOST_LEVELS: Final = 200  # maximum levels of nesting; one of the host's encoders refuses a few more
 _LEVELS_AT_ONCE: Final = 64

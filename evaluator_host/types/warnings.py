@@ -299,7 +299,7 @@ def failed_together(together: EvaluationResult | None) -> str | None:
 
 
 class RowWarnings:
-    """Collects the warnings of results as they arrive, and says whether none of their scores can be relied on."""
+    """Collects the warnings of results as they arrive, and tells why no score can be relied on, if that is so."""
 
     def __init__(self) -> None:
         self._tally = WarningTally()

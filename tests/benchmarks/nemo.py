@@ -1,5 +1,6 @@
-"""Measures NeMo Evaluator's metrics: imports, and rows compared with NeMo's own local evaluator and with fresh
-processes.
+"""Measures how long the host takes to import and run metrics written for NeMo Evaluator.
+
+The time for many rows is compared with that of NeMo's own local evaluator, and of a fresh process for each row.
 """
 
 import os

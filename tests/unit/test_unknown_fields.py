@@ -1,4 +1,7 @@
-"""Unknown fields of a row in the API: the hint says where a column belongs."""
+"""If a row in a request has an unknown field, the hint names the field that was probably meant.
+
+If there is none, it says that columns go into `inputs`.
+"""
 
 import pytest
 

@@ -120,7 +120,7 @@ def _keep(folder: Path) -> None:
 
 
 def remove_old_tools(data_dir: Path) -> int:
-    """Remove JavaScript runners and shells of other versions that no process uses; return how many were removed.
+    """Remove copies of other versions of the JavaScript runner and shell tools that no process uses; return how many.
 
     A folder without a lock file stays: it may be in use by an old version of the host, which did not lock it.
     """

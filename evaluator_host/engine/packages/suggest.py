@@ -94,8 +94,9 @@ class _PinSearch:
         wanted = await self._ranges([text for text, _ in refused.values()])
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
+            # if the user only misspelt an exact version, the hint already has it, spelt correctly
             if one is not None and not (hint and _VERSION.fullmatch(one[1])):
-                asked[place] = one  # otherwise the hint already has the version that the user misspelt
+                asked[place] = one
         await self.add_newest(asked, into)
         meant = await anyio.to_thread.run_sync(self._meant, asked)
         await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)

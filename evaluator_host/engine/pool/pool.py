@@ -243,9 +243,9 @@ class Pool:
         return bool(owner.idle)
 
     def _may_wake_now(self, owner: EvaluatorPool) -> bool:
-        """Return whether an idle sandbox of an evaluator may run now.
+        """Return whether an idle sandbox of an evaluator may be woken now.
 
-        It may not if it would take the memory that the largest sandbox waiting to start needs.
+        It may not if that would leave too little room for the largest of the sandboxes that are next to start.
         """
         sandbox, capacity = owner.idle[-1].sandbox, self.capacity
         may_start = self._shares.may_start(owner.workspace, sandbox.spec)

@@ -151,7 +151,7 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
         return _hint_on_package(asked, of, evaluator)
     about = next((one for one in missing if _names(error.message, one.module)), None)
     if about is not None and _NOT_PINNED in error.message:
-        about = replace(about, path=None)  # a placeholder for a known package is not one of the author's files
+        about = replace(about, path=None)  # the runner knows this package, so it is not a file of the author
     return None if about is None else remedy(about, evaluator)
 
 

@@ -60,7 +60,7 @@ class _Lookup:
 class Lookups:
     """16 threads that look up host names.
 
-    A workspace gets at most 4 threads, and never more threads than are left free.
+    A workspace has at most 4 threads, and gets another one only while more threads are free than it already has.
 
     Any event loop of the process may use this object. Threads end when there is nothing to look up.
 

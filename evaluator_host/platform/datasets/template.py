@@ -2,8 +2,9 @@
 
 Jinja's sandbox prevents attribute tricks, but not `{{ "x" * 10**9 }}`, `|center(10**9)` or nested loops. Therefore a
 check at parse time allows only lookups, comparisons, conditions, loops over values of the record, and the filters
-below; joins and filters check their length, and nothing is computed while a template is compiled. A host compiles and
-renders callers' templates only in a limited process, see `datasets.rendering`.
+below. The strings that `~`, `+` and the filters produce are limited in length, and nothing is computed while a
+template is compiled. A host compiles and renders callers' templates only in a limited process, see
+`datasets.rendering`.
 """
 
 import functools

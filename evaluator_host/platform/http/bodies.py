@@ -21,7 +21,7 @@ from evaluator_host.types.json_values import is_small
 
 _SMALL_VALUES: Final = 10_000  # highest number of values in a small body, which takes less than 20 ms to encode or copy
 _SMALL_CHARACTERS: Final = 16 << 20
-# highest number of unknown fields that an error names, several times as many as any object here has fields
+# an object with more fields gets one error instead of one for each unknown field; no valid object has nearly as many
 _MANY: Final = 100
 MOST: Final = 2**53  # the largest integer that every JSON parser keeps exactly; the operator's limits are far lower
 

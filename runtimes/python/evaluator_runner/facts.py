@@ -213,7 +213,10 @@ class _Outline:
                 left.extend([(part, below, False) for part in _parts(node)][::-1])
 
     def reads(self, called: list[_Function]) -> list[dict[str, Any]]:
-        """Return the fields that are read by constant names, and the parameters that are tested."""
+        """Return the fields that code reads by a literal name (`row["id"]`, `row.id`), and parameters in conditions.
+
+        `called` has the functions that a row calls.
+        """
         own = {id(one) for function in called for one in function.parameters}
         every: dict[tuple[str | None, str], bool] = {
             (one.of, one.key): one.asked or one.of in self._asked for one in self._used.values()

@@ -295,7 +295,10 @@ class StandIns(Loader):
         self._tops = frozenset(name.removesuffix(".py") for name in os.listdir(folder))
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec of a light module or its placeholder, as `sys.meta_path` requires; None for other modules."""
+        """Return the spec of a light module, as finders in `sys.meta_path` do; None for other modules.
+
+        While code loads, it may also be the spec of a placeholder for a submodule that a light module lacks.
+        """
         top, _, rest = name.partition(".")
         if top not in self._tops or (rest and not self.stands_in(top)):
             return None

@@ -76,7 +76,7 @@ class Preparing:
         if not self.imported:
             return True
         if header["policy"] != "none" or header.get("check") or header.get("environment") or header.get("secrets"):
-            return False  # a package may have read its variables when it was imported
+            return False  # an imported package may have read the environment before these settings
         if any(word in body for word in _DECIDES_IMPORTS):
             return False
         return any(module.partition(".")[0].encode() in body for module in self._order.modules)

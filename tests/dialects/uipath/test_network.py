@@ -140,7 +140,7 @@ def make_project(root: Path, asked: dict[str, str]) -> Path:
 def run(
     project: Path, backend: str, authorities: Path | None, *options: str
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Return what the agent found, what the evaluator found, and the warnings."""
+    """Run `uipath eval`. Return what the agent could reach, what the evaluator could reach, and the warnings."""
     done = forked.run(
         ["uipath", "eval", "asked", "--sandbox", backend, "--data-dir", str(DATA_DIR), *options, *OUTPUT],
         cwd=project, timeout=200,

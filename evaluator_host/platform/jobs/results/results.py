@@ -530,7 +530,9 @@ def _next_values(chunks: Iterator[list[tuple[int, bytes]]], column: str) -> dict
 
 
 def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Collection[str]) -> str | None:
-    """Return the first difference between two data sets in words. None if only the columns `answers` differ. Blocks.
+    """Describe the first difference between two data sets, ignoring the columns `answers`; None if there is none.
+
+    A row with only an answer counts as a difference. This reads files, so call it in a thread.
 
     In rows that have criteria for each evaluator, only ids and inputs are compared.
     """

@@ -331,9 +331,10 @@ class _Look:
         return await self._first(len(self.positions), ResultTable.row == row)
 
     async def _upwards(self, read: list[Any]) -> list[Any]:
-        """Return results that were read in descending order, but sort results with equal values by ascending row.
+        """Reorder results in descending order of value and row, so that equal values are in ascending order of row.
 
-        Results with the last value are read again, because the first of them by row may not have been read.
+        The limit of the query may have cut off the last group of equal values, so this group is read again from its
+        lowest row.
         """
         if not read:
             return []

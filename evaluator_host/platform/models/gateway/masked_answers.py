@@ -73,7 +73,11 @@ def _value_of(line: str) -> Any:
 
 
 def _texts(value: Any, place: _Place) -> Iterator[_Text]:
-    """Yield the strings in a JSON value. Paths contain the `index` of choices, blocks and tool calls."""
+    """Yield the strings in a JSON value, each with its path.
+
+    A path also contains the `index` of each choice, block and tool call on the way, so that pieces of one text in
+    several events have the same path.
+    """
     if isinstance(value, dict):
         place += tuple(one for name, one in value.items() if name.endswith("index") and isinstance(one, int))
     items = value.items() if isinstance(value, dict) else enumerate(value)

@@ -1,4 +1,7 @@
-"""Judges rows as a form says: renders the prompt, calls the model, and reads the score in the model's answer."""
+"""Judges rows with a model, by the form that a user filled in (prompt, model, scale).
+
+It renders the prompt, has the host call the model, and reads the score in the model's answer.
+"""
 
 from __future__ import annotations
 
