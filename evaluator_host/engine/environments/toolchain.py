@@ -360,10 +360,16 @@ def _raise_npm_failure(output: str, binary: Path) -> None:
 async def _run(argv: tuple[str, ...], cwd: Path) -> tuple[int, str]:
     """Run a program with this host's environment variables (npm's settings), and return its exit code and output."""
     try:
-        finished = await run(Command(argv, cwd, {}), _INSTALL_TIMEOUT_S, inherit=True)
+        finished = await run(Command(argv, cwd, {**os.environ, **_authorities()}), _INSTALL_TIMEOUT_S)
     except TimeoutError:
         return 1, f"ETIMEDOUT: {argv[0]} did not end within {_INSTALL_TIMEOUT_S:g} s"
     return finished.code, finished.stdout + finished.stderr
+
+
+def _authorities() -> dict[str, str]:
+    """Return Node's variable for the additional certificate authorities that the host's own variables name."""
+    named = os.environ.get("EVALUATOR_HOST_CA_FILE") or os.environ.get("SSL_CERT_FILE")
+    return {"NODE_EXTRA_CA_CERTS": named} if named and "NODE_EXTRA_CA_CERTS" not in os.environ else {}
 
 
 def _staging(home: Path) -> tempfile.TemporaryDirectory[str]:

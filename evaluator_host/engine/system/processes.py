@@ -67,16 +67,13 @@ async def start_process(*argv: str, **options: Any) -> asyncio.subprocess.Proces
     return await asyncio.create_subprocess_exec(*argv, **options)
 
 
-async def run(
-    command: Command, timeout_s: float | None, *, started: Callable[[int], None] | None = None, inherit: bool = False
-) -> Finished:
+async def run(command: Command, timeout_s: float | None, *, started: Callable[[int], None] | None = None) -> Finished:
     """Run a command in its own process group and return its output; at the end, kill all processes of the group.
 
     Args:
       command: Program, arguments, folder and environment.
       timeout_s: Wall-clock seconds for the whole command; None for no limit.
       started: Called with the process id when the program has started.
-      inherit: Whether the program gets the environment variables of this process instead of `command.environment`.
 
     Raises:
       OSError: the command cannot be started.
@@ -86,7 +83,7 @@ async def run(
     process = await start_process(
         *command.argv,
         cwd=command.cwd,
-        env=None if inherit else {"PATH": PLAIN_PATH, "LANG": "C.UTF-8", **command.environment},
+        env={"PATH": PLAIN_PATH, "LANG": "C.UTF-8", **command.environment},
         stdin=asyncio.subprocess.PIPE if command.stdin else asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

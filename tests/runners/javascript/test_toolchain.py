@@ -33,6 +33,19 @@ def test_the_lock_has_hashes_and_no_addresses():
     assert not any("resolved" in entry for entry in packages.values())
 
 
+def test_npm_trusts_the_authorities_that_the_host_trusts(monkeypatch, tmp_path):
+    for name in ("NODE_EXTRA_CA_CERTS", "EVALUATOR_HOST_CA_FILE", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    show = (sys.executable, "-c", "import os; print(os.environ.get('NODE_EXTRA_CA_CERTS'))")
+    for name, own in (
+        ("SSL_CERT_FILE", "one.pem"),
+        ("EVALUATOR_HOST_CA_FILE", "two.pem"),
+        ("NODE_EXTRA_CA_CERTS", "three.pem"),
+    ):
+        monkeypatch.setenv(name, own)
+        assert asyncio.run(toolchain._run(show, tmp_path)) == (0, f"{own}\n")
+
+
 def test_a_second_call_needs_no_network(esbuild, monkeypatch):
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1/")
     assert asyncio.run(toolchain.ensure_esbuild(DATA_DIR)) == esbuild
