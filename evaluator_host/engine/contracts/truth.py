@@ -4,7 +4,7 @@ from evaluator_host.engine.contracts.native import truth_column
 from evaluator_host.engine.contracts.reads import functions, remembered, truths_read
 from evaluator_host.engine.contracts.table import dialect_of
 from evaluator_host.engine.contracts.words import EXPECTED, meaning
-from evaluator_host.types.evaluator import Contract, Evaluator, Row
+from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.outcome import Loaded, Note
 
 
@@ -42,12 +42,13 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
         return ()
     empty = ", ".join(f"`{name[:80]}`" for name in names if name in given)
     reader = reader_of(loaded)
+    test = "{% if … %}" if reader == "prompt" else "if not …:" if evaluator.language is Language.PYTHON else "if (!…)"
     message = f"the {reader} reads the expected answer, but {empty} of the row is empty"
     return (
         Note(
             "empty_expected",
             message,
-            f"fill it in, or leave the row out; if the {reader} tests for an empty value, there is no warning",
+            f"fill it in, or leave the row out; if the {reader} tests it first with `{test}`, there is no warning",
         ),
     )
 
