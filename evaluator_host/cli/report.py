@@ -155,7 +155,10 @@ class ReportFiles:
             return 0
         same = SameRows.of(report, self._before, "score")
         err.print(plain(same.told(self.baseline or results)))
-        return int(self.max_drop is not None and exceeds(same.drop, self.max_drop))
+        if self.max_drop is None or not exceeds(same.drop, self.max_drop):
+            return 0
+        err.print(f"--max-drop allows {self.max_drop:g}, so the exit code is 1")
+        return 1
 
 
 def read_report(file: Path, name: str) -> Report:
