@@ -17,25 +17,41 @@ _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 
 
 class Numbers:
-    """Computes mean, minimum and maximum of numbers as they arrive; their order makes no difference."""
+    """Computes mean, standard error, minimum and maximum of numbers as they arrive; their order does not matter."""
 
     def __init__(self) -> None:
         self.count = 0
         self.min = math.inf
         self.max = -math.inf
         self._sum = 0  # the exact sum, in units of 1 / _UNIT
+        self._squares = 0  # the exact sum of squares, in units of 1 / _UNIT**2
 
     def add(self, value: float) -> None:
         """Add one number."""
         self.count += 1
         numerator, denominator = value.as_integer_ratio()
-        self._sum += numerator * (_UNIT // denominator)
+        units = numerator * (_UNIT // denominator)
+        self._sum += units
+        self._squares += units * units
         self.min, self.max = min(self.min, value), max(self.max, value)
 
     @property
     def mean(self) -> float | None:
         """Return the mean of the numbers; None if there are no numbers."""
         return self._sum / (self.count * _UNIT) if self.count else None
+
+    def std_error(self, *, zeros: int = 0) -> float | None:
+        """Return the standard error of the mean of the numbers and of so many zeros.
+
+        It is None for fewer than two numbers, or if it is too large for a float.
+        """
+        count = self.count + zeros
+        if count < 2:
+            return None
+        try:
+            return math.sqrt((self._squares * count - self._sum**2) / (count**2 * (count - 1) * _UNIT**2))
+        except OverflowError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +118,7 @@ class _Group:
             mean=counts.mean_score(failures_are_zero=zero),
             mean_rows=counts.mean_rows(failures_are_zero=zero),
             pass_rate=counts.pass_rate(failures_are_zero=zero),
+            std_error=self._scores.std_error(zeros=counts.failed if zero else 0),
         )
 
     @property

@@ -147,6 +147,7 @@ class GroupFigures:
     mean: Annotated[float | None, Doc("Mean score; None if no row has one.")]
     mean_rows: Annotated[int, Doc("Rows that the mean is over.")]
     pass_rate: Annotated[float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None without any.")]
+    std_error: Annotated[float | None, Doc("Standard error of the mean; None for fewer than two values.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,18 +314,12 @@ class Agreement:
     incomparable: Annotated[
         int, Doc("Labelled rows with a result that has no score, verdict or label to compare with the label.")
     ] = 0
-
-    @property
-    def left_out(self) -> str:
-        """Return which rows do not count and why: `379 rows without a label, 1 labelled row that failed`."""
-        reasons = (
-            (self.unlabelled, "row", "without a label"),
-            (self.failed, "labelled row", "that failed"),
-            (self.skipped, "labelled row", "that the evaluator skipped"),
-            (self.waiting, "labelled row", "without a result"),
-            (self.incomparable, "labelled row", "with a result that cannot be compared with the label"),
-        )
-        return ", ".join(f"{n} {noun}{'s' * (n != 1)} {why}" for n, noun, why in reasons if n)
+    left_out: Annotated[
+        str, Doc("Rows that do not count, and why: `379 rows without a label, 1 labelled row that failed`.")
+    ] = ""
+    note: Annotated[
+        str | None, Doc("How many rows without `passed` were compared by their score; None without any.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,9 +70,9 @@ def test_scores_for_each_value_of_a_column(folder: Path) -> None:
     table = [line.split() for line in ran.stdout.splitlines()[-4:]]
     assert table[0][0] == "TOPIC"
     assert table[1:] == [
-        ["a", "1", "1", "0", "0", "0", "1", "-"],
-        ["b", "2", "1", "1", "0", "1", "1", "-"],
-        ["(no", "value)", "1", "1", "0", "0", "1", "1", "-"],
+        ["a", "1", "1", "0", "0", "0", "-", "1", "-"],
+        ["b", "2", "1", "1", "0", "1", "-", "1", "-"],
+        ["(no", "value)", "1", "1", "0", "0", "1", "-", "1", "-"],
     ]
     by = json.loads(cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--by", "topic", "--json").stdout)["by"]
     assert [(one["value"], one["mean"], one["failed"]) for one in by["groups"]] == [
@@ -93,7 +93,7 @@ def test_run_scores_a_file_and_writes_every_result(folder: Path) -> None:
     ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", "out.jsonl", "--include-rows")
     assert ran.returncode == 0, ran.stderr
     assert re.search(r"rows +40\n", ran.stdout)
-    assert re.search(r"score +mean 0.25, min 0, max 1\n", ran.stdout)
+    assert re.search(r"score +mean 0.25 \(standard error 0.069\), min 0, max 1\n", ran.stdout)
     entries = sorted(read_lines(folder / "out.jsonl"), key=lambda entry: entry["index"])
     assert [entry["index"] for entry in entries] == list(range(40))
     assert [entry["line"] for entry in entries] == list(range(1, 41))

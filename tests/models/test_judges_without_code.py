@@ -261,3 +261,16 @@ def test_labels_that_mean_the_same_are_one_class(
 ) -> None:
     assert judged_as(human, result) == classes
     assert judged_as(3, {**result, "score": None}) is None
+
+
+def test_a_score_that_decides_without_a_verdict_is_told() -> None:
+    labelled = LabelledRows()
+    for row, (human, result) in enumerate(
+        [("yes", {"score": 0.7}), ("no", {"score": 0.2}), ("yes", {"score": 1, "passed": True}), ("1", {"score": 1})]
+    ):
+        labelled.add(row, human, {"status": "scored", **result})
+    found = agreement("fuzzy@1", "human", labelled)
+    assert found.rows == 4
+    assert found.note is not None
+    assert found.note.startswith("2 rows without a verdict, so a score of at least 0.5 counts as passed")
+    assert agreement("exact@1", "human", LabelledRows(labelled.pairs)).note is None

@@ -1,6 +1,7 @@
 """Statistics and paired differences, compared with values that were computed elsewhere."""
 
 import math
+import statistics
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from evaluator_host.platform.jobs.results.aggregate import (
     student_t,
 )
 from evaluator_host.platform.terminal.job_tables import significance
+from evaluator_host.types.groups import Groups, Numbers
 from evaluator_host.types.results import Bin
 
 
@@ -138,3 +140,23 @@ async def test_values_that_do_not_fit_are_gathered_in_further_passes(monkeypatch
     found = await by_name(fill, lambda name, rows, names: (name, sum(rows), sum(names)), most=60)
     assert found == {f"m{name}": (f"m{name}", 4950.0, 100.0 * name) for name in range(60)}
     assert 1 < len(passes) <= 16
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_groups_have_the_standard_error_of_all_values_that_their_mean_covers(zero: bool) -> None:
+    groups = Groups()
+    for score in (1.0, 0.0, 1.0, None):
+        groups.add("a", "failed" if score is None else "scored", score, passed=None)
+    [found] = groups.figures("exact", zero=zero).groups
+    values = [1.0, 0.0, 1.0] + [0.0] * zero
+    assert found.mean == pytest.approx(sum(values) / len(values))
+    assert found.std_error == pytest.approx(statistics.stdev(values) / len(values) ** 0.5)
+    assert Numbers().std_error() is None
+
+
+def test_a_standard_error_beyond_floats_is_none() -> None:
+    found = Numbers()
+    for value in (1e308, -1e308, 5e-324):
+        found.add(value)
+    assert found.std_error() is None
+    assert found.mean is not None

@@ -24,8 +24,14 @@ def test_each_metric_has_its_figures_though_there_is_no_score(order: tuple[int, 
     found = summary(order).to_json(bad_lines=0, seconds=1)
     assert (found["mean"], found["min"], found["max"]) == (None, None, None)
     assert found["metrics"] == {
-        "exact": {"rows": 4, "mean": 0.25, "min": 0.0, "max": 1.0},
-        "close": {"rows": 4, "mean": (0.1 + 0.2 + 0.1 * 3) / 4, "min": 0.0, "max": 0.1 * 3},
+        "exact": {"rows": 4, "mean": 0.25, "std_error": 0.25, "min": 0.0, "max": 1.0},
+        "close": {
+            "rows": 4,
+            "mean": (0.1 + 0.2 + 0.1 * 3) / 4,
+            "std_error": pytest.approx(0.0645497),
+            "min": 0.0,
+            "max": 0.1 * 3,
+        },
     }
 
 
@@ -36,7 +42,7 @@ def shown(made: Summary) -> str:
 
 
 def test_metrics_are_shown_and_the_score_only_once() -> None:
-    assert "exact: mean 0.25, min 0, max 1" in shown(summary((0, 1, 2, 3)))
+    assert "exact: mean 0.25 (standard error 0.25), min 0, max 1" in shown(summary((0, 1, 2, 3)))
     made = Summary()
     made.add(replace(SCORED, score=0.5, metrics={"score": 0.5, "length": 3}), row=0, line=1)
     assert "length: mean 3, min 3, max 3" in shown(made)

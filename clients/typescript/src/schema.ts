@@ -39,6 +39,8 @@ export interface components {
                 number
             ] | null;
             label: string;
+            left_out: string;
+            note: string | null;
             rows: number;
             skipped: number;
             unlabelled: number;
@@ -664,6 +666,7 @@ export interface components {
             rows: number;
             scored: number;
             skipped: number;
+            std_error: number | null;
             value: unknown;
         };
         HostInfo: {

@@ -216,7 +216,7 @@ def _evaluator_figures(one: EvaluatorFigures) -> Text:
 
 def groups_table(figures: ColumnFigures, column: str) -> Text:
     """Return a table of an evaluator's scores by the values of a column."""
-    header = (plain(column).upper(), "ROWS", "SCORED", "FAILED", "SKIPPED", "MEAN", "OVER", "PASSED")
+    header = (plain(column).upper(), "ROWS", "SCORED", "FAILED", "SKIPPED", "MEAN", "STD ERR", "OVER", "PASSED")
     rows = [_group_cells(_value_text(one.value), one) for one in figures.groups]
     others = figures.others
     return table(header, rows if others is None else [*rows, _group_cells("(other values)", others)])
@@ -231,7 +231,7 @@ def all_groups_table(found: Sequence[ColumnFigures], column: str) -> Text:
 
 def _group_cells(name: str, one: GroupFigures) -> tuple[object, ...]:
     rate = None if one.pass_rate is None else f"{one.pass_rate:.1%}"
-    return name, one.rows, one.scored, one.failed, one.skipped, one.mean, one.mean_rows, rate
+    return name, one.rows, one.scored, one.failed, one.skipped, one.mean, one.std_error, one.mean_rows, rate
 
 
 def _value_text(value: Json) -> str:
@@ -311,6 +311,8 @@ def agreement_tables(found: Sequence[Agreement]) -> Text:
         made.append(plain(f"{one.evaluator}: {counted(one.rows, 'row')}, accuracy {share}, kappa {kappa}\n"))
         if one.left_out:
             made.append(plain(f"left out: {one.left_out}\n"))
+        if one.note is not None:
+            made.append(plain(f"{one.note}\n"))
         if not one.rows:
             continue
         header = ("CLASS", "PEOPLE", "EVALUATOR", "RECALL", "", "PRECISION", "")

@@ -168,8 +168,11 @@ class Summary:
                 ("failed", f"{found['failed']}  {_counts(self.errors)}" if self.errors else "0"),
                 ("skipped", found["skipped"] or None),
                 ("bad lines", bad_lines or None),
-                ("score", None if self.mean is None else f"{_scores(found)}{self._few_rows()}"),
-                ("metrics", _metrics_text(found["metrics"]) or None),
+                (
+                    "score",
+                    None if self.mean is None else f"{_scores(found)}{_few_rows(self._score.count, found['scored'])}",
+                ),
+                ("metrics", _metrics_text(found["metrics"], found["scored"]) or None),
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
                 ("not passed", self._not_passed_text() if self._not_passed else None),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
@@ -179,10 +182,6 @@ class Summary:
                 ("first failure", None if failure is None else _failure(failure)),
             ),
         )
-
-    def _few_rows(self) -> str:
-        rows, scored = self._score.count, self.statuses[Status.SCORED]
-        return "" if rows == scored else f" (over {rows} of the scored rows)"
 
     def _not_passed_text(self) -> str:
         count = self._verdicts[False]
@@ -200,7 +199,12 @@ class Summary:
 
 def _spread(numbers: Numbers) -> dict[str, float | None]:
     some = numbers.count > 0
-    return {"mean": numbers.mean, "min": numbers.min if some else None, "max": numbers.max if some else None}
+    return {
+        "mean": numbers.mean,
+        "std_error": numbers.std_error(),
+        "min": numbers.min if some else None,
+        "max": numbers.max if some else None,
+    }
 
 
 def warnings_text(counts: Sequence[WarningCount]) -> str:
@@ -209,11 +213,19 @@ def warnings_text(counts: Sequence[WarningCount]) -> str:
 
 
 def _scores(found: dict[str, Any]) -> str:
-    return f"mean {found['mean']:.4g}, min {found['min']:.4g}, max {found['max']:.4g}"
+    error = "" if found["std_error"] is None else f" (standard error {found['std_error']:.2g})"
+    return f"mean {found['mean']:.4g}{error}, min {found['min']:.4g}, max {found['max']:.4g}"
 
 
-def _metrics_text(found: dict[str, dict[str, Any]]) -> str:
-    shown = [f"{name[:_NAME_CHARS]}: {_scores(one)}" for name, one in list(found.items())[:_METRICS_SHOWN]]
+def _few_rows(rows: int, scored: int) -> str:
+    return "" if rows == scored else f" (over {rows} of the scored rows)"
+
+
+def _metrics_text(found: dict[str, dict[str, Any]], scored: int) -> str:
+    shown = [
+        f"{name[:_NAME_CHARS]}: {_scores(one)}{_few_rows(one['rows'], scored)}"
+        for name, one in list(found.items())[:_METRICS_SHOWN]
+    ]
     more = len(found) - len(shown)
     return "\n".join([*shown, *([f"and {more} more, which --json has"] if more else [])])
 

@@ -24,6 +24,8 @@ _VERDICTS: Final = {
     **dict.fromkeys(("true", "yes", "pass", "passed", "correct"), True),
     **dict.fromkeys(("false", "no", "fail", "failed", "incorrect"), False),
 }
+_BOTH: Final = ("true", "false")  # the classes of verdicts
+_PASSING: Final = 0.5  # the lowest score that passes if an evaluator gives no verdict
 
 
 def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
@@ -41,7 +43,7 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
         number = _number(human)
         human = _VERDICTS.get(human.lower()) if number is None else number
     if isinstance(human, bool):
-        said = passed if passed is not None else None if score is None else score >= 0.5
+        said = passed if passed is not None else None if score is None else score >= _PASSING
         return None if said is None else (str(human).lower(), str(said).lower())
     if not isinstance(human, int | float) or score is None:
         return None
@@ -69,6 +71,7 @@ class LabelledRows:
         self.unlabelled = unlabelled
         self.incomparable = 0
         self.waiting = 0
+        self.by_score = 0  # rows without `passed`, whose score decided
         self.by_status: Counter[str] = Counter()
 
     def add(self, row: int, human: Json, result: dict[str, Json] | None) -> None:
@@ -83,6 +86,7 @@ class LabelledRows:
             self.incomparable += 1
         else:
             self.pairs[pair] += 1
+            self.by_score += pair[1] in _BOTH and judged_as(human, {**result, "score": None}) is None
             if len(rows := self.first.setdefault(pair, [])) < _FIRST:
                 rows.append(row)
 
@@ -139,7 +143,27 @@ def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
             for name in classes
         ),
         confusion=tuple(cells),
+        left_out=_left_out(labelled),
+        note=_note(labelled.by_score),
     )
+
+
+def _left_out(labelled: LabelledRows) -> str:
+    reasons = (
+        (labelled.unlabelled, "row", "without a label"),
+        (labelled.by_status[Status.FAILED], "labelled row", "that failed"),
+        (labelled.by_status[Status.SKIPPED], "labelled row", "that the evaluator skipped"),
+        (labelled.waiting, "labelled row", "without a result"),
+        (labelled.incomparable, "labelled row", "with a result that cannot be compared with the label"),
+    )
+    return ", ".join(f"{rows} {noun}{'s' * (rows != 1)} {why}" for rows, noun, why in reasons if rows)
+
+
+def _note(by_score: int) -> str | None:
+    if not by_score:
+        return None
+    rows = f"{by_score} row{'s' * (by_score != 1)}"
+    return f"{rows} without a verdict, so a score of at least {_PASSING} counts as passed; a threshold changes that"
 
 
 def wilson(hits: int, total: int) -> tuple[float, float] | None:

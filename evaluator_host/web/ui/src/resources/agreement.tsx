@@ -67,7 +67,7 @@ export function AgreementTable({ agreements, job }: { agreements: readonly Agree
           <td>{one.label}</td>
           <td>
             {count(one.rows)}
-            <span class="muted">{leftOut(one).map((reason) => `, ${reason}`)}</span>
+            <span class="muted">{[one.left_out, one.note].map((text) => text && `, ${text}`)}</span>
           </td>
           <td>
             <strong>{one.rows === 0 ? NOTHING : percent(one.accuracy)}</strong><span class="muted">{interval(one.accuracy_interval, percent)}</span>
@@ -80,18 +80,6 @@ export function AgreementTable({ agreements, job }: { agreements: readonly Agree
       ))}
     </Table>
   );
-}
-
-/** The rows that do not count, by reason. */
-function leftOut(one: Agreement): string[] {
-  const reasons: [number, string, string][] = [
-    [one.unlabelled, "row", "without a label"],
-    [one.failed, "labelled row", "that failed"],
-    [one.skipped, "labelled row", "that the evaluator skipped"],
-    [one.waiting, "labelled row", "without a result"],
-    [one.incomparable, "labelled row", "with a result that cannot be compared with the label"],
-  ];
-  return reasons.filter(([rows]) => rows > 0).map(([rows, noun, why]) => `${counted(rows, noun)} ${why}`);
 }
 
 const SHOWN = 3;

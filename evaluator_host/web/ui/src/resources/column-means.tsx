@@ -50,6 +50,7 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
       <th scope="col">{oneLine(name, 40)}</th>
       <th scope="col" class="number">Rows</th>
       <th scope="col" class="number">Mean score</th>
+      <th scope="col" class="number" title="Standard error of the mean">Std err</th>
       {partial && <th scope="col" class="number" title="Rows over which the mean is computed">Over</th>}
       <th scope="col" class="number">Passed</th>
       {failed && <th scope="col" class="number">Failed</th>}
@@ -66,6 +67,7 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
             </th>
             <td class="number">{count(one.rows)}</td>
             <td class="number">{figure(one.mean)}</td>
+            <td class="number">{figure(one.std_error)}</td>
             {partial && <td class="number">{count(one.mean_rows)}</td>}
             <td class="number nowrap">{percent(one.pass_rate)}</td>
             {failed && <td class={one.failed > 0 ? "number fail" : "number"}>{count(one.failed)}</td>}
