@@ -9,9 +9,7 @@ const LISTS = new Set(('checks customEvaluators evals evaluator evaluators funcs
   + 'custom_evaluators reward_funcs reward_functions scoring_functions').split(' '));
 const SAYS = new RegExp(`\\b(?:${[...LISTS].join('|')})\\b`, 'i');
 /** Words in the name of a function that say that it scores. */
-export const SCORES = /^(?:evaluate|judge)(?=[A-Z_])|(?:^|_)(?:grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z])/;
-/** Words that say this too, if no other name says that it scores: programs check other things as well. */
-export const CHECKS = /^(?:assert|check|validate|verify)(?=[A-Z_])|(?:^|_)(?:assertions|check|checks)(?![a-z])|(?:Assertions|Check|Checks)(?![a-z])/;
+export const SCORES = /^(?:assert|check|evaluate|judge|validate|verify)(?=[A-Z_])|(?:^|_)(?:assertions|check|checks|grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Assertions|Check|Checks|Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z])/;
 const MOST_CHARS = 500_000;
 const SHOWN = 10;
 

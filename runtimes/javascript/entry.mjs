@@ -5,7 +5,7 @@
  * A declared contract is used even if the parameters do not suit it. Code that fits two dialects gives an error that
  * names both.
  */
-import { CHECKS, SCORES, listed, meant, shown, usersOf } from './candidates.mjs';
+import { SCORES, listed, meant, shown, usersOf } from './candidates.mjs';
 import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
 import { givesFunction, unreadKeys } from './facts.mjs';
@@ -145,12 +145,11 @@ const BY_PARAMETERS = /** @type {import('./dialects/table.mjs').Dialect} */ (DIA
  */
 function thoseThatScore(offers) {
   const functions = functionsOf(offers).filter((one) => parametersOf(one).parameters.length > 0 && !givesFunction(one.text));
-  const free = functions.filter((one) => one.exported && one.name !== 'default' && usersOf(one.name, functions).length === 0).filter((one) => {
+  const free = functions.filter((one) => one.exported && one.name !== 'default' && SCORES.test(one.name) && usersOf(one.name, functions).length === 0);
+  return free.flatMap(({ name }) => lookUp(offers, name) ?? []).filter((one) => {
     const { parameters } = parametersOf(one);
     return parameters.length === 1 ? !parameters[0].rest && parameters[0].keys?.length !== 1 : parameters.every((each) => each.keys === null && !each.rest);
   });
-  const named = [SCORES, CHECKS].map((words) => free.filter((one) => words.test(one.name))).find((some) => some.length > 0) ?? [];
-  return named.flatMap(({ name }) => lookUp(offers, name) ?? []);
 }
 
 /** Return one entry that calls all evaluators of a file: public functions that no other one of them uses. @param {Offer[]} offers @param {string} contract @param {string} code @returns {Found | Refusal} */

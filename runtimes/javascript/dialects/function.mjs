@@ -1,6 +1,6 @@
 // @ts-check
 /** Dialect `function`: `score(output, expected)` or `score({ output, expected })`, a function of any name; the names of its parameters tell their values. */
-import { CHECKS, SCORES } from '../candidates.mjs';
+import { SCORES } from '../candidates.mjs';
 import { parametersOf, withoutUnderscore } from '../parameters.mjs';
 import { BY_NAME } from './steps.mjs';
 
@@ -41,7 +41,7 @@ export const dialect = {
       return { step: BY_NAME, reason: `${candidate.label} takes ${one.name}`, byColumn: true };
     }
     if (names.filter((each) => OUTPUTS.has(each)).length !== 1 || names.filter((each) => TRUTHS.has(each)).length > 1) return null;
-    if (!names.every((each) => KNOWN.has(each)) && (destructured || !(SCORES.test(name) || CHECKS.test(name)))) return null;
+    if (!names.every((each) => KNOWN.has(each)) && (destructured || !SCORES.test(name))) return null;
     if (!destructured && isByPosition(names)) return null;
     return { step: BY_NAME, reason: `${candidate.label} has parameters whose names say what they get: ${names.join(', ')}` };
   },
