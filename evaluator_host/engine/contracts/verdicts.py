@@ -39,6 +39,8 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
     given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None}
     if not given and "score" not in value:
         given = {key: value[key] for key in _WEAK_KEYS if isinstance(value.get(key), bool)}
+        if not given and value.get("status") in ("pass", "fail"):
+            given = {"status": value["status"]}
     read = {key: meant for key, one in given.items() if (meant := _meant(one)) is not None}
     if given and not read:
         return _unclear(next(iter(given)), given, language)

@@ -125,6 +125,8 @@ CASES = [
     case(id="a list of scores whose sum no float can hold", code="def quality(output):\n    return [{'name': 'a', 'score': 1.7e308}, {'name': 'b', 'score': 1.7e308}]\n", score=1.7e308, passed=None, metrics={"score": 1.7e308, "a": 1.7e308, "b": 1.7e308}, warnings=frozenset({"several_scores", "out_of_range"})),
     case(id="a list of named verdicts", code="def checks(output):\n    return [{'name': 'short', 'passed': True}, {'name': 'said', 'ok': output == '4'}, {'name': 'long', 'correct': False}]\n", score=2 / 3, passed=False, metrics={"score": 2 / 3, "short": 1.0, "said": 1.0, "long": 0.0}, warnings=frozenset({"several_scores"})),
     case(id="ok as the verdict", code="def score(output):\n    return {'ok': output == '4', 'detail': 'same'}\n", score=1.0, passed=True),
+    case(id="a status of pass", code="def score(output):\n    return {'dimension': 'tools', 'status': 'pass' if output == '4' else 'fail'}\n", score=1.0, passed=True, warnings=frozenset({"coerced"})),
+    case(id="a status of another kind", code="def score(output):\n    return {'status': 'failed', 'words': 3}\n", score=None, passed=None, metrics={"words": 3}, warnings=frozenset({"no_score"})),
     case(id="correct as a count", code="def score(output):\n    return {'correct': 3, 'success': False}\n", score=0.0, passed=False, metrics={"score": 0.0, "correct": 3}),
     case(id="correct beside a score", code="def score(output):\n    return {'correct': True, 'score': 0.5}\n", score=0.5, passed=None, metrics={"score": 0.5, "correct": 1.0}),
     case(id="an overall score", code="def score(output):\n    return {'clear': 0.5, 'overall_score': 0.75}\n", score=0.75, passed=None, metrics={"score": 0.75, "clear": 0.5, "overall_score": 0.75}),
