@@ -174,10 +174,10 @@
     listed(); // what a member lacks counts for that member only
     for (let i = 0; i < every.length; i++) {
       let outcome;
-      const lacked = bridge.lackedFiles;
+      const lacked = bridge.lackedModules;
       try {
         const value = await applied(every[i].selector, argsText);
-        if (bridge.lackedFiles !== lacked) throw new p.Error('it goes on without ' + bridge.lackedFiles + ', which was not sent');
+        if (bridge.lackedModules !== lacked) throw new p.Error('it goes on without ' + bridge.lackedModules + ', which was not sent or pinned');
         const encoded = values.encodeResult(value, resultLimit);
         outcome = encoded === null ? '"error":{"code":"result_too_large","message":"the returned value is too large"}' : '"result":' + p.quote(encoded);
       } catch (thrown) {

@@ -86,9 +86,9 @@ class Bridge {
     if (!over && missing.length < MOST_MISSING) missing.push({ module: String(id).slice(0, NAME_CHARS), stack: String(new Error('missing').stack).slice(0, STACK_CHARS) });
   }
 
-  /** The missing files of the author that the code tried to import. */
-  get lackedFiles() {
-    return this.#slot.missing.map(({ module }) => module).filter((module) => OWN_FILE.test(module)).join(', ');
+  /** The missing files of the author, and the missing clients of models, that the code tried to use. */
+  get lackedModules() {
+    return this.#slot.missing.map(({ module }) => module).filter((module) => OWN_FILE.test(module) || clientOf(module) !== null).join(', ');
   }
 
   /** Record that code reads a missing key of `appParams`. @param {string} key */
