@@ -5,7 +5,7 @@ from typing import Final, TypeGuard
 
 from evaluator_host.engine.contracts.interpret import Scored, mapping
 from evaluator_host.engine.contracts.native import NamedScore, invalid, scored
-from evaluator_host.engine.contracts.verdicts import has_verdict
+from evaluator_host.engine.contracts.verdicts import given_verdicts
 from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.outcome import EvaluationError, Note
 
@@ -20,7 +20,7 @@ def is_score_list(value: Json) -> TypeGuard[list[dict[str, Json]]]:
     return (
         isinstance(value, list)
         and all(isinstance(one, dict) for one in value)
-        and any("score" in with_score(one) or has_verdict(one) for one in value)
+        and any("score" in with_score(one) or given_verdicts(one) for one in value)
     )
 
 
@@ -58,6 +58,6 @@ def with_score(one: dict[str, Json]) -> dict[str, Json]:
     """
     if "score" in one:
         return one
-    keys = (*(("value",) if _name(one) else ()), *(() if has_verdict(one) else _OVERALL))
+    keys = (*(("value",) if _name(one) else ()), *(() if given_verdicts(one) else _OVERALL))
     found = [one[key] for key in keys if isinstance(one.get(key), bool | int | float)]
     return {**one, "score": found[0]} if len(found) == 1 else one

@@ -36,11 +36,7 @@ class Verdict:
 
 def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationError:
     """Read the verdict of an object; return an error if the only verdict means neither yes nor no."""
-    given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None}
-    if not given and "score" not in value:
-        given = {key: value[key] for key in _WEAK_KEYS if isinstance(value.get(key), bool)}
-        if not given and value.get("status") in ("pass", "fail"):
-            given = {"status": value["status"]}
+    given = given_verdicts(value)
     read = {key: meant for key, one in given.items() if (meant := _meant(one)) is not None}
     if given and not read:
         return _unclear(next(iter(given)), given, language)
@@ -58,9 +54,15 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
     return Verdict(next(iter(read.values()), None), tuple(read), tuple(notes))
 
 
-def has_verdict(value: dict[str, Json]) -> bool:
-    """Return whether an object has a bool as its verdict."""
-    return any(isinstance(value.get(key), bool) for key in (*VERDICT_KEYS, *_WEAK_KEYS))
+def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
+    """Return the keys of an object that are its verdict, with their values, which may mean neither yes nor no."""
+    given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None}
+    if given or "score" in value:
+        return given
+    weak = {key: value[key] for key in _WEAK_KEYS if isinstance(value.get(key), bool)}
+    if not weak and value.get("status") in ("pass", "fail"):
+        return {"status": value["status"]}
+    return weak
 
 
 def disagreement(first: str, other: str, *, passed: bool, language: Language) -> Note:
