@@ -43,7 +43,11 @@ class Aggregate:
     std_dev: Annotated[float | None, Doc("Standard deviation of the population.")] = None
     variance: Annotated[float | None, Doc("Variance of the population.")] = None
     std_error: Annotated[
-        float | None, Doc("Standard error of the mean, `sqrt(variance / (count - 1))`; None for fewer than two values.")
+        float | None,
+        Doc(
+            "Standard error of the mean, `sqrt(variance / (count - 1))`; None for fewer than two values, or if it is "
+            "not finite."
+        ),
     ] = None
     percentiles: Annotated[
         dict[str, float] | None,
@@ -318,7 +322,10 @@ class Agreement:
         str, Doc("Rows that do not count, and why: `379 rows without a label, 1 labelled row that failed`.")
     ] = ""
     note: Annotated[
-        str | None, Doc("How many rows without `passed` were compared by their score; None without any.")
+        str | None,
+        Doc(
+            "How many rows with a label such as yes or no have no `passed`, so that their score decided; None without."
+        ),
     ] = None
 
 

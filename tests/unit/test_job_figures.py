@@ -155,8 +155,9 @@ def test_groups_have_the_standard_error_of_all_values_that_their_mean_covers(zer
 
 
 def test_a_standard_error_beyond_floats_is_none() -> None:
-    found = Numbers()
-    for value in (1e308, -1e308, 5e-324):
+    found, values = Numbers(), (1e308, -1e308, 5e-324)
+    for value in values:
         found.add(value)
+    assert aggregate("score", values).std_error is None
     assert found.std_error() is None
     assert found.mean is not None

@@ -59,6 +59,7 @@ _OF_FILES = ("path", "file", "filename", "dir", "folder")
 _PLACES = ((_INPUT, _QUESTION), (_OUTPUT,), (_TRACE,))
 _PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
 """Meanings that names of parameters may have at each place, in functions that are called by position."""
+_SHORT = 2  # letters of words that are too common to tell which column is meant, such as `in` and `to`
 _METHODS = {"evaluate", "compute_scores", "score", "measure"}
 _LEGACY = ("app_params", "correct_answer", "datapoint")
 _DATA_BASES = {"BaseModel", "TypedDict", "NamedTuple", "Enum", "StrEnum", "Exception", "ValueError", "Protocol"}
@@ -328,15 +329,21 @@ def _bind(
     named = {one: given[0] if given else None for one, given in values.items() if given or one in unread}
     lacking = [one for one in names if one not in named and one not in optional]
     if len(lacking) == 1 and "outputs" in row and _OUTPUT not in roles.values():
-        named[lacking.pop()] = row["outputs"]
+        others = [one for one in columns if one not in names]
+        named.update({one: row["outputs"] for one in lacking if _is_output(one, others)})
+        lacking = [one for one in lacking if one not in named]
     if lacking:
-        kind = (
-            "" if function is None else dict(zip(function.parameters, function.annotations, strict=False))[lacking[0]]
-        )
+        kind = "" if function is None else function.annotation_of(lacking[0])
         raise _missing(found.name, lacking[0], roles.get(lacking[0]), columns, kind)
     if not all(isinstance(named.get(one), list) for one in lists):
         named.update({one: [named[one]] for one in lists if one in named})
     return binding.bind(found, named)
+
+
+def _is_output(name: str, columns: list[str]) -> bool:
+    """Return whether a parameter may stand for the outputs: its name has no known role and no word of `columns`."""
+    words = {word for word in name.lower().split("_") if len(word) > _SHORT}
+    return _role(name) is None and not any(word in one.lower() for one in columns for word in words)
 
 
 def _completed(row: dict[str, Any], roles: dict[str, str]) -> dict[str, Any]:

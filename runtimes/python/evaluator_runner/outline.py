@@ -79,9 +79,15 @@ class Function:
         takes = ("argv",) if self.required else ("argv", "args", "arguments")
         return self.name == "main" and len(self.parameters) == 1 and self.parameters[0] in takes
 
+    def annotation_of(self, parameter: str) -> str:
+        """Return a parameter's annotation as a dotted name; an empty string if it has none."""
+        return str(dict(zip(self.parameters, self.annotations, strict=True)).get(parameter, ""))
+
     @property
     def unread(self) -> set[str]:
-        """The parameters that the function certainly never reads."""
+        """The parameters that the function certainly never reads; none if a decorator may read them."""
+        if self.decorators:
+            return set()
         read = names_loaded(self.node)
         return set() if read & {"eval", "exec", "locals", "vars"} else set(self.parameters) - read
 

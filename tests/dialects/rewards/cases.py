@@ -104,6 +104,7 @@ CASES = [
     case(id="TRL: it kills itself", code="import os\n" + trl("os.kill(os.getpid(), 9)"), status="failed", error="crashed", message="either the code killed it"),
     case(id="verl: no data source", code=verl("float(data_source == 'gsm8k')"), score=0.0, warnings=frozenset({"no_data_source"})),
     case(id="TRL: a missing column", contract=Contract("rewards"), code="def reward(completions, difficulty):\n    return [len(difficulty)]\n", status="failed", error="missing_input", message="`difficulty`"),
+    case(id="TRL: a column that the named function never reads", settings=EvaluatorSettings(entry="reward"), code="def reward(completions, completion_ids):\n    return [0.5 for one in completions]\n", score=0.5),
     case(id="TRL: a column that the code never reads", code="def reward(completions, completion_ids):\n    return [0.5 for one in completions]\n", score=0.5),
     case(id="verifiers: messages", code=rollout("1.0 if answer in completion[-1]['content'] else 0.0"), native=[one(1.0, "correct")], score=1.0),
     case(id="verifiers: attributes", code=rollout("completion[-1].content == 'It is 4'"), native=[one(1.0, "correct")]),

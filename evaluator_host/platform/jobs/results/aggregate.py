@@ -118,7 +118,7 @@ def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggr
         max=ordered[-1],
         std_dev=math.sqrt(variance),
         variance=variance,
-        std_error=math.sqrt(variance / (len(ordered) - 1)) if len(ordered) > 1 else None,
+        std_error=math.sqrt(variance / (len(ordered) - 1)) if len(ordered) > 1 and math.isfinite(variance) else None,
         percentiles={f"p{p}": percentile(ordered, p) for p in sorted((*_PERCENTILES, 99))},
         histogram=_histogram(ordered),
     )

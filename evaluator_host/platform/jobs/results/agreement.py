@@ -163,7 +163,10 @@ def _note(by_score: int) -> str | None:
     if not by_score:
         return None
     rows = f"{by_score} row{'s' * (by_score != 1)}"
-    return f"{rows} without a verdict, so a score of at least {_PASSING} counts as passed; a threshold changes that"
+    return (
+        f"{rows} without a verdict, so a score of at least {_PASSING} counts as passed; to change this, give the "
+        "evaluator a `threshold`"
+    )
 
 
 def wilson(hits: int, total: int) -> tuple[float, float] | None:

@@ -96,29 +96,33 @@ def _rewards(namespace: dict[str, Any], name: str | None) -> tuple[list[Reward],
     """Return the reward functions, and the name of the function that makes their rubric, if there is one."""
     rubrics = [one for one in namespace.values() if type(one).__name__ == "Rubric" and getattr(one, "funcs", None)]
     if name is None and len(rubrics) == 1:
-        return _of_rubric(rubrics[0]), None
+        return _of_rubric(rubrics[0], namespace), None
     if name is None and not rubrics and "verifiers" in namespace["__loader__"].get_source("evaluator"):
         made = rubric_of_loader(namespace, candidates.outline_of(namespace))
         if made is not None and getattr(made[1], "funcs", None):
-            return _of_rubric(made[1]), made[0]
+            return _of_rubric(made[1], namespace), made[0]
     return _functions(namespace, name), None
 
 
-def _of_rubric(rubric: Any) -> list[Reward]:
+def _of_rubric(rubric: Any, namespace: dict[str, Any]) -> list[Reward]:
     objects = dict(getattr(rubric, "class_objects", {}))
     pairs = zip(rubric.funcs, rubric.weights, strict=False)
-    return [Reward(getattr(one, "__name__", "reward"), one, weight, objects) for one, weight in pairs]
+    named = [(getattr(one, "__name__", "reward"), one, weight) for one, weight in pairs]
+    return [Reward(name, one, _unread(namespace, name), weight, objects) for name, one, weight in named]
+
+
+def _unread(namespace: dict[str, Any], name: str) -> set[str]:
+    function = candidates.outline_of(namespace).functions.get(name)
+    return set() if function is None else function.unread
 
 
 def _functions(namespace: dict[str, Any], name: str | None) -> list[Reward]:
     if name is not None:
-        return [Reward(name, entry.find_function(namespace, name).call)]
+        return [Reward(name, entry.find_function(namespace, name).call, _unread(namespace, name))]
     own = {key: one for key, one in namespace.items() if entry.is_function(one) and _is_own(one) and key not in _OWN}
-    found = [made for key, one in own.items() if (made := Reward(key, one)).style is not None and made.is_complete]
-    outline = candidates.outline_of(namespace)
-    for one in found:
-        one.unread = outline.functions[one.name].unread if one.name in outline.functions else set()
-    found = _without_summaries(found, outline)
+    every = [Reward(key, one, _unread(namespace, key)) for key, one in own.items()]
+    found = [one for one in every if one.style is not None and one.is_complete]
+    found = _without_summaries(found, candidates.outline_of(namespace))
     names = candidates.meant_in(namespace, [one.name for one in found])
     chosen = _of_one_platform([one for one in found if one.name in names])
     verl = [one for one in chosen if is_verl(one.name, one.names)]

@@ -90,13 +90,18 @@ class Reward:
     """
 
     def __init__(
-        self, name: str, call: Callable[..., Any], weight: float = 1, objects: dict[str, Any] | None = None
+        self,
+        name: str,
+        call: Callable[..., Any],
+        unread: set[str],
+        weight: float = 1,
+        objects: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.call = call
         self.weight = weight
         self.nan = 0
-        self.unread: set[str] = set()
+        self.unread = unread
         self._objects = objects or {}
         self._entry = entry.Entry(name, call)
         known = self._entry.signature
