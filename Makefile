@@ -49,7 +49,7 @@ test test-all: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html
 	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
 	@$(PYTEST) -n $(WORKERS) --dist loadfile $(TIER) $(if $(SHARD),--shard $(SHARD)) $(ARGS)
 
-test: ## Run the tests on both backends, with a case at least of each kind of attack, fault, wire, vendor and page
+test: ## Run the tests on both backends, with a case at least of each kind of attack, fault, wire, vendor and page (LONG=1/6 adds a part of the long ones)
 test-all: ## Run these and the long ones: real packages of other platforms, every page, chaos, load (SHARD=1/6)
 
 check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, API types, workflows, syntax of runners and attacks

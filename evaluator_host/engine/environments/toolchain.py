@@ -22,7 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.engine.config.settings import RUNTIMES_DIR
+from evaluator_host.engine.config.settings import RUNTIMES_DIR, system_ca_file
 from evaluator_host.engine.packages.tools import installed_tools
 from evaluator_host.engine.sandbox.commands import find_shell_tools
 from evaluator_host.engine.sandbox.runtimes import added_files, runtimes_dir
@@ -368,8 +368,8 @@ async def _run(argv: tuple[str, ...], cwd: Path) -> tuple[int, str]:
 
 def _authorities() -> dict[str, str]:
     """Return Node's variable for the additional certificate authorities that the host's own variables name."""
-    named = os.environ.get("EVALUATOR_HOST_CA_FILE") or os.environ.get("SSL_CERT_FILE")
-    return {"NODE_EXTRA_CA_CERTS": named} if named and "NODE_EXTRA_CA_CERTS" not in os.environ else {}
+    named = os.environ.get("EVALUATOR_HOST_CA_FILE") or system_ca_file()
+    return {"NODE_EXTRA_CA_CERTS": str(named)} if named and "NODE_EXTRA_CA_CERTS" not in os.environ else {}
 
 
 def _staging(home: Path) -> tempfile.TemporaryDirectory[str]:
