@@ -216,7 +216,9 @@ def test_an_error_that_says_little_gets_a_next_step(code: ErrorCode, message: st
     [
         ("from made_of.parts import Other, Dataset\nData = Dataset()", True),
         ("from made_of import Dataset\nData = Dataset()", True),
+        ("from made_of import (\n    Other,\n    Dataset,\n)\nData = Dataset()", True),
         ("from elsewhere import Dataset\nData = Dataset()", False),
+        ("from " + "a" * 19_000 + "\nfrom made_of import Dataset", True),
         ("class Dataset:\n    def __init__(self, *, name):\n        pass\nData = Dataset()", False),
     ],
 )

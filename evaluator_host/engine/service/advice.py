@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator_host.engine.contracts.judge.prompt_columns import lacking_column
+from evaluator_host.engine.packages.declared import name_of_pin
+from evaluator_host.engine.packages.suggest import module_of
 from evaluator_host.engine.sandbox.commands import advice_on_command, commands_of, missing_command
 from evaluator_host.engine.service.missing_imports import NO_MODEL, NO_NETWORK, asks_models, fetches, hint_on_import
 from evaluator_host.engine.service.misspelt import misspelt_key
@@ -508,7 +510,7 @@ def _not_python(error: EvaluationError, evaluator: Evaluator) -> str | None:
 
 def _memory_for_torch(error: EvaluationError, evaluator: Evaluator) -> str | None:
     """Return advice on memory if the sandbox has too little for PyTorch, which the evaluator pins; else None."""
-    pinned = {re.split(r"[=@\[]", pin)[0].lower() for pin in evaluator.packages} & _ON_TORCH
+    pinned = {name_of_pin(pin) for pin in evaluator.packages} & _ON_TORCH
     if error.code not in _OUT_OF_MEMORY or not pinned or evaluator.limits.memory_mb >= _TORCH_MB:
         return None
     return (
@@ -523,12 +525,15 @@ def _other_version(error: EvaluationError, evaluator: Evaluator) -> str | None:
     if called is None:
         return None
     name, code = called[1], evaluator.code[:_READ_CHARS]
-    imported = re.search(rf"^from (\w+)[\w.]* import [^\n]{{0,300}}\b{name}\b", code, re.MULTILINE)
-    module = "" if imported is None else imported[1].lower()
+    names = rf"(?:\([^)]{{0,500}}|[^\n]{{0,300}})\b{name}\b"
+    imported = re.search(rf"^from (\w{{1,100}})(?:\.[\w.]{{1,200}})? import {names}", code, re.MULTILINE)
+    if imported is None:
+        return None
+    modules = {pin: module_of(name_of_pin(pin), evaluator.language) or name_of_pin(pin) for pin in evaluator.packages}
     pin = next(
-        (one for one in evaluator.packages if re.split(r"[=@\[]", one)[0].lower().replace("-", "_") == module), ""
+        (pin for pin, module in modules.items() if module.lower().replace("-", "_") == imported[1].lower()), None
     )
-    if not pin:
+    if pin is None:
         return None
     return f"`{name}` of {pin} takes other arguments; if the code is for another version of the package, pin that version in `packages`"
 
