@@ -7,11 +7,12 @@
  * and that placeholders have changed nothing else, because code that tests or compares a placeholder would not notice
  * that the package is absent. Names are compared without their scopes; if in doubt, a name counts as used.
  *
- * A missing file of the author's gives a placeholder, too, as does a package that nobody knows. Once the code has loaded, reading a property of the
- * placeholder throws, as a missing module does in Node, so that only calls that use the file fail.
+ * A missing file of the author's gives a placeholder, too, as does a package that nobody knows. Once the code has loaded,
+ * reading a property of the placeholder throws, as a missing module does in Node, so that only calls that use it fail.
  */
 import { clientOf } from './dialects/clients.cjs';
 import { parse } from './parser.mjs';
+import { PREFIX } from './stand_ins.mjs';
 
 /** @typedef {{type: string, [field: string]: any}} Node of an ESTree */
 
@@ -25,8 +26,6 @@ const PLACEHOLDER = `;function ${MADE}(file) { const use = function ${MADE}use()
   + `apply: use, construct: use, set: () => true }); return it; };${MADE}.loaded = true;`;
 const MODULE = /\n(?=\/\/ \S+\.\w+\n)/; // a package may have other comments at the start of a line
 const PACKAGE = /^\/\/ \S*\bnode_modules\//; // the comment that esbuild puts before a module of a package
-const OWN_FILE = /^(?:[./]|[@~]\/)/;
-const STAND_IN = '__evaluator_host_'; // the functions that make stand-ins begin with this
 const READERS = new Set(['eval', 'Function', 'globalThis']);
 const MOST_CHARS = 500_000;
 
@@ -34,11 +33,6 @@ const MOST_CHARS = 500_000;
 export function packageOf(specifier, known) {
   const name = /^(?:@[^/]+\/)?[^/@]+/.exec(specifier)?.[0] ?? '';
   return Object.hasOwn(known, name) ? known[name] : null;
-}
-
-/** Return whether a specifier names a file of the author's: by its path, or below `@/`. @param {string} specifier */
-export function isOwnFile(specifier) {
-  return OWN_FILE.test(specifier);
 }
 
 /** Return a bundled program whose imports of these modules at its top level give placeholders. @param {string} text @param {string[]} modules @param {string[]} own those of the author */
@@ -117,7 +111,7 @@ function keepsNothing(node) {
   if (node?.type !== 'CallExpression') return false;
   const [first] = node.arguments;
   if (node.callee.name === 'require') return clientOf(String(first?.value)) !== null;
-  return /^__toESM\d*$/.test(node.callee.name ?? '') ? keepsNothing(first) : node.callee.name?.startsWith(STAND_IN) === true;
+  return /^__toESM\d*$/.test(node.callee.name ?? '') ? keepsNothing(first) : node.callee.name?.startsWith(PREFIX) === true;
 }
 
 /** Return whether a name holds the placeholder for a file that the author wrote. @param {Node[]} body @param {string} name */

@@ -133,7 +133,11 @@ export class Evaluator {
       }
       const answer = this.#judge(offered, loadable, header, body.code);
       const refused = loadable.refused ? { ...loadable.refused, logs: answer.logs } : null;
-      if ('failure' in answer) return ['entry_not_found', 'binding_error'].includes(answer.failure.code) ? await this.#held(refused ?? answer, header, body, data) : refused ?? answer;
+      if ('failure' in answer) {
+        const failed = refused ?? answer;
+        if (['entry_not_found', 'binding_error'].includes(answer.failure.code)) return await this.#held(failed, header, body, data);
+        return failed;
+      }
       return withoutAbsent(answer, loadable) ?? /** @type {Refused} */ (refused);
     } catch (error) {
       if (/** @type {any} */ (error)?.name !== 'AbortError') throw error;
@@ -241,8 +245,11 @@ export class Evaluator {
 function withoutAbsent(answer, { program, refused }) {
   if (!refused) return answer;
   const left = without(answer.found, refused, ({ name, selector }) => needs(program.source, name, selector.where === 'listed' ? Number(selector.name) : null));
-  const missing = refused.missing.filter((one) => left !== answer.found || refused.unknown?.includes(one.module));
-  return left && { ...answer, found: left, loadable: { ...answer.loadable, missing: [...answer.loadable.missing, ...missing] } };
+  if (left === null) return null;
+  // If no evaluator is left out, none needs the well-known packages. Packages that nobody knows are reported even then,
+  // because a call may still use one, which fails, and because a name may be misspelt.
+  const missing = left === answer.found ? refused.missing.filter((one) => refused.unknown?.includes(one.module)) : refused.missing;
+  return { ...answer, found: left, loadable: { ...answer.loadable, missing: [...answer.loadable.missing, ...missing] } };
 }
 
 /**

@@ -1,15 +1,17 @@
 // @ts-check
 /** Turns the code of a `load` into a program: appends the accessor, and calls esbuild for code that V8 cannot run. */
-import { isOwnFile, packageOf, withPlaceholders } from './absent.mjs';
+import { packageOf, withPlaceholders } from './absent.mjs';
 import { withAccessor } from './accessor.mjs';
 import { pinHint } from './answers.mjs';
 import { Bundler, NPM, fileName, isBuiltin } from './bundle.mjs';
 import { isProgram, sourceOf, wantedNames } from './entry.mjs';
+import { isOwnFile } from './own_files.cjs';
 import { Positions, SCRIPT, failure } from './positions.mjs';
 import { clientOf } from './dialects/clients.cjs';
 
 /**
- * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[], perRow: boolean}} Program `perRow`: runs for each row, and not at load
+ * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[], perRow: boolean, unknown: string[]}} Program
+ *   `perRow`: runs for each row, and not at load; `unknown`: missing packages that nobody knows, which are probably the author's own
  * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number}[], notes: Note[],
  *   absent?: string[], refused?: Unloadable | null}} Loadable `absent`: modules in whose place there are placeholders; `refused`: the result if the entry needs one of them
  * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[], unknown?: string[]}} Unloadable `unknown`: missing packages that nobody knows
@@ -63,7 +65,7 @@ export async function prepare(body, order, tools, signal) {
   if (isBundle(body.bundle) && !order.check) {
     const { text, map, isAsync, notes, absent, refused } = body.bundle;
     const positions = new Positions(code, shown, map, Object.keys(body.files ?? {}), text);
-    return { program: program(text, isAsync, wanted, perRow), positions, bundle: body.bundle, missing: [], notes, absent, refused };
+    return { program: program(text, isAsync, wanted, perRow, refused?.unknown), positions, bundle: body.bundle, missing: [], notes, absent, refused };
   }
   const text = perRow ? code : withAccessor(code, wanted);
   const plain = new Positions(code, shown, '', Object.keys(body.files ?? {}));
@@ -101,7 +103,7 @@ export async function compile(text, wanted, plain, order, tools, signal) {
     const { absent } = built;
     const refused = built.faults.length > 0 ? { ...refuse(built.faults, plain, order.language), unknown: built.unknown } : null;
     const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync, notes: built.notes, absent, refused };
-    return { absent, refused, program: program(built.text, built.isAsync, wanted, isProgram(order.contract)), positions: new Positions(plain.code, plain.shownName, built.map, [...plain.files], built.text), bundle, missing: [], notes: built.notes };
+    return { absent, refused, program: program(built.text, built.isAsync, wanted, isProgram(order.contract), built.unknown), positions: new Positions(plain.code, plain.shownName, built.map, [...plain.files], built.text), bundle, missing: [], notes: built.notes };
   }
   if (built.crashed !== null && built.starved) return { failure: tooLarge(tools.memoryMb), missing: [] };
   if (built.crashed !== null) return { failure: failure('load_error', `the code could not be compiled: ${built.crashed}`), missing: [] };
@@ -192,9 +194,9 @@ function refuse(faults, plain, language) {
   return { failure: failure('load_error', `Cannot find module '${worst.module}'${from}`, { type: 'Error', ...place, hint }), missing };
 }
 
-/** @param {string} source @param {boolean} isAsync @param {string[]} wanted @param {boolean} perRow @returns {Program} */
-function program(source, isAsync, wanted, perRow) {
-  return { source, filename: SCRIPT, isAsync, wanted, perRow };
+/** @param {string} source @param {boolean} isAsync @param {string[]} wanted @param {boolean} perRow @param {string[]} [unknown] @returns {Program} */
+function program(source, isAsync, wanted, perRow, unknown = []) {
+  return { source, filename: SCRIPT, isAsync, wanted, perRow, unknown };
 }
 
 /** @param {any} bundle as the host returned it, without reading it */

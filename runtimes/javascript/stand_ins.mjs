@@ -7,7 +7,7 @@
  * Each function below becomes text behind the user's code, so it uses nothing of this file.
  */
 
-const PREFIX = '__evaluator_host_';
+export const PREFIX = '__evaluator_host_'; // the names of the functions that make stand-ins begin with this
 const IMPORT = /^([ \t]*)import\s+(?!type\b)\{([^{}]*)\}\s*from\s*(["'])(?:npm:)?([^"'\n]+)\3/gm;
 const SPECIFIER = /^([\w$]+)(?:\s+as\s+([\w$]+))?$/;
 const VERSION = /(?<=.)@\d[\w.+-]*/;

@@ -5,6 +5,7 @@
  * methods. After the context's row is over, calls have no effect.
  */
 const { clientOf } = require('../dialects/clients.cjs');
+const { isOwnFile } = require('../own_files.cjs');
 const path = require('node:path');
 const builtins = require('./builtins.cjs');
 const { METHODS } = require('./output.cjs');
@@ -16,7 +17,6 @@ const CONSOLE_METHODS = JSON.stringify(METHODS);
 const MODULE_NAMES = JSON.stringify(builtins.builtinModules);
 const GLOBAL_NAMES = JSON.stringify(builtins.NAMES);
 
-const OWN_FILE = /^(?:[./]|[@~]\/)/;
 const MOST_MISSING = 20;
 const NAME_CHARS = 200;
 const STACK_CHARS = 4096;
@@ -24,10 +24,17 @@ const STACK_CHARS = 4096;
 class Bridge {
   /** @type {Slot} */
   #slot;
+  #unknown;
 
-  /** @param {Slot} slot @param {string[]} names globals to define @param {string} wantedNames names of entries, as JSON */
-  constructor(slot, names, wantedNames) {
+  /**
+   * @param {Slot} slot
+   * @param {string[]} names globals to define
+   * @param {string} wantedNames names of entries, as JSON
+   * @param {string[]} unknown missing packages that nobody knows
+   */
+  constructor(slot, names, wantedNames, unknown) {
     this.#slot = slot;
+    this.#unknown = unknown;
     this.names = names;
     this.wantedNames = wantedNames;
   }
@@ -86,9 +93,10 @@ class Bridge {
     if (!over && missing.length < MOST_MISSING) missing.push({ module: String(id).slice(0, NAME_CHARS), stack: String(new Error('missing').stack).slice(0, STACK_CHARS) });
   }
 
-  /** The missing files of the author, and the missing clients of models, that the code tried to use. */
+  /** The author's missing files and packages, and the missing clients of models, that the code tried to use. */
   get lackedModules() {
-    return this.#slot.missing.map(({ module }) => module).filter((module) => OWN_FILE.test(module) || clientOf(module) !== null).join(', ');
+    const names = this.#slot.missing.map(({ module }) => module);
+    return names.filter((name) => isOwnFile(name) || this.#unknown.includes(name) || clientOf(name) !== null).join(', ');
   }
 
   /** Record that code reads a missing key of `appParams`. @param {string} key */

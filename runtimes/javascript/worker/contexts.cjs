@@ -14,6 +14,7 @@ const { Slot } = require('./slot.cjs');
  * @property {boolean} isAsync whether it awaits at top level
  * @property {string[]} wanted names that may be the entry
  * @property {boolean} perRow whether it runs for each row, and not at load
+ * @property {string[]} unknown missing packages that nobody knows, which are probably the author's own
  */
 
 /** Matches code that may use a global without writing its name. */
@@ -62,6 +63,7 @@ class Contexts {
     this.names = globalsOf(program.source);
     this.wanted = JSON.stringify(program.wanted);
     this.perRow = program.perRow;
+    this.unknown = program.unknown;
     this.make = () => new Slot(output, integrity, exit, program.perRow);
   }
 
@@ -80,7 +82,7 @@ class Contexts {
   #create() {
     const slot = this.make();
     slot.context = vm.createContext(/** @type {any} */ (vm.constants.DONT_CONTEXTIFY));
-    slot.guest = compileGuest().runInContext(slot.context)(new Bridge(slot, this.names, this.wanted));
+    slot.guest = compileGuest().runInContext(slot.context)(new Bridge(slot, this.names, this.wanted, this.unknown));
     return slot;
   }
 
