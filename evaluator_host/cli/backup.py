@@ -127,7 +127,7 @@ def _extract(archive: tarfile.TarFile, folder: Path) -> None:
     """
     for member in archive:
         path = PurePosixPath(member.name)
-        if not (member.isreg() or member.isdir()) or path.is_absolute() or ".." in path.parts:
+        if not (member.isreg() or member.isdir()) or path.is_absolute() or ".." in path.parts or "\0" in member.name:
             raise tarfile.ExtractError(f"{member.name!r} is neither a file nor a folder of a backup")
         target = folder / path
         if member.isdir():
@@ -137,7 +137,8 @@ def _extract(archive: tarfile.TarFile, folder: Path) -> None:
                 target.chmod(0o600)
                 shutil.copyfileobj(content, file)
         target.chmod(member.mode & 0o755 | (0o700 if member.isdir() else 0o600))
-        os.utime(target, (member.mtime, member.mtime))
+        with suppress(OverflowError, ValueError):  # a time that no file can have
+            os.utime(target, (member.mtime, member.mtime))
 
 
 def _manifest(folder: Path, file: Path) -> dict[str, Any]:

@@ -152,7 +152,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     # mistakes about the function to call
     ("def Evaluate(a, b, c):\n    return 1", "did you mean `evaluate`? Rename `Evaluate`"),
     ("def evaluator(a, b, c):\n    return 1", "did you mean `evaluate`? Rename `evaluator`"),
-    ("def score(a, b, c):\n    return 1", "name `score` in `settings.entry`"),
+    ("def score(a, b, c):\n    return a == b == c", "name `score` in `settings.entry`"),
     ("class Judge:\n    def evaluate(self, inputs, outputs, trace):\n        return 1", "a class is not called"),
     ("if __name__ == '__main__':\n    print(1)", "does not run"),
     ("score = 1", "the code defines no function"),
@@ -160,9 +160,9 @@ PYTHON: Final[list[tuple[str, str]]] = [
     ("def evaluate():\n    return 1", "no parameters"),
     ("evaluate = lambda a, b: 1", "takes 2 parameters"),
     ("evaluate = 1", "not a function"),
-    ("def evaluate(question, said, expected):\n    return said == expected", "`expected` is given trace"),
+    ("def evaluate(asked, said, expected):\n    return said == expected", "`expected` is given trace"),
     ("def evaluate(label, said, metadata):\n    return 1", "by position"),
-    ("def evaluate(question, said, expected, metadata):\n    return 1", "by position"),
+    ("def evaluate(asked, said, expected, metadata):\n    return 1", "by position"),
     ("return 1", "syntax_error"),
     (
         "def source(n):\n    return 'def evaluate(a, b, c):\\n' + f'    return {n}'",

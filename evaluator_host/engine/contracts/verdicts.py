@@ -13,7 +13,8 @@ VERDICT_KEYS: Final = ("passed", "success", "pass", "is_passed", "isPassed")
 REASON_KEYS: Final = ("reason", "explanation", "comment", "log", "reasoning", "rationale")
 
 _WEAK_KEYS: Final = ("ok", "correct")
-"""Keys that often mean something else, such as a count: a bool under one of them is the verdict if nothing else is."""
+"""Keys that often mean something else, such as that a model answered: a bool under one of them is the verdict only if
+the object has no number that may be the score. The same is true of `status`."""
 _YES: Final = frozenset(("true", "t", "yes", "y", "pass", "passed", "success", "succeeded", "ok", "1", "1.0"))
 _NO: Final = frozenset(("false", "f", "no", "n", "fail", "failed", "failure", "0", "0.0"))
 _WORD_CHARS: Final = 20
@@ -57,7 +58,8 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
 def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
     """Return the keys of an object that are its verdict, with their values, which may mean neither yes nor no."""
     given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None}
-    if given or "score" in value:
+    numbers = any(isinstance(one, int | float) and not isinstance(one, bool) for one in value.values())
+    if given or numbers or "score" in value:
         return given
     weak = {key: value[key] for key in _WEAK_KEYS if isinstance(value.get(key), bool)}
     if not weak and value.get("status") in ("pass", "fail"):

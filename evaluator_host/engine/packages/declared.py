@@ -20,7 +20,8 @@ _LOCKED: Final = re.compile(
     r'''^\[\[packages?\]\]\r?\nname = "([^"\\\n]{1,100})"\r?\nversion = "([^"\\\n]{1,100})"''', re.MULTILINE
 )
 _PNPM: Final = re.compile(
-    r"""^ {2,20}['"]?(@?[^@\s:'"]{1,100})['"]?:\r?\n {4,20}specifier: [^\n]{1,200}\n {4,20}version: ([^\s(]{1,100})""",
+    r"""^ {2,20}(?! )['"]?(@?[^@\s:'"]{1,100})['"]?:\r?\n"""
+    r""" {4,20}specifier: [^\n]{1,200}\n {4,20}version: ([^\s(]{1,100})""",
     re.MULTILINE,
 )
 _YARN: Final = re.compile(r"""^"?(@?[^@\s"]{1,100})@([^\n]{1,2000}):\r?\n  version:? "?([^\s"]{1,100})""", re.MULTILINE)

@@ -235,6 +235,9 @@ def _method(outline: Outline) -> _Method | None:
     if not outline.parsed or {"evaluate", "main"} & outline.binds or not outline.classes:
         return None
     public = candidates.public(outline)
+    functions = [one for name, one in outline.functions.items() if name in public and one.required]
+    if any(is_by_name(one) or entry.SCORING.intersection(one.name.lower().split("_")) for one in functions):
+        return None
     nodes = [node for node in outline.tree.body if type(node).__name__ == "ClassDef" and node.name in public]
     found = [(node.name, scoring) for node in nodes if (scoring := _scoring_methods(node, outline))]
     if len(found) != 1 or len(found[0][1]) != 1:
@@ -247,11 +250,18 @@ def _method(outline: Outline) -> _Method | None:
 def _scoring_methods(node: Any, outline: Outline) -> list[Function]:
     """Return a class's public methods whose names say that they score, without those that other methods use."""
     own = [one for one in node.body if type(one).__name__ in ("FunctionDef", "AsyncFunctionDef")]
-    used = {part.attr for one in own for part in walk(one) if type(part).__name__ == "Attribute"}
+    used = {name for one in own if one.args.args for name in _attributes(one, one.args.args[0].arg)}
     plain = [one for one in own if one.name[:1] != "_" and one.args.args and one.name not in used]
     usual = [one for one in plain if one.name in _METHODS]
     words = [one for one in plain if entry.SCORING.intersection(one.name.lower().split("_"))]
     return [_without_self(Function(one.name, one, outline)) for one in usual or words if not one.decorator_list]
+
+
+def _attributes(function: Any, name: str) -> Iterator[str]:
+    """Yield the attributes of a name that a function reads: `score` for `self.score`."""
+    for part in walk(function):
+        if type(part).__name__ == "Attribute" and getattr(part.value, "id", None) == name:
+            yield part.attr
 
 
 def _without_self(method: Function) -> Function:
@@ -302,48 +312,85 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         names = " and ".join(f"`{one}`" for one in lists)
         message = f"`{name}` goes through {names} in pairs, so a row with one value of each gives it lists of one value"
         found.notes.append({"code": "coerced", "message": message})
-    found.bind = lambda args: _bind(found, args[0], lists, function)
+    values = set() if function is None else _values_by_use(function)
+    other = None if function is None or lists else _without_role(function, values)
+    if other is not None:
+        message = f"`{other}` gets the outputs of rows that have no column of this name"
+        found.notes.append({"code": "coerced", "message": message})
+    unread = set() if function is None else function.unread
+    found.bind = lambda args: _bind(found, args[0], lists, function, unread, values, other)
     scoring = bool(entry.SCORING.intersection(found.name.lower().rpartition(".")[2].split("_")))
     found.convert = lambda value: _all_converted(value, scoring=scoring)
     return found
 
 
 def _bind(
-    found: entry.Entry, row: dict[str, Any], lists: dict[str, str], function: Function | None
+    found: entry.Entry,
+    row: dict[str, Any],
+    lists: dict[str, str],
+    function: Function | None,
+    unread: set[str],
+    values_by_use: set[str],
+    output: str | None,
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return the arguments for a row.
 
-    The only parameter that no column fills gets the outputs if no parameter is named as the output. A parameter that
-    the code never reads needs no value.
+    The parameter `output` gets the outputs if no column fills it or has nearly its name. A parameter that the code
+    never reads needs no value.
     """
     known = found.signature
     if known is None:
         return [row.get("outputs")], {}
     names = [*known.positional, *known.keyword_only]
-    roles = {**roles_of(names), **lists}
+    roles = {one: role for one, role in {**roles_of(names), **lists}.items() if one not in values_by_use}
     optional = {*known.positional[known.required :], *[one for one, default in known.keyword_only.items() if default]}
     columns = row["columns"]
     row = _completed(row, roles)
-    unread = set() if function is None else function.unread
     values = {one: list(_values(one, roles.get(one), row, columns)) for one in names}
     named = {one: given[0] if given else None for one, given in values.items() if given or one in unread}
     lacking = [one for one in names if one not in named and one not in optional]
-    if len(lacking) == 1 and "outputs" in row and _OUTPUT not in roles.values():
-        others = [one for one in columns if one not in names]
-        named.update({one: row["outputs"] for one in lacking if _is_output(one, others)})
-        lacking = [one for one in lacking if one not in named]
+    if (
+        output is not None
+        and lacking == [output]
+        and "outputs" in row
+        and not _resembles(output, {*columns} - {*names})
+    ):
+        named[lacking.pop()] = row["outputs"]
     if lacking:
         kind = "" if function is None else function.annotation_of(lacking[0])
-        raise _missing(found.name, lacking[0], roles.get(lacking[0]), columns, kind)
+        missing = _missing(found.name, lacking[0], roles.get(lacking[0]), columns, kind)
+        if _OUTPUT not in roles.values() and "." not in found.name:
+            missing.hint = f"{missing.hint}; name `{found.name}` in `settings.entry`, if it is called by position"
+        raise missing
     if not all(isinstance(named.get(one), list) for one in lists):
         named.update({one: [named[one]] for one in lists if one in named})
     return binding.bind(found, named)
 
 
-def _is_output(name: str, columns: list[str]) -> bool:
-    """Return whether a parameter may stand for the outputs: its name has no known role and no word of `columns`."""
+def _values_by_use(function: Function) -> set[str]:
+    """Return the parameters named like a row (`sample`) of which the code reads no part, beside one for the truth.
+
+    If no parameter is for the output, such a parameter is a value, as in `sample == expected`.
+    """
+    roles = roles_of(function.parameters)
+    if _OUTPUT in roles.values() or _TRUTH not in roles.values():
+        return set()
+    parts = [one.value for one in walk(function.node) if type(one).__name__ in ("Attribute", "Subscript")]
+    read = {getattr(one, "id", None) for one in parts}
+    return {one for one, role in roles.items() if role == _WHOLE and one not in read}
+
+
+def _without_role(function: Function, values_by_use: set[str]) -> str | None:
+    """Return the only required parameter whose name has no known role, if no parameter is for the output; else None."""
+    roles, unread = roles_of(function.parameters), function.unread
+    unknown = [one for one in function.required if (one not in roles or one in values_by_use) and one not in unread]
+    return unknown[0] if len(unknown) == 1 and _OUTPUT not in roles.values() else None
+
+
+def _resembles(name: str, columns: set[str]) -> bool:
+    """Return whether a parameter's name has a word of a column's name."""
     words = {word for word in name.lower().split("_") if len(word) > _SHORT}
-    return _role(name) is None and not any(word in one.lower() for one in columns for word in words)
+    return any(word in one.lower() for one in columns for word in words)
 
 
 def _completed(row: dict[str, Any], roles: dict[str, str]) -> dict[str, Any]:

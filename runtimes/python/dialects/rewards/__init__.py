@@ -108,23 +108,26 @@ def _of_rubric(rubric: Any, namespace: dict[str, Any]) -> list[Reward]:
     objects = dict(getattr(rubric, "class_objects", {}))
     pairs = zip(rubric.funcs, rubric.weights, strict=False)
     named = [(getattr(one, "__name__", "reward"), one, weight) for one, weight in pairs]
-    return [Reward(name, one, _unread(namespace, name), weight, objects) for name, one, weight in named]
+    outline = candidates.outline_of(namespace)
+    return [Reward(name, one, _unread(outline, name), weight, objects) for name, one, weight in named]
 
 
-def _unread(namespace: dict[str, Any], name: str) -> set[str]:
-    function = candidates.outline_of(namespace).functions.get(name)
+def _unread(outline: Outline, name: str) -> set[str]:
+    function = outline.functions.get(name)
     return set() if function is None else function.unread
 
 
 def _functions(namespace: dict[str, Any], name: str | None) -> list[Reward]:
     if name is not None:
-        return [Reward(name, entry.find_function(namespace, name).call, _unread(namespace, name))]
+        unread = _unread(candidates.outline_of(namespace), name)
+        return [Reward(name, entry.find_function(namespace, name).call, unread)]
     own = {key: one for key, one in namespace.items() if entry.is_function(one) and _is_own(one) and key not in _OWN}
-    every = [Reward(key, one, _unread(namespace, key)) for key, one in own.items()]
-    found = [one for one in every if one.style is not None and one.is_complete]
-    found = _without_summaries(found, candidates.outline_of(namespace))
+    outline = candidates.outline_of(namespace)
+    found = [made for key, one in own.items() if (made := Reward(key, one)).style is not None and made.is_complete]
+    found = _without_summaries(found, outline)
     names = candidates.meant_in(namespace, [one.name for one in found])
     chosen = _of_one_platform([one for one in found if one.name in names])
+    chosen = [Reward(one.name, one.call, _unread(outline, one.name)) for one in chosen]
     verl = [one for one in chosen if is_verl(one.name, one.names)]
     if not verl or len(chosen) == 1:
         return chosen

@@ -12,7 +12,7 @@ from evaluator_runner.failures import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 VERL = {"solution_str", "solution_strs", "reward_input", "reward_inputs"}
@@ -93,7 +93,7 @@ class Reward:
         self,
         name: str,
         call: Callable[..., Any],
-        unread: set[str],
+        unread: Iterable[str] = (),
         weight: float = 1,
         objects: dict[str, Any] | None = None,
     ) -> None:
@@ -101,7 +101,7 @@ class Reward:
         self.call = call
         self.weight = weight
         self.nan = 0
-        self.unread = unread
+        self.unread = set(unread)
         self._objects = objects or {}
         self._entry = entry.Entry(name, call)
         known = self._entry.signature
