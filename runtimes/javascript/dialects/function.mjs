@@ -37,13 +37,12 @@ export const dialect = {
     if (isListed && parameters.length > 0 && parameters.every((each) => each.keys === null && !each.rest) && !isByPosition(parameters.map((each) => each.name))) {
       return { step: BY_NAME, reason: `${candidate.label} is in a list of evaluators, and takes ${parameters.map((each) => each.name).join(', ')}`, byColumn: true };
     }
-    if (name === 'evaluate' && candidate.selector.method !== undefined && one !== null && one.keys === null && !one.rest && !KNOWN.has(one.name)) {
-      return { step: BY_NAME, reason: `${candidate.label} takes ${one.name}`, byColumn: true };
+    if (hasOneOutput(names) && (names.every((each) => KNOWN.has(each)) || (!destructured && SCORES.test(name)))) {
+      if (!destructured && isByPosition(names)) return null;
+      return { step: BY_NAME, reason: `${candidate.label} has parameters whose names say what they get: ${names.join(', ')}` };
     }
-    if (names.filter((each) => OUTPUTS.has(each)).length !== 1 || names.filter((each) => TRUTHS.has(each)).length > 1) return null;
-    if (!names.every((each) => KNOWN.has(each)) && (destructured || !SCORES.test(name))) return null;
-    if (!destructured && isByPosition(names)) return null;
-    return { step: BY_NAME, reason: `${candidate.label} has parameters whose names say what they get: ${names.join(', ')}` };
+    const takesColumn = name === 'evaluate' && candidate.selector.method !== undefined && one !== null && one.keys === null && !KNOWN.has(one.name);
+    return takesColumn ? { step: BY_NAME, reason: `${candidate.label} takes ${one.name}`, byColumn: true } : null;
   },
 };
 
@@ -60,6 +59,11 @@ function readOf(name, text) {
   const apart = [...text.matchAll(new RegExp(`\\b(?:const|let|var)\\s*(\\{[^{}]{0,500}\\})\\s*=\\s*${own}\\s*[;,\\n]`, 'g'))]
     .flatMap((found) => parametersOf({ text: `(${found[1]}) => 0`, length: 1 }).parameters[0]?.keys ?? []);
   return [...new Set([...parts, ...apart])];
+}
+
+/** Return whether exactly one of these names is for the output, and at most one for the ground truth. @param {string[]} names */
+function hasOneOutput(names) {
+  return names.filter((each) => OUTPUTS.has(each)).length === 1 && names.filter((each) => TRUTHS.has(each)).length <= 1;
 }
 
 /** Return whether these are the parameters of evaluate(inputs, outputs, trace). @param {string[]} names */

@@ -8,6 +8,9 @@ import { PARAMETERS } from './steps.mjs';
 /** Matches what Langfuse may refuse; a false match costs only time. */
 const SUSPECT = /\b(?:import|export|enum|namespace|module|constructor|declare|abstract)\b/;
 
+/** Matches code that makes the result of an evaluator of Langfuse. The parameter of any other method that is named like Langfuse's is a column of the row. */
+const RETURNS_SCORES = /[{,]\s*["']?scores["']?\s*[:,}]|\.scores\s*=(?!=)/;
+
 /** @type {import('./table.mjs').Dialect} */
 export const dialect = {
   contract: 'langfuse',
@@ -15,10 +18,11 @@ export const dialect = {
   takesOneObject: true,
   infer(candidate, name, code) {
     const { parameters } = parametersOf(candidate);
-    if (name !== 'evaluate' || candidate.selector.method !== undefined || parameters.length !== 1 || parameters[0].rest) return null;
+    if (name !== 'evaluate' || parameters.length !== 1 || parameters[0].rest) return null;
     const [{ name: parameter, keys }] = parameters;
+    const hasUsualName = (parameter === 'ctx' || parameter === 'context') && (candidate.selector.method === undefined || RETURNS_SCORES.test(code));
     const sign =
-      parameter === 'ctx' || parameter === 'context' ? `one parameter, ${parameter}`
+      hasUsualName ? `one parameter, ${parameter}`
       : /\bEvaluationContext\b/.test(code) ? 'one parameter of type EvaluationContext'
       : keys?.includes('observation') ? 'one parameter, and takes observation from it'
       : /\.observation\b/.test(candidate.text) ? 'one parameter, and reads .observation'

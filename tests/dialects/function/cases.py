@@ -178,6 +178,14 @@ CASES = [
     javascript(id="JavaScript: exports whose names say that they score, of an output and columns", row=Row(variables={"response": "4", "expected": "4", "banned": "5"}), code="export const assertSame = (response, expected) => ({ passed: response === expected })\nexport const assertWithout = (response, banned) => ({ passed: response === banned })\n", score=0.5, passed=False, metrics={"assertSame": 1.0, "assertWithout": 0.0}),
     javascript(id="JavaScript: a list of checks", row=Row(variables={"item": {"min": 2}, "found": {"count": 2}}), code="export const enough = (item, found) => ({ name: 'enough', ok: found.count >= item.min })\nexport const many = (_item, found) => ({ name: 'many', ok: found.count > 5 })\nexport const ratio = (found) => found.count / 10\nexport const checks = [enough, many]\n", score=0.5, passed=False, metrics={"enough": 1.0, "many": 0.0}),
     javascript(id="JavaScript: a method of an object that is exported", row=Row(variables={"context": {"calls": ["a"]}}), code="export const judge = { name: 'calls', evaluate(context) { return { score: context.calls.length / 2 } } }\n", score=0.5),
+    *(
+        javascript(id=f"JavaScript: a method that reads the output from its row: {code}", code=code, score=1)
+        for code in (
+            "export default { evaluate(sample) { return sample.output === sample.expected ? 1 : 0 } }",
+            "class Same { evaluate(row) { return row.output === row.expected ? 1 : 0 } }\nexport default new Same()",
+            "export const scorer = { name: 'same', async evaluate(args) { const { output, expected } = args; return { score: output === expected ? 1 : 0 } } }",
+        )
+    ),
     javascript(id="JavaScript: a judge that hides a missing client, beside a check", code="import OpenAI from 'openai'\nconst client = new OpenAI()\nexport const checkSaid = (output) => output === '4'\nexport async function judgeAnswer(output) { try { return await client.chat.completions.create({}) } catch { return 0.5 } }\n", score=1.0, metrics={"checkSaid": 1.0}, warnings=frozenset({"entry_failed"})),
     javascript(id="JavaScript: a judge that hides a missing package of the author's own, beside a check", code="import { ask } from '@own/shared'\nexport const checkSaid = (output) => output === '4'\nexport function judgeAnswer(output) { try { return ask(output) } catch { return 0.5 } }\n", score=1.0, metrics={"checkSaid": 1.0}, warnings=frozenset({"entry_failed"})),
     javascript(id="JavaScript: an answer that is the output", row=Row({"c": {"needle": "4"}}, "4"), code="export const gradeAnswer = (c, answer) => ({ pass: answer.includes(c.needle) })\n", passed=True),

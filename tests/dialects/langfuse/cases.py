@@ -224,5 +224,10 @@ CASES = [
         code="function evaluate({ observation: { output } }) { return { scores: [{ name: 'n', value: output.length }] }; }",
         native=one("n", 1),
     ),
+    javascript(
+        id="JavaScript, a method",
+        code="class Judge { evaluate(ctx) { return { scores: [{ name: 'n', value: ctx.observation.output.length }] } } }\nmodule.exports = new Judge()",
+        native=one("n", 1),
+    ),
     javascript(id="JavaScript, a row of ours", row=OURS, code="const evaluate = (ctx) => ({ scores: [{ name: 'n', value: Number(ctx.experiment.itemExpectedOutput === ctx.observation.output) }] })", score=1),
 ]  # fmt: skip
