@@ -16,7 +16,7 @@ import { parametersOf, withoutUnderscore } from './parameters.mjs';
  * @typedef {{name: string, text: string, length: number}} Method
  * @typedef {{where: 'module'|'exports'|'declared'|'listed', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[], at?: number, first?: number}} Offer
  *   `at`: its place in the lists that the code gives its platform; `first`: the first place of the same value
- * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], params?: boolean, every?: {name: string, selector: Selector}[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output if a row lacks it;
+ * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], params?: boolean, every?: {name: string, selector: Selector}[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
  *   `needs`: properties that a row has to have; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
  * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector, functions: {name: string, text: string}[], notes?: {code: string, message: string}[]}} Found

@@ -87,9 +87,10 @@
     }
   }
 
-  /** Give a row's output this name too, unless the row has such a property. */
+  /** Give a row's output this name too. A row that is only variables, which has no trace, keeps its own property of this name. */
   function nameOutput(name, row) {
-    if (!(name in row) && 'output' in row) row[name] = row.output;
+    const isOnlyVariables = !('inputs' in row && 'trace' in row);
+    if (!(isOnlyVariables && name in row) && 'output' in row) row[name] = row.output;
   }
 
   /** Return the properties of a row with these names, as arguments. */
@@ -156,16 +157,17 @@
       return void callEvery(selector.every, argsText, resultLimit, done);
     }
     let value;
+    const unknown = bridge.unknownModules;
     try {
       value = applied(selector, argsText);
       if (((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function') {
         bridge.wait(true);
-        return void finishLater(value, resultLimit, done);
+        return void finishLater(value, unknown, resultLimit, done);
       }
     } catch (thrown) {
       return done('user_exception', errors.describe(thrown));
     }
-    return finish(value, resultLimit, done);
+    return finish(value, unknown, resultLimit, done);
   }
 
   /** Call all evaluators of a file with the same row, one after another; each has its own outcome. */
@@ -177,7 +179,7 @@
       const lacked = bridge.lackedModules;
       try {
         const value = await applied(every[i].selector, argsText);
-        if (bridge.lackedModules !== lacked) throw new p.Error('it goes on without ' + bridge.lackedModules + ', which was not sent or pinned');
+        if (bridge.lackedModules !== lacked) throw goesOn(bridge.lackedModules);
         const encoded = values.encodeResult(value, resultLimit);
         outcome = encoded === null ? '"error":{"code":"result_too_large","message":"the returned value is too large"}' : '"result":' + p.quote(encoded);
       } catch (thrown) {
@@ -190,7 +192,11 @@
     done('', '{"kind":"object","value":{"every":[' + text + ']},"nonfinite":[],"unsupported":null,"notes":[]}');
   }
 
-  async function finishLater(promise, resultLimit, done) {
+  function goesOn(missing) {
+    return new p.Error('the code goes on without ' + missing + ', which was not sent or pinned');
+  }
+
+  async function finishLater(promise, unknown, resultLimit, done) {
     let value;
     try {
       value = await promise;
@@ -198,12 +204,14 @@
       done('user_exception', errors.describe(thrown));
       return;
     }
-    finish(value, resultLimit, done);
+    finish(value, unknown, resultLimit, done);
   }
 
-  function finish(value, resultLimit, done) {
+  /** Return a result, unless the row has used packages that nobody knows; `unknown` are those that the code used before. */
+  function finish(value, unknown, resultLimit, done) {
     let body;
     try {
+      if (bridge.unknownModules !== unknown) throw goesOn(bridge.unknownModules);
       body = values.encodeResult(value, resultLimit);
     } catch (thrown) {
       return done('user_exception', errors.describe(thrown));

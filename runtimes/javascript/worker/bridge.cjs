@@ -99,6 +99,11 @@ class Bridge {
     return names.filter((name) => isOwnFile(name) || this.#unknown.includes(name) || clientOf(name) !== null).join(', ');
   }
 
+  /** The missing packages that nobody knows, and that the code tried to use. */
+  get unknownModules() {
+    return this.#slot.missing.map(({ module }) => module).filter((name) => this.#unknown.includes(name)).join(', ');
+  }
+
   /** Record that code reads a missing key of `appParams`. @param {string} key */
   lacksParam(key) {
     const { unset, over } = this.#slot;
