@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, Final
 
@@ -117,21 +117,11 @@ def _package_lock(text: str) -> Versions:
         yield name, one.get("version")
 
 
-def _pnpm_lock(text: str) -> Versions:
-    for found in _PNPM.finditer(text):
-        yield found[1], found[2]
-
-
 def _yarn_lock(text: str) -> Versions:
     for found in _YARN.finditer(text):
         wanted = found[2].strip('"').split(", ")[0].strip('"')
         if _FROM_INDEX.fullmatch(wanted):
             yield found[1], found[3]
-
-
-def _bun_lock(text: str) -> Versions:
-    for found in _BUN.finditer(text):
-        yield found[1], found[2]
 
 
 def _package_json(text: str) -> Versions:
@@ -140,27 +130,23 @@ def _package_json(text: str) -> Versions:
         yield from (content.get(group) or {}).items()
 
 
-def _requirements(text: str) -> Versions:
-    for found in _REQUIREMENT.finditer(text):
-        yield found[1], found[2]
-
-
-def _locked(text: str) -> Versions:
-    for found in _LOCKED.finditer(text):
+def _matches(pattern: re.Pattern[str], text: str) -> Versions:
+    """Yield the first two groups of each match: a package and its version."""
+    for found in pattern.finditer(text):
         yield found[1], found[2]
 
 
 _NPM: Final[dict[str, Callable[[str], Versions]]] = {
     "package-lock.json": _package_lock,
     "npm-shrinkwrap.json": _package_lock,
-    "pnpm-lock.yaml": _pnpm_lock,
+    "pnpm-lock.yaml": partial(_matches, _PNPM),
     "yarn.lock": _yarn_lock,
-    "bun.lock": _bun_lock,
+    "bun.lock": partial(_matches, _BUN),
     "package.json": _package_json,
 }
 _PYTHON: Final[dict[str, Callable[[str], Versions]]] = {
-    "uv.lock": _locked,
-    "poetry.lock": _locked,
-    "pylock.toml": _locked,
-    "requirements.txt": _requirements,
+    "uv.lock": partial(_matches, _LOCKED),
+    "poetry.lock": partial(_matches, _LOCKED),
+    "pylock.toml": partial(_matches, _LOCKED),
+    "requirements.txt": partial(_matches, _REQUIREMENT),
 }
