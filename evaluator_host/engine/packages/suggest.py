@@ -228,7 +228,7 @@ def imported_packages(language: Language, texts: Iterable[str]) -> set[str]:
     """Return the names of all packages that the code's import lines may mean, whether they are well known or not."""
     if language is not Language.PYTHON:
         named = (pin_for(one, language) or "" for text in texts for one in _SPECIFIER.findall(text))
-        return {name[:1] + name[1:].partition("@")[0] for name in named if name}
+        return {without_version(name) for name in named if name}
     return {canonicalize_name(package or module) for module, package in known_modules(language, texts).items()}
 
 
@@ -243,10 +243,15 @@ def _imported_at_top(line: str) -> list[str]:
     return [one for one in own if not _is_namespace(one)]
 
 
+def without_version(pin: str) -> str:
+    """Return the npm package in a pin such as `zod@4.1.12` or `@scope/name@1.2.3`; a name alone stays as it is."""
+    return pin[:1] + pin[1:].partition("@")[0]
+
+
 def _known_of_npm(language: Language, texts: Iterable[str]) -> dict[str, str]:
     found = {one for text in texts for one in _SPECIFIER.findall(text)}
     named = {(pin_for(one, language) or "") for one in found}
-    names = {name[:1] + name[1:].partition("@")[0] for name in named}
+    names = {without_version(name) for name in named}
     return {name: name if is_known(name, language) else "" for name in sorted(names - {""})}
 
 

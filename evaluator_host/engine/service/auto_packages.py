@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from evaluator_host.engine.packages.declared import declared_pins, name_of_pin
 from evaluator_host.engine.packages.providers import Provider
-from evaluator_host.engine.packages.suggest import is_known, pin_for, undeclared_by
+from evaluator_host.engine.packages.suggest import is_known, pin_for, undeclared_by, without_version
 from evaluator_host.engine.service.files import path_of_module
 from evaluator_host.engine.service.missing_imports import asks_models
 from evaluator_host.engine.service.pins import PinLookup
@@ -112,7 +112,7 @@ def _is_needed(one: MissingImport, evaluator: Evaluator) -> bool:
     if asks_models(one.module) and not evaluator.models:
         return False  # without a grant the code could not reach a model
     package = pin_for(one.module, evaluator.language)
-    return package is not None and is_known(package[0] + package[1:].partition("@")[0], evaluator.language)
+    return package is not None and is_known(without_version(package), evaluator.language)
 
 
 def _may_choose(provider: Provider) -> bool:
