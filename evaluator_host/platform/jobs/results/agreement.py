@@ -24,7 +24,6 @@ _VERDICTS: Final = {
     **dict.fromkeys(("true", "yes", "pass", "passed", "correct"), True),
     **dict.fromkeys(("false", "no", "fail", "failed", "incorrect"), False),
 }
-_BOTH: Final = ("true", "false")  # the classes of verdicts
 _PASSING: Final = 0.5  # the lowest score that passes if an evaluator gives no verdict
 
 
@@ -36,18 +35,29 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
     `passed`; if `passed` is missing, a score of at least 0.5 counts as passed.
     """
     score, label, passed = result.get("score"), result.get("label"), result.get("passed")
+    human = _meant(human, label)
     if isinstance(human, str):
-        human = human.strip()
-        if label is not None and human:
-            return _classes(human, str(label))
-        number = _number(human)
-        human = _VERDICTS.get(human.lower()) if number is None else number
+        return _classes(human, str(label))
     if isinstance(human, bool):
         said = passed if passed is not None else None if score is None else score >= _PASSING
         return None if said is None else (str(human).lower(), str(said).lower())
     if not isinstance(human, int | float) or score is None:
         return None
     return f"{human:.6g}", f"{score:.6g}"
+
+
+def _meant(human: Json, label: Json) -> Json:
+    """Return a person's label as a string, a bool or a number; None for a string that means none of these.
+
+    A string is compared with the result's label, a bool with its verdict, a number with its score.
+    """
+    if not isinstance(human, str):
+        return human
+    human = human.strip()
+    if label is not None and human:
+        return human
+    number = _number(human)
+    return _VERDICTS.get(human.lower()) if number is None else number
 
 
 def _classes(human: str, label: str) -> tuple[str, str]:
@@ -86,7 +96,7 @@ class LabelledRows:
             self.incomparable += 1
         else:
             self.pairs[pair] += 1
-            self.by_score += pair[1] in _BOTH and judged_as(human, {**result, "score": None}) is None
+            self.by_score += isinstance(_meant(human, result.get("label")), bool) and result.get("passed") is None
             if len(rows := self.first.setdefault(pair, [])) < _FIRST:
                 rows.append(row)
 
