@@ -307,64 +307,76 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         found = entry.Entry(method.name, getattr(entry.object_of(namespace, method.of, config), method.function.name))
         function = method.function
     found.decode = _decode
-    lists = {} if function is None else _lists_of(function)
-    if lists:
-        names = " and ".join(f"`{one}`" for one in lists)
-        message = f"`{name}` goes through {names} in pairs, so a row with one value of each gives it lists of one value"
-        found.notes.append({"code": "coerced", "message": message})
-    values = set() if function is None else _values_by_use(function)
-    other = None if function is None or lists else _without_role(function, values)
-    if other is not None:
-        message = f"`{other}` gets the outputs of rows that have no column of this name"
-        found.notes.append({"code": "coerced", "message": message})
-    unread = set() if function is None else function.unread
-    found.bind = lambda args: _bind(found, args[0], lists, function, unread, values, other)
+    bound = _Binding(found, function)
+    found.notes += [{"code": "coerced", "message": message} for message in bound.notes()]
+    found.bind = lambda args: bound.arguments(args[0])
     scoring = bool(entry.SCORING.intersection(found.name.lower().rpartition(".")[2].split("_")))
     found.convert = lambda value: _all_converted(value, scoring=scoring)
     return found
 
 
-def _bind(
-    found: entry.Entry,
-    row: dict[str, Any],
-    lists: dict[str, str],
-    function: Function | None,
-    unread: set[str],
-    values_by_use: set[str],
-    output: str | None,
-) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments for a row.
+class _Binding:
+    """Gives a row's columns to the parameters of one function. What its code says of them is found out once."""
 
-    The parameter `output` gets the outputs if no column fills it or has nearly its name. A parameter that the code
-    never reads needs no value.
-    """
-    known = found.signature
-    if known is None:
-        return [row.get("outputs")], {}
-    names = [*known.positional, *known.keyword_only]
-    roles = {one: role for one, role in {**roles_of(names), **lists}.items() if one not in values_by_use}
-    optional = {*known.positional[known.required :], *[one for one, default in known.keyword_only.items() if default]}
-    columns = row["columns"]
-    row = _completed(row, roles)
-    values = {one: list(_values(one, roles.get(one), row, columns)) for one in names}
-    named = {one: given[0] if given else None for one, given in values.items() if given or one in unread}
-    lacking = [one for one in names if one not in named and one not in optional]
-    if (
-        output is not None
-        and lacking == [output]
-        and "outputs" in row
-        and not _resembles(output, {*columns} - {*names})
-    ):
-        named[lacking.pop()] = row["outputs"]
-    if lacking:
-        kind = "" if function is None else function.annotation_of(lacking[0])
-        missing = _missing(found.name, lacking[0], roles.get(lacking[0]), columns, kind)
-        if _OUTPUT not in roles.values() and "." not in found.name:
-            missing.hint = f"{missing.hint}; name `{found.name}` in `settings.entry`, if it is called by position"
-        raise missing
-    if not all(isinstance(named.get(one), list) for one in lists):
-        named.update({one: [named[one]] for one in lists if one in named})
-    return binding.bind(found, named)
+    def __init__(self, found: entry.Entry, function: Function | None) -> None:
+        known = found.signature
+        self._found = found
+        self._function = function
+        self._lists = {} if function is None else _lists_of(function)
+        by_use = set() if function is None else _values_by_use(function)
+        self._output = None if function is None or self._lists else _without_role(function, by_use)
+        self._unread = set() if function is None else function.unread
+        self._names = [] if known is None else [*known.positional, *known.keyword_only]
+        roles = {**roles_of(self._names), **self._lists}
+        self._roles = {one: role for one, role in roles.items() if one not in by_use}
+        self._optional: set[str] = set()
+        if known is not None:
+            with_default = [one for one, default in known.keyword_only.items() if default]
+            self._optional = {*known.positional[known.required :], *with_default}
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a reader of the scores should know of the arguments."""
+        if self._lists:
+            names = " and ".join(f"`{one}`" for one in self._lists)
+            yield (
+                f"`{self._found.name}` goes through {names} in pairs, so a row with one value of each gives it lists "
+                "of one value"
+            )
+        if self._output is not None:
+            yield f"`{self._output}` gets the outputs of rows that have no column of this name"
+
+    def arguments(self, row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments for a row. A parameter that the code never reads needs no value.
+
+        Raises:
+          Failure: the row has no value for a parameter.
+        """
+        if self._found.signature is None:
+            return [row.get("outputs")], {}
+        columns, row = row["columns"], _completed(row, self._roles)
+        values = {one: list(_values(one, self._roles.get(one), row, columns)) for one in self._names}
+        named = {one: given[0] if given else None for one, given in values.items() if given or one in self._unread}
+        lacking = [one for one in self._names if one not in named and one not in self._optional]
+        if self._output is not None and lacking == [self._output] and self._may_be_output(row, columns):
+            named[lacking.pop()] = row["outputs"]
+        if lacking:
+            raise self._missing(lacking[0], columns)
+        if not all(isinstance(named.get(one), list) for one in self._lists):
+            named.update({one: [named[one]] for one in self._lists if one in named})
+        return binding.bind(self._found, named)
+
+    def _may_be_output(self, row: dict[str, Any], columns: dict[str, Any]) -> bool:
+        """Return whether the row has outputs, and no other column whose name has a word of the parameter's name."""
+        words = {word for word in (self._output or "").lower().split("_") if len(word) > _SHORT}
+        others = [one.lower() for one in columns if one not in self._names]
+        return "outputs" in row and not any(word in one for one in others for word in words)
+
+    def _missing(self, name: str, columns: dict[str, Any]) -> Failure:
+        kind = "" if self._function is None else self._function.annotation_of(name)
+        missing = _missing(self._found.name, name, self._roles.get(name), columns, kind)
+        if _OUTPUT not in self._roles.values() and "." not in self._found.name:
+            missing.hint = f"{missing.hint}; name `{self._found.name}` in `settings.entry`, if it is called by position"
+        return missing
 
 
 def _values_by_use(function: Function) -> set[str]:
@@ -385,12 +397,6 @@ def _without_role(function: Function, values_by_use: set[str]) -> str | None:
     roles, unread = roles_of(function.parameters), function.unread
     unknown = [one for one in function.required if (one not in roles or one in values_by_use) and one not in unread]
     return unknown[0] if len(unknown) == 1 and _OUTPUT not in roles.values() else None
-
-
-def _resembles(name: str, columns: set[str]) -> bool:
-    """Return whether a parameter's name has a word of a column's name."""
-    words = {word for word in name.lower().split("_") if len(word) > _SHORT}
-    return any(word in one.lower() for one in columns for word in words)
 
 
 def _completed(row: dict[str, Any], roles: dict[str, str]) -> dict[str, Any]:
