@@ -150,18 +150,38 @@ function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readon
 
 const MANY_METRICS = 8;
 const PERCENTILE = "Percentile at place p(n + 1)/100 of the n sorted values, interpolated";
-const MEANINGS: Record<string, string> = { "Std err": "Standard error of the mean: how far it would typically be off with other rows of the same kind", "Std dev": "Standard deviation of the population: divided by n, not by n − 1", p10: PERCENTILE, Median: PERCENTILE, p90: PERCENTILE, p99: PERCENTILE };
+
+interface MetricColumn {
+  name: string;
+  cell: (one: Aggregate) => string;
+  title?: string;
+}
+
+const percentileColumn = (name: string, key: string): MetricColumn => ({ name, cell: (one) => figure(one.percentiles?.[key]), title: PERCENTILE });
+
+const COLUMNS: readonly MetricColumn[] = [
+  { name: "Count", cell: (one) => count(one.count) },
+  { name: "Mean", cell: (one) => figure(one.mean) },
+  { name: "Std err", cell: (one) => figure(one.std_error), title: "Standard error of the mean: how far it would typically be off with other rows of the same kind" },
+  { name: "Std dev", cell: (one) => figure(one.std_dev), title: "Standard deviation of the population: divided by n, not by n − 1" },
+  { name: "Min", cell: (one) => figure(one.min) },
+  percentileColumn("p10", "p10"),
+  percentileColumn("Median", "p50"),
+  percentileColumn("p90", "p90"),
+  percentileColumn("p99", "p99"),
+  { name: "Max", cell: (one) => figure(one.max) },
+  { name: "Missing", cell: (one) => count(one.nan_count) },
+];
 
 /** Figures of each metric, with a search by name if there are many. */
 function Metrics({ metrics: all }: { metrics: readonly Aggregate[] }) {
   const [text, setText] = useState("");
   const metrics = all.filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()));
-  const names = ["Count", "Mean", "Std err", "Std dev", "Min", "p10", "Median", "p90", "p99", "Max", "Missing"];
   const head = (
     <>
       <th scope="col">Metric</th>
-      {names.map((name) => (
-        <th key={name} scope="col" class="number" title={MEANINGS[name]}>
+      {COLUMNS.map(({ name, title }) => (
+        <th key={name} scope="col" class="number" title={title}>
           {name}
         </th>
       ))}
@@ -172,9 +192,9 @@ function Metrics({ metrics: all }: { metrics: readonly Aggregate[] }) {
       {metrics.map((one) => (
         <tr key={one.name}>
           <th scope="row">{oneLine(one.name, 60)}</th>
-          {[one.count, one.mean, one.std_error, one.std_dev, one.min, one.percentiles?.["p10"], one.percentiles?.["p50"], one.percentiles?.["p90"], one.percentiles?.["p99"], one.max, one.nan_count].map((value, at) => (
-            <td key={names[at]} class="number">
-              {at === 0 || at === 10 ? count(value ?? 0) : figure(value)}
+          {COLUMNS.map(({ name, cell }) => (
+            <td key={name} class="number">
+              {cell(one)}
             </td>
           ))}
         </tr>
