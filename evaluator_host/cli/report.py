@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from evaluator_host.engine.system.files import reading
-from evaluator_host.platform.terminal.console import counted, err, plain
+from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import InvalidJson, decode_json
+from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import Status
 
 _SHOWN: Final = 5

@@ -28,6 +28,7 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.engine.system.supervisor import Supervisor
 from evaluator_host.types.errors import HostError, IndexUnavailable, SandboxUnavailable, refusal_of
 from evaluator_host.types.evaluator import Language
+from evaluator_host.types.names import counted
 
 if TYPE_CHECKING:
     from evaluator_host.engine.service.attempts import Models
@@ -72,7 +73,7 @@ async def open_engine(
         swept = await chosen.sweep()
         if swept:
             _log.info(
-                "removed %s that other hosts on this machine left when they died", _counted(swept, "sandbox", "es")
+                "removed %s that other hosts on this machine left when they died", counted(swept, "sandbox", "es")
             )
         in_image = chosen.name == SandboxChoice.DOCKER
         first = _FirstSandbox(pool, settings, None if in_image else settings.data_dir)
@@ -200,7 +201,7 @@ def index_settings(settings: Settings, cache_dir: Path, *, work_dir: Path | None
 def _environments(settings: Settings, backend: Backend, pool: Pool, peers: Peers) -> Environments:
     folder = EnvironmentFolder(settings.data_dir.resolve() / SETS_FOLDER)
     if swept := folder.sweep():
-        _log.info("removed %s of hosts that died", _counted(swept, "unfinished package set", "s"))
+        _log.info("removed %s of hosts that died", counted(swept, "unfinished package set"))
     builder = Builder(folder.build_home, file_mb=settings.environments_mb, memory_mb=settings.build_memory_mb)
     index = index_settings(settings, folder.downloads, work_dir=builder.work)
     queries = PackageQueries(index, backend)
@@ -240,7 +241,3 @@ def _pool_limits(settings: Settings) -> PoolLimits:
         grace_s=settings.grace_s,
         answers_mb=settings.memory_mb // 2,
     )
-
-
-def _counted(count: int, what: str, ending: str) -> str:
-    return f"{count} {what}{ending if count > 1 else ''}"

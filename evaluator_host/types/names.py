@@ -1,4 +1,4 @@
-"""Finds the known name that a misspelt name probably means."""
+"""Words for messages: the known name that a misspelt name probably means, and a number with its noun."""
 
 import re
 from collections.abc import Iterable
@@ -28,3 +28,8 @@ def what_was_meant(given: str, known: Iterable[str], *, otherwise: str) -> str:
 def usable_name(given: str) -> str:
     """Turn a string, such as the stem of a file, into the name of a stored object: `my data (v1)` → `my-data-v1`."""
     return _NOT_OF_NAMES.sub("-", given).strip("-._")[:_LONGEST].rstrip("-._") or "data"
+
+
+def counted(count: int, noun: str, ending: str = "s") -> str:
+    """Return a number with its noun: `1 row`, `2 rows`; `ending` is that of the plural."""
+    return f"{count} {noun}{'' if count == 1 else ending}"

@@ -8,7 +8,6 @@ import typer
 
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.console import (
-    counted,
     err,
     facts,
     format_time,
@@ -23,7 +22,7 @@ from evaluator_host.platform.terminal.job_tables import history_table
 from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import encode_json
-from evaluator_host.types.names import usable_name
+from evaluator_host.types.names import counted, usable_name
 from evaluator_host.types.stored import ColumnFacts, DatasetReport
 
 app = typer.Typer(name="datasets", no_args_is_help=True)

@@ -12,7 +12,7 @@ from evaluator_host.client import Client
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
-from evaluator_host.platform.terminal.console import counted, err, out, plain, print_found, print_json
+from evaluator_host.platform.terminal.console import err, out, plain, print_found, print_json
 from evaluator_host.platform.terminal.job_tables import (
     CHANGES_SHOWN,
     OwnedJob,
@@ -34,7 +34,7 @@ from evaluator_host.types.errors import HostUnreachable, InvalidRequest, NotFoun
 from evaluator_host.types.evaluator import Evaluator, Isolation, ModelBudget, Replay
 from evaluator_host.types.jobs import Executor, Failures, JobReport, JobStatus, Target
 from evaluator_host.types.json_values import InvalidJson, decode_json
-from evaluator_host.types.names import usable_name
+from evaluator_host.types.names import counted, usable_name
 
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store

@@ -40,11 +40,6 @@ def plain(text: object) -> str:
     return _CONTROL.sub(lambda match: repr(match.group())[1:-1], str(text))
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 row`, `2 rows`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def print_json(value: Any) -> None:
     """Print a value as indented JSON; dataclasses become objects."""
     _print_line(json.dumps(json.loads(encode_json(value)), indent=2, ensure_ascii=False))

@@ -6,13 +6,14 @@ from typing import Any
 
 from rich.text import Text
 
-from evaluator_host.platform.terminal.console import counted, facts, format_time, plain, table
+from evaluator_host.platform.terminal.console import facts, format_time, plain, table
 from evaluator_host.platform.terminal.summary import corpus_scores_text, usage_text, warnings_text
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.alerts import ScheduleReport
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.jobs import JobEstimate, JobNode, JobReport, JobScore, ScoreHistory, ScoreLine
 from evaluator_host.types.json_values import encode_json, value_at
+from evaluator_host.types.names import counted
 from evaluator_host.types.results import (
     Agreement,
     ColumnFigures,

@@ -7,9 +7,10 @@ from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextCol
 from rich.progress import Progress as Bar
 
 from evaluator_host.engine.environments.record import BuildEvent, Step
-from evaluator_host.platform.terminal.console import counted, err
+from evaluator_host.platform.terminal.console import err
 from evaluator_host.platform.terminal.summary import Summary
 from evaluator_host.types.jobs import JobReport
+from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import Status
 
 _EVERY_S: Final = 0.1

@@ -8,10 +8,11 @@ import typer
 
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.client.calls import default_url, host_url
-from evaluator_host.platform.terminal.console import counted, err, plain
+from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.platform.terminal.logins import key_for, login_file, read_logins
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import JobReport
+from evaluator_host.types.names import counted
 
 _FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
 

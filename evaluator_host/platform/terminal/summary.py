@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from evaluator_host.platform.terminal.console import counted, err, facts
+from evaluator_host.platform.terminal.console import err, facts
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Row
 from evaluator_host.types.groups import Numbers
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation
+from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together, threshold_notes
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
+from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.results import Agreement, AgreementCell, ClassAgreement
 
@@ -166,16 +167,15 @@ def _left_out(labelled: LabelledRows) -> str:
         (labelled.waiting, "labelled row", "without a result"),
         (labelled.incomparable, "labelled row", "with a result that cannot be compared with the label"),
     )
-    return ", ".join(f"{rows} {noun}{'s' * (rows != 1)} {why}" for rows, noun, why in reasons if rows)
+    return ", ".join(f"{counted(rows, noun)} {why}" for rows, noun, why in reasons if rows)
 
 
 def _note(by_score: int) -> str | None:
     if not by_score:
         return None
-    rows = f"{by_score} row{'s' * (by_score != 1)}"
     return (
-        f"{rows} without a verdict, so a score of at least {_PASSING} counts as passed; to change this, give the "
-        "evaluator a `threshold`"
+        f"{counted(by_score, 'row')} without a verdict, so a score of at least {_PASSING} counts as passed; "
+        "to change this, give the evaluator a `threshold`"
     )
 
 
