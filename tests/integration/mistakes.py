@@ -34,7 +34,10 @@ PYTHON: Final[list[tuple[str, str]]] = [
     ("import numpy as np\n" + PY + "return np.mean([1])", "add numpy=="),
     (PY + "try:\n        import numpy\n    except ImportError:\n        return 0.0", "the code goes on without it"),
     (PY + "try:\n        import numpy\n    except ImportError:\n        return 0.0", "add numpy=="),
-    ("try:\n    import rapidfuzz\nexcept ImportError:\n    rapidfuzz = None\n" + PY + "return 1", "add rapidfuzz=="),
+    (
+        "try:\n    import rapidfuzz\nexcept ImportError:\n    rapidfuzz = None\n" + PY + "return 0 if rapidfuzz else 1",
+        "add rapidfuzz==",
+    ),
     ("%pip install numpy\nimport numpy\n" + PY + "return numpy.mean([1])", "`%pip install numpy` was left out"),
     ("from utils import score\n" + PY + "return score(outputs)", "a file of yours: send it in `files`"),
     ("import helpers\n" + PY + "return helpers.score(outputs)", "a file of yours"),

@@ -5,6 +5,7 @@ the message names fields of the API; on the command line, it names options, and 
 import json
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -24,7 +25,8 @@ import { inPageWords } from %s;
 import { text } from "node:stream/consumers";
 console.log(JSON.stringify(JSON.parse(await text(process.stdin)).map(inPageWords)));
 """
-VERSIONED = re.compile(r"add \S+(==|@)$")
+INDEX_S = 180.0  # maximum time until the index answers
+VERSIONED = re.compile(r"add (\S+(?:==|@))$")
 OF_THE_API = re.compile(
     r"`(packages|models|files|network|language|contract|path)`"
     r"|\b(settings\.(entry|config|repair)|limits\.[a-z_]+|packages\[)"
@@ -51,12 +53,16 @@ def said(server: Server, code: str, language: str) -> str:
     )
 
 
-def look_up(server: Server, code: str, language: str) -> None:
-    """Let the host check the code, because a check, unlike a call, waits for a slow index. Afterwards the host knows
-    the versions that its hints name.
+def look_up(server: Server, code: str, language: str, pin: str) -> None:
+    """Let the host check the code until the index answers. Afterwards the host knows the versions that its hints name.
+
+    A check, unlike a call, waits for a slow index. If the index fails, the host asks it again a minute later.
     """
     body = {"evaluator": {"code": code, "language": language, "limits": LIMITS}}
-    server.client.post("/v1/check", json=body).raise_for_status()
+    until = time.monotonic() + INDEX_S
+    while pin not in (answer := server.client.post("/v1/check", json=body).raise_for_status().text):
+        assert time.monotonic() < until, f"the index did not answer: {answer}"
+        time.sleep(5)
 
 
 @pytest.mark.sampled(5)
@@ -72,8 +78,8 @@ def test_mistakes_in_code_are_answered_with_what_to_do(
     server: Server, language: str, cases: list[tuple[str, str]]
 ) -> None:
     for code, words in cases:
-        if VERSIONED.search(words):
-            look_up(server, code, language)
+        if pin := VERSIONED.search(words):
+            look_up(server, code, language, pin[1])
     with ThreadPoolExecutor(4) as threads:
         answers = list(threads.map(lambda case: said(server, case[0], language), cases))
     wrong = [
