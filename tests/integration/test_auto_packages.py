@@ -11,6 +11,7 @@ import pytest
 from evaluator_host.engine.config.settings import SandboxChoice, Settings
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
+from evaluator_host.platform.evaluators.evaluator_files import read_evaluator
 from evaluator_host.types.errors import IndexUnavailable, InvalidRequest
 from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
 from evaluator_host.types.outcome import EvaluationResult
@@ -280,3 +281,28 @@ async def test_a_version_that_a_file_of_the_project_pins(
     else:
         assert result.error is not None
         assert "add emoji==0.9.0 to `packages`" in str(result.error.hint)
+
+
+@pytest.mark.parametrize(
+    ("code", "chosen"),
+    [
+        ("Levenshtein()(output, expected).score", {"autoevals"}),
+        ("Score(name='same', score=0.25)", set()),
+    ],
+)
+async def test_a_version_of_a_platforms_package_counts_if_the_package_is_needed(
+    service: Service, index: Index, tmp_path: Path, code: str, chosen: set[str]
+) -> None:
+    index.add("autoevals", LEVENSHTEIN.replace("return 0.5", "return Score(0.25)").replace("class Score: pass", (
+        "class Score:\n    def __init__(self, score): self.score = score"
+    )), version="0.9.0")  # fmt: skip
+    (tmp_path / "uv.lock").write_text('[[package]]\nname = "autoevals"\nversion = "0.9.0"\n')
+    file = tmp_path / "near.py"
+    file.write_text(
+        f"from autoevals import Levenshtein, Score\n\ndef handler(input, output, expected):\n    return {code}\n"
+    )
+    given = read_evaluator(file, None, host=settings(tmp_path), packages=["auto"]).evaluator
+    result = await service.evaluate(given, Row(variables={"input": "2+2", "output": "5", "expected": "4"}))
+    assert (result.score, pins(result)) == (0.25, chosen), result.error
+    told = [note.message for note in result.warnings if note.code == "packages_chosen"]
+    assert [one.rpartition(": ")[2] for one in told] == ["autoevals==0.9.0 (from uv.lock)"] * len(chosen)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.engine.config.settings import Settings
-from evaluator_host.engine.packages.declared import declared_imports, declared_pins, name_of_pin
+from evaluator_host.engine.packages.declared import declared_imports, declared_pins, excerpt, name_of_pin
 from evaluator_host.platform.evaluators.evaluator_files import read_evaluator
 from evaluator_host.types.evaluator import Language
 
@@ -186,6 +186,36 @@ def test_the_lock_file_of_a_workspace_pins_what_its_packages_leave_open(tmp_path
     assert found.evaluator.packages == ("auto", "fastest-levenshtein@0.0.130", "zod@3.25.1")
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "language"),
+    [
+        ("package-lock.json", json.dumps(LOCK), Language.JAVASCRIPT),
+        ("package.json", json.dumps({"dependencies": {"@a/b": "4.0.0", "ms": "2.1.3"}}), Language.JAVASCRIPT),
+        ("evals/pnpm-lock.yaml", PNPM, Language.JAVASCRIPT),
+        ("yarn.lock", YARN, Language.JAVASCRIPT),
+        ("bun.lock", BUN, Language.JAVASCRIPT),
+        ("uv.lock", '[[package]]\nname = "Numpy"\nversion = "2.1.0"\n', Language.PYTHON),
+        ("pylock.toml", '[[packages]]\nname = "numpy"\nversion = "2.1.0"\n', Language.PYTHON),
+        ("requirements.txt", "numpy==2.1.0\nruamel.yaml==0.18.6\n", Language.PYTHON),
+    ],
+)
+def test_an_excerpt_pins_the_same_versions(path: str, text: str, language: Language) -> None:
+    pins = declared_pins({path: text}, language)
+    assert pins
+    assert declared_pins(excerpt(pins.values()), language) == pins
+
+
+def test_of_packages_of_platforms_the_version_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "pnpm-lock.yaml").write_text(PNPM)
+    file = tmp_path / "near.eval.ts"
+    file.write_text("import { Levenshtein } from 'autoevals';\nexport const near = Levenshtein;\n")
+    found = read_evaluator(file, None, host=Settings(data_dir=tmp_path), packages=["auto"])
+    assert found.evaluator.packages == ("auto",)
+    assert list(declared_pins(found.evaluator.files, Language.TYPESCRIPT)) == ["autoevals"]
+    assert found.declared == {"autoevals": "autoevals@0.0.130"}
+    assert read_evaluator(file, None, host=Settings(data_dir=tmp_path)).evaluator.files == {}
+
+
 def test_packages_of_platforms_are_not_taken(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("braintrust==0.0.1\nopenai==1.0.0\n")
     (tmp_path / "exact.py").write_text(
@@ -193,6 +223,7 @@ def test_packages_of_platforms_are_not_taken(tmp_path: Path) -> None:
     )
     found = read_evaluator(tmp_path / "exact.py", None, host=Settings(data_dir=tmp_path), packages=["auto"])
     assert found.evaluator.packages == ("auto",)
+    assert found.evaluator.files == {"requirements.txt": "braintrust==0.0.1\n"}
 
 
 @pytest.mark.timeout(60)

@@ -88,6 +88,22 @@ def declared_imports(files: Mapping[str, str], texts: Iterable[str], language: L
     return sorted((found[one] for one in imported_packages(language, texts) if one in found), key=lambda one: one.pin)
 
 
+def excerpt(pins: Iterable[DeclaredPin]) -> dict[str, str]:
+    """Return short files, by the paths of the pins, from which `declared_pins` reads the same pins."""
+    texts: dict[str, str] = {}
+    objects: dict[str, dict[str, Any]] = {}
+    for one in pins:
+        name = name_of_pin(one.pin)
+        version = one.pin[len(name) :].lstrip("=@")
+        file = one.path.rpartition("/")[2]
+        if (line := _LINES.get(file)) is not None:
+            texts[one.path] = texts.get(one.path, "") + line.format(name=name, version=version)
+        else:
+            value = version if file == "package.json" else {"version": version}
+            objects.setdefault(one.path, {})[name] = value
+    return texts | {path: json.dumps({"dependencies": found}) for path, found in objects.items()}
+
+
 def declared_names(language: Language) -> tuple[str, ...]:
     """Return the names of the files that may pin versions, in the order in which they count."""
     return tuple(_PYTHON if language is Language.PYTHON else _NPM)
@@ -149,4 +165,14 @@ _PYTHON: Final[dict[str, Callable[[str], Versions]]] = {
     "poetry.lock": partial(_matches, _LOCKED),
     "pylock.toml": partial(_matches, _LOCKED),
     "requirements.txt": partial(_matches, _REQUIREMENT),
+}
+# how an excerpt of a file pins one package; files that are not here are JSON
+_LINES: Final = {
+    "pnpm-lock.yaml": "      {name}:\n        specifier: {version}\n        version: {version}\n",
+    "yarn.lock": '"{name}@{version}":\n  version "{version}"\n',
+    "bun.lock": '    "{name}": ["{name}@{version}"]\n',
+    "uv.lock": '[[package]]\nname = "{name}"\nversion = "{version}"\n',
+    "poetry.lock": '[[package]]\nname = "{name}"\nversion = "{version}"\n',
+    "pylock.toml": '[[packages]]\nname = "{name}"\nversion = "{version}"\n',
+    "requirements.txt": "{name}=={version}\n",
 }

@@ -19,7 +19,7 @@ from evaluator_host.engine.contracts.imports import SUFFIXES
 from evaluator_host.engine.contracts.table import all_dialects
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.data_files import digest_of
-from evaluator_host.engine.packages.declared import DeclaredPin, declared_imports, declared_names, name_of_pin
+from evaluator_host.engine.packages.declared import DeclaredPin, declared_imports, declared_names, excerpt, name_of_pin
 from evaluator_host.engine.packages.lock import Pin
 from evaluator_host.engine.packages.own_files import Project, find_project, texts_below, with_files
 from evaluator_host.engine.packages.pin_parser import parse
@@ -118,16 +118,19 @@ def read_evaluator(
     digests = {path: digest_of(one) for path, one in data.items()}
     evaluator = replace(evaluator, data=digests)
     others = [path for _, left in found for path in left if path not in data.values()]
-    declared = _declared(evaluator, file, around)
+    found_pins = _declared(evaluator, file, around)
+    declared = [one for one in found_pins if name_of_pin(one.pin) not in _replaced()]
     told = (*_told(evaluator, around, others), *_told_of(declared, evaluator))
     if AUTO_PACKAGES in evaluator.packages:
+        texts_of = excerpt(one for one in found_pins if one not in declared)
         evaluator = replace(evaluator, packages=(*evaluator.packages, *(one.pin for one in declared)))
+        evaluator = replace(evaluator, files={**texts_of, **evaluator.files})
     return LoadedEvaluator(
         evaluator,
         script.requires_python,
         told,
         {digests[path]: one for path, one in data.items()},
-        {name_of_pin(one.pin): one.pin for one in declared},
+        {name_of_pin(one.pin): one.pin for one in found_pins},
     )
 
 
@@ -143,11 +146,13 @@ def _declared(evaluator: Evaluator, file: Path, around: Project) -> list[Declare
 
 
 def _may_take(name: str, evaluator: Evaluator) -> bool:
-    if asks_models(name) and not evaluator.models:
-        return False
+    return is_known(name, evaluator.language) and (bool(evaluator.models) or not asks_models(name))
+
+
+def _replaced() -> set[str]:
+    """Return the packages of platforms: the host only chooses one if its light modules lack what the code uses."""
     parts = [one.sdk for one in all_dialects() if one.sdk is not None]
-    own = {name for sdk in parts for name in (sdk.module, *sdk.real, *sdk.also)}
-    return name not in own and is_known(name, evaluator.language)
+    return {name for sdk in parts for name in (sdk.module, *sdk.real, *sdk.also)}
 
 
 def _told_of(declared: Sequence[DeclaredPin], evaluator: Evaluator) -> Iterator[str]:
