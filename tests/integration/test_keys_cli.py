@@ -196,6 +196,26 @@ def test_who_ran_what_is_told_and_never_with_what(url: str, tmp_path: Path) -> N
     assert secret not in server.log
 
 
+def test_commands_that_change_keys_are_in_the_audit_log(url: str) -> None:
+    made = shown("keys", "create", "ci", "--workspace", "acme", url=url)
+    command("secrets", "rotate", url=url)
+    command("keys", "revoke", "ci", url=url)
+    command("keys", "reset", "--open", url=url)
+    name = f"ci ({made['id']})"
+    wanted = [
+        ("keys.reset", "default", "1 keys"),
+        ("keys.revoke", "acme", name),
+        ("secrets.rotate", "default", None),
+        ("keys.create", "acme", name),
+    ]
+    lines = shown("audit", url=url)
+    assert [(line["verb"], line["workspace"], line["subject"]) for line in lines] == wanted
+    assert {(line["key"], line["outcome"], line["evaluator"]) for line in lines} == {(None, "ok", None)}
+    header, newest, *_ = command("audit", url=url).stdout.splitlines()
+    assert header.split()[:5] == ["TIME", "WORKSPACE", "KEY", "OPERATION", "OUTCOME"]
+    assert newest.split()[2:6] == ["default", "-", "keys.reset", "ok"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files in the folder of another user")
 def test_root_makes_no_database_in_the_folder_of_another_user(tmp_path: Path) -> None:
     folder = tmp_path / "service"

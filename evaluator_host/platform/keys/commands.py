@@ -9,12 +9,14 @@ import typer
 from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
-from evaluator_host.platform.terminal.console import err, format_time, out, plain, print_found, print_json
+from evaluator_host.platform.terminal.console import err, format_time, out, plain, print_found, print_json, table
 from evaluator_host.platform.terminal.local_store import with_store
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.names import what_was_meant
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from evaluator_host.platform.store.audit import AuditLine
     from evaluator_host.platform.store.keys import ApiKey
     from evaluator_host.platform.store.store import Store
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SHOWN: Final = 10  # highest number of workspaces that a message names
-_LINE: Final = "{:<12}  {:<8}  {:<16}  {:<16}  {:<26}  {}"
 
 app = typer.Typer(name="keys", no_args_is_help=True)
 
@@ -76,7 +77,9 @@ async def _create(
     if workspace != DEFAULT_WORKSPACE and await store.workspaces.advice_on_unknown([workspace]):
         others = sorted({DEFAULT_WORKSPACE, *(key.workspace for key in await store.keys.list_keys())})
         new = what_was_meant(workspace, others, otherwise=f"existing workspaces: {', '.join(others[:_SHOWN])}")
-    return new, await store.keys.create_key(name, workspace, expires_at=expires_at)
+    made = await store.keys.create_key(name, workspace, expires_at=expires_at)
+    await _note(store, "keys.create", made[0])
+    return new, made
 
 
 @app.command(name="list")
@@ -89,14 +92,23 @@ def list_(
     if as_json:
         print_json([_as_json(key, now) for key in keys])
         return
-    if keys:
-        out.print(plain(_LINE.format("ID", "STATE", "WORKSPACE", "NAME", "EXPIRES", "USED")))
-    for key in keys:
-        ends = f"until {format_time(key.expires_at)}" if key.expires_at else "never expires"
-        used = f"last used {format_time(key.last_used_at)}" if key.last_used_at else "never used"
-        out.print(plain(_LINE.format(key.id, _state(key, now), key.workspace, key.name, ends, used)))
-    if not keys:
-        err.print("there are no keys; create one with evaluator-host keys create NAME")
+    none = "there are no keys; create one with evaluator-host keys create NAME"
+    print_found(keys, lambda found: _keys_table(found, now), as_json=False, none=none)
+
+
+def _keys_table(keys: "list[ApiKey]", now: datetime) -> "Text":
+    rows = [
+        (
+            key.id,
+            _state(key, now),
+            key.workspace,
+            key.name,
+            f"until {format_time(key.expires_at)}" if key.expires_at else "never expires",
+            f"last used {format_time(key.last_used_at)}" if key.last_used_at else "never used",
+        )
+        for key in keys
+    ]
+    return table(("ID", "STATE", "WORKSPACE", "NAME", "EXPIRES", "USED"), rows)
 
 
 @app.command()
@@ -109,11 +121,21 @@ def revoke(
 ) -> None:
     """Revoke a key. Running hosts refuse it within about a second; jobs that it started go on."""
     settings = load_settings(data_dir=data_dir)
-    revoked = with_store(settings, lambda store: store.keys.revoke(key, workspace=workspace))
+    revoked = with_store(settings, lambda store: _revoke(store, key, workspace))
     if as_json:
         print_json(_as_json(revoked, datetime.now(UTC)))
     else:
         err.print(plain(f"revoked key {revoked.name} ({revoked.id}) of workspace {revoked.workspace}"))
+
+
+async def _revoke(store: "Store", key: str, workspace: str | None) -> "ApiKey":
+    revoked = await store.keys.revoke(key, workspace=workspace)
+    await _note(store, "keys.revoke", revoked)
+    return revoked
+
+
+async def _note(store: "Store", verb: str, key: "ApiKey") -> None:
+    await store.audit.note_command(verb, workspace=key.workspace, subject=f"{key.name} ({key.id})")
 
 
 @app.command()
@@ -134,13 +156,19 @@ def reset(
             "this deletes every key and lets everybody on this machine call the host: confirm this with `keys "
             "reset --open`"
         )
-    gone = with_store(load_settings(data_dir=data_dir), lambda store: store.keys.delete_all())
+    gone = with_store(load_settings(data_dir=data_dir), _delete_all)
     err.print(
         plain(
             f"deleted {gone} keys; after a restart, hosts with this database need no key, and only programs on "
             "the same machine can call them"
         )
     )
+
+
+async def _delete_all(store: "Store") -> int:
+    gone = await store.keys.delete_all()
+    await store.audit.note_command("keys.reset", subject=f"{gone} keys")
+    return gone
 
 
 def _as_json(key: "ApiKey", now: datetime) -> dict[str, object]:
@@ -175,20 +203,30 @@ def audit(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show who evaluated or changed what, newest first: key, verb, outcome, rows, object; never data."""
+    """Show who evaluated or changed what, newest first. Commands that change keys are included, data never is."""
     settings = load_settings(data_dir=data_dir)
     start = datetime.now(UTC) - options.read_duration(since, "--since") if since is not None else None
     lines = with_store(
         settings, lambda store: store.audit.list_entries(limit=limit, workspace=workspace, key=key, since=start)
     )
     none = "the audit log has no such call"
-    print_found(lines, lambda all_: plain("\n".join(map(_text, all_))), as_json=as_json, none=none)
+    print_found(lines, _audit_table, as_json=as_json, none=none)
 
 
-def _text(line: "AuditLine") -> str:
-    failed = f", {line.failed} failed" if line.failed else ""
-    about = "  ".join(part for part in (line.subject, line.evaluator, line.grants) if part)
-    return (
-        f"{format_time(line.at)}  {line.workspace:<16}  {line.key or '-':<16}  {line.verb:<18}  {line.outcome:<16}  "
-        f"{line.rows} rows{failed}  {line.duration_ms:.1f} ms  {about}".rstrip()
-    )
+def _audit_table(lines: "list[AuditLine]") -> "Text":
+    header = ("TIME", "WORKSPACE", "KEY", "OPERATION", "OUTCOME", "ROWS", "FAILED", "MS", "OBJECT, EVALUATOR, GRANTS")
+    rows = [
+        (
+            format_time(line.at),
+            line.workspace,
+            line.key,
+            line.verb,
+            line.outcome,
+            line.rows,
+            line.failed,
+            f"{line.duration_ms:.1f}",
+            "  ".join(part for part in (line.subject, line.evaluator, line.grants) if part),
+        )
+        for line in lines
+    ]
+    return table(header, rows)

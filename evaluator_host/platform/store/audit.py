@@ -1,5 +1,7 @@
 """The audit log: who called which operation and evaluator, with how many rows and which outcome; never row data.
 
+An operator's commands that change keys write an entry, too.
+
 A running host collects entries in memory and writes them in batches, so that no call waits for them. If the host is
 killed, the entries of its last second are lost. While the database does not answer, the newest `KEPT` entries are kept.
 """
@@ -7,13 +9,15 @@ killed, the entries of its last second are lost. While the database does not ans
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from sqlalchemy import insert, select
 
+from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
 from evaluator_host.platform.store.database import Repository, row_values
 from evaluator_host.platform.store.tables import ApiKeyTable, AuditTable, WorkspaceTable
+from evaluator_host.platform.store.workspaces import ensure_workspace
 from evaluator_host.types.errors import StoreUnavailable
 
 KEPT: Final = 20_000  # highest number of entries in memory, a few megabytes
@@ -28,7 +32,7 @@ class AuditEntry:
 
     at: datetime  # when the call began, in UTC
     workspace_id: str  # the caller's workspace
-    key_id: str | None  # the caller's key; None on a host without keys
+    key_id: str | None  # the caller's key; None on a host without keys, and for an operator's command
     verb: str  # such as `evaluate` or `jobs.create`
     evaluator: str | None  # digest of the evaluator; None for verbs without one
     rows: int  # number of rows in the call
@@ -67,6 +71,24 @@ class Audit(Repository):
         if entries:
             async with self._database.transaction() as connection:
                 await connection.execute(insert(AuditTable), [row_values(entry) for entry in entries])
+
+    async def note_command(self, verb: str, *, workspace: str = DEFAULT_WORKSPACE, subject: str | None = None) -> None:
+        """Append the entry of an operator's command that changed something in a workspace, given by name."""
+        async with self._database.transaction() as connection:
+            owner = await ensure_workspace(connection, workspace)
+            entry = AuditEntry(
+                at=datetime.now(UTC),
+                workspace_id=owner.id,
+                key_id=None,
+                verb=verb,
+                evaluator=None,
+                rows=0,
+                failed=0,
+                outcome="ok",
+                duration_ms=0.0,
+                subject=subject,
+            )
+            await connection.execute(insert(AuditTable), row_values(entry))
 
     async def list_entries(
         self, *, limit: int, workspace: str | None = None, key: str | None = None, since: datetime | None = None
