@@ -18,7 +18,22 @@ if TYPE_CHECKING:
     from evaluator_runner.entry import Entry
 
 
-class AttributeDict(dict):  # type: ignore[type-arg]
+class _LikeDict(type):
+    """Makes a subclass of dict equal to dict, so that code may compare the type of a row's value with that of its own.
+
+    The hash stays its own: `copy` and `pickle` look up types by hash, and would make plain dicts otherwise.
+    """
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, dict)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is dict or other is cls
+
+    __hash__ = type.__hash__
+
+
+class AttributeDict(dict, metaclass=_LikeDict):  # type: ignore[type-arg]
     """A JSON object that `main` gets: `d.a` is `d["a"]`, unless `a` is a method of dict."""
 
     __slots__ = ()

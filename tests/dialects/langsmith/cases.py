@@ -74,6 +74,7 @@ CASES = [
     ),
     case(id="an object of results", code=returns("{'results': [{'key': 'a', 'score': 0.5}]}"), native=[one("a", 0.5)]),
     case(id="a comment alone", code=returns("{'comment': 'seen'}"), native=[one("judge", comment="seen")], score=None, reason="seen"),
+    case(id="the types of a nested value and of the evaluator's own", row=Row(variables={"inputs": {}, "outputs": {"answer": "{}"}, "reference_outputs": {"wanted": {"a": 1}}}), code="import json\n\ndef same_shape(outputs, reference_outputs):\n    own, wanted = json.loads(outputs['answer']), reference_outputs['wanted']\n    return 0.5 if isinstance(own, type(wanted)) and type(own) == type(wanted) else 0\n", score=0.5),
     case(id="further fields", code=returns("{'score': 1, 'metadata': {'n': 1}, 'correction': {'answer': 'x'}}"), native=[one("judge", 1, metadata={"n": 1}, correction={"answer": "x"})]),
     case(
         id="results of the package", code="from langsmith.evaluation import EvaluationResult, EvaluationResults\nfrom langsmith.schemas import Example, Run\n\ndef f(run: Run, example: Example) -> EvaluationResult:\n    return EvaluationResult(key='k', score=0.5, comment='c')\n",
