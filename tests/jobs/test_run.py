@@ -258,6 +258,17 @@ async def test_more_failures_than_allowed_end_the_job(desk: Desk) -> None:
     assert (again.status, failed + 3 < again.progress.failed < 50) == (JobStatus.FAILED, True)
 
 
+async def test_the_figures_of_a_resumed_job_are_those_of_its_last_end(desk: Desk) -> None:
+    job = await desk.ended(await desk.start(["die", *["ok"] * 9], max_failures=0, parallelism=1))
+    assert job.status is JobStatus.FAILED
+    assert (await desk.results.figures(WORKSPACE, job.id)).evaluators[0].rows < 10
+    await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    again = await desk.ended(job)
+    figures = (await desk.results.figures(WORKSPACE, job.id)).evaluators[0]
+    assert (again.status, figures.scored, figures.failed) == (JobStatus.COMPLETED, 9, 1)
+    assert [one.name for one in figures.metrics] == ["score"]
+
+
 async def test_a_sample_is_the_first_rows(desk: Desk) -> None:
     job = await desk.ended(await desk.start(["ok"] * 10, limit_samples=4))
     assert (job.progress.rows, await desk.rows_of(job)) == (4, [0, 1, 2, 3])

@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterable, Callable, Collection, Iterable, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from datetime import datetime
 from itertools import takewhile
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -58,7 +59,7 @@ _EXAMPLES: Final = 5
 _MESSAGE: Final = 300
 _NUMBERS: Final = re.compile(r"\d+")
 
-_REMEMBERED: Final = 64  # number of ended jobs whose figures are remembered, since they no longer change
+_REMEMBERED: Final = 64  # number of ended jobs whose figures are remembered
 _read_result: Final = Adapter(EvaluationResult).read_json
 
 
@@ -98,12 +99,14 @@ class JobResults:
         self._datasets = datasets
         self._results = results
         self._folder = folder
-        self._ended: OrderedDict[str, JobFigures] = OrderedDict()
+        # by job and time of its end, since a failed job can be resumed and then ends again
+        self._ended: OrderedDict[tuple[str, datetime | None], JobFigures] = OrderedDict()
 
     async def figures(self, workspace_id: str, job_id: str) -> JobFigures:
         """Return the statistics of a job's results so far."""
         job = await self._jobs.get_job(workspace_id, job_id)
-        if (known := self._ended.get(job_id)) is not None:
+        end = job_id, job.finished_at
+        if (known := self._ended.get(end)) is not None:
             return known
         evaluators = await self._jobs.evaluators(job_id)
         tallies = (await self._jobs.get_overview(workspace_id, job_id)).evaluators
@@ -114,7 +117,7 @@ class JobResults:
             doubt = tally.doubt() if job.status.final else None
             made.append(replace(found, warnings=tally.tally.counted_warnings(), doubt=doubt))
         if job.status.final:
-            self._ended[job_id] = JobFigures(tuple(made))
+            self._ended[end] = JobFigures(tuple(made))
             while len(self._ended) > _REMEMBERED or sum(_names(one.evaluators) for one in self._ended.values()) > NAMES:
                 self._ended.popitem(last=False)
         return JobFigures(tuple(made))
