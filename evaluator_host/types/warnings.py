@@ -146,7 +146,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="divide the score by the highest possible score, if there is one",
         ),
         "threshold_out_of_range": WarningKind("the score lies in 0..1, but the threshold does not"),
-        "coerced": WarningKind("a value was read as another type, as the message says"),
+        "coerced": WarningKind("a value was read as another type; the message says which"),
         "bare_score": WarningKind("`main` returned a number and not the object that its contract documents"),
         "dropped": WarningKind("the result has a part that its platform would not keep"),
         "too_many_metrics": WarningKind(

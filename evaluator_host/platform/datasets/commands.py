@@ -118,7 +118,7 @@ def search(
 
 @app.command()
 def columns(name: _NameArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
-    """Show what the columns hold: kinds, missing and frequent values, ranges."""
+    """Show what each column contains: kinds, missing and frequent values, ranges."""
     found = client.datasets.columns(name)
     header = ("COLUMN", "PRESENT", "MISSING", "EMPTY", "DISTINCT", "KINDS", "MIN", "MAX", "MEAN", "MOST FREQUENT")
     print_found(found, lambda all_: table(header, list(map(_column, all_))), as_json=as_json)
@@ -132,7 +132,7 @@ def scores(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show the scores of each stored evaluator in the newest jobs, and how to compare two jobs if a score fell."""
+    """Show the scores of each stored evaluator in the newest jobs; if one fell, say how to compare two jobs."""
     found = client.datasets.scores(name, limit=limit)
     if as_json or found.evaluators:
         print_found(found, history_table, as_json=as_json)

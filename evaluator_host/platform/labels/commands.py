@@ -134,7 +134,7 @@ def skip(
 
 @app.command()
 def clear(name: _NameArgument, row: _RowArgument, *, client: ClientOption, as_json: JsonOption = False) -> None:
-    """Remove the label of a row, so that the row waits for a label again."""
+    """Remove the label of a row. The row waits for a label again."""
     _say(client.labels.set(name, row, None), as_json=as_json)
 
 

@@ -128,7 +128,7 @@ def prune(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Remove unused package sets, least recently used first, until the rest fits. Locks are kept."""
+    """Remove unused package sets, least recently used first, until the others fit the limit. Locks are kept."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     removed = _with_sets(settings, lambda environments: environments.prune(ceiling_mb=max_mb))
     sizes = [{"digest": record.digest, "size_bytes": record.size_bytes} for record in removed]

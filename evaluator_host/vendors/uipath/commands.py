@@ -71,7 +71,7 @@ def register(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Write the JSON files of every evaluator in a Python file, which is loaded only in a sandbox."""
+    """Write the JSON files of every evaluator in a Python file. The file is loaded only in a sandbox."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     layout = find_layout(project, folder=folder)
     code = find_code(layout, _evaluator_word(words, "register", "FILE"))
