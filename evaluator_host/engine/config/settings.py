@@ -277,7 +277,7 @@ class Settings(BaseSettings):
     sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="Sandbox backend: auto, bubblewrap, docker or none.")
     sandbox_start: SandboxStart = Field(
         SandboxStart.FRESH,
-        description="How Python sandboxes start: fresh, or forked from a template (bubblewrap).",
+        description="How Python sandboxes start: fresh, or template (forked; bubblewrap only).",
     )
     allowed_hosts: tuple[str, ...] = Field(
         (), description="More host names to accept in the Host header, besides loopback."
@@ -361,7 +361,7 @@ class Settings(BaseSettings):
     ray_address: str | None = Field(None, description="Ray cluster for jobs with executor ray: 10.0.0.1:6379, or auto.")
     jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results; 0 keeps them forever.")
     traces_mb: int = Field(
-        4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 at a time."
+        4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 spans at a time."
     )
     traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")
     workspace_limits: Annotated[dict[str, WorkspaceLimits], NoDecode] = Field(
