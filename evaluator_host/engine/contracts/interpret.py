@@ -83,20 +83,21 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
         return _nothing(kind, language, needs_score=needs_score)
     if kind is Kind.ARRAY and _is_score_and_reason(value):
         score, told = value
-        texts = [told] if isinstance(told, str) else told
-        return mapping({"score": score, "reason": "; ".join(texts) or None}, language, needs_score=needs_score)
+        return mapping({"score": score, "reason": told or None}, language, needs_score=needs_score)
     if kind is Kind.ARRAY or kind is Kind.UNSUPPORTED:
         what = described(value, language) if isinstance(value, list) else "a value that cannot be written as JSON"
         return _invalid(f"the evaluator returned {what}", language, needs_score=needs_score)
     return contradiction()
 
 
-def _is_score_and_reason(value: Json) -> TypeGuard[tuple[float | int, str | list[str]]]:
-    """Return whether a value is a pair of a score and the reason for it, which may be a list of strings."""
+def _is_score_and_reason(value: Json) -> TypeGuard[tuple[float | int, str | list[Json] | None]]:
+    """Return whether a value is a pair of a score and its reason, which may be null, or a list without numbers."""
     if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], float | int):
         return False
     told = value[1]
-    return isinstance(told, str) or (isinstance(told, list) and all(isinstance(one, str) for one in told))
+    if isinstance(told, list):
+        return not any(isinstance(one, float | int | None) for one in told)
+    return told is None or isinstance(told, str)
 
 
 def contradiction() -> EvaluationError:

@@ -111,6 +111,15 @@ CASES = [
     case(id="two classes", recognised=None, status="failed", error="entry_not_found", message="it defines only", code="class Exact:\n    def score(self, output, expected):\n        return output == expected\n\nclass Short:\n    def score(self, output):\n        return len(output) < 5\n"),
     case(id="a verdict and reasons", code="def check(output):\n    return False, ['too short', 'too plain']\n", score=0.0, passed=False, reason="too short; too plain"),
     case(id="a verdict without reasons", code="def check(output):\n    return True, []\n", score=1.0, passed=True, reason=None),
+    case(id="a verdict and objects that say why", code="def check(output):\n    return False, [{'item': 'refund', 'found': False}]\n", score=0.0, passed=False, reason='[{"item": "refund", "found": false}]'),
+    case(id="a verdict and no reason", code="def check(output):\n    return True, None\n", score=1.0, passed=True, reason=None),
+    case(id="a score and no reason", code="def check(output):\n    return 0.25, None\n", score=0.25, reason=None),
+    *(
+        case(id=f"tuples of numbers: {value}", code=f"def check(output):\n    return {value}\n", status="failed", error="invalid_result")
+        for value in ("True, 28", "True, 28, None", "0.5, [0.25, 0.75]", "True, [None]", "None, 'why'", "[{'item': 1}], False")
+    ),
+    javascript(id="JavaScript: a verdict and objects that say why", code="export const check = ({ output }) => [false, [{ item: 'refund' }]]", score=0.0, passed=False, reason='[{"item": "refund"}]'),
+    javascript(id="JavaScript: a score and no reason", code="export const check = ({ output }) => [0.25, null]", score=0.25, reason=None),
     javascript(id="JavaScript: a verdict and reasons", code="export const check = ({ output }) => [false, [`got ${output}`]]", score=0.0, passed=False, reason="got 4"),
     case(id="a lambda", code="same = lambda output, expected: output == expected\n", score=1.0),
     case(id="helpers beside it", code="def _norm(text):\n    return text.strip()\n\ndef words(output):\n    return output.split()\n\ndef score(output, expected):\n    return words(_norm(output)) == words(expected)\n", score=1.0),
