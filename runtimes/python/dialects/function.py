@@ -31,7 +31,8 @@ _ROLES = {
     for role, names in {
         _OUTPUT: "output outputs response prediction predicted pred ypred completion actual actualoutput actualanswer "
         "modeloutput modelresponse modelanswer agentoutput agentresponse botresponse llmoutput llmresponse generated "
-        "generatedtext generatedanswer generation candidate hypothesis predictedanswer finaloutput finalanswer "
+        "generatedtext generatedanswer generation candidate hypothesis predictedanswer givenanswer studentanswer "
+        "submittedanswer finaloutput finalanswer "
         "outputtext responsetext",
         _TRUTH: "expected expectedoutput expectedoutputs expectedanswer expectedresponse expectedresult expectedvalue "
         "expectation expectations reference referenceoutput referenceoutputs referenceanswer groundtruth groundtruths "

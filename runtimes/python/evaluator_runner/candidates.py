@@ -21,6 +21,8 @@ _LISTS = {
 _ADDING = {"add_evaluator", "add_metric", "add_reward_func", "add_scorer"}
 """Methods that add an evaluator to such a list."""
 _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "ClassDef")
+_TAKE_APART = {"extract", "normalise", "normalize"}
+"""First words in the names of functions that prepare a text for others, and do not judge it."""
 _TWINS = ("{}_async", "async_{}", "a{}", "a_{}")
 _SHOWN = 10
 _PARAMETERS = 8
@@ -52,7 +54,7 @@ def meant(outline: Outline, names: list[str]) -> list[str]:
     """Return, in the given order, the names that may be the evaluator.
 
     If the code has a list of evaluators (`evaluators=[correct]`), these are the names in the list; otherwise they are
-    the names that none of the others uses, public before private ones.
+    the names that none of the others uses, public before private ones, and not those like `extract_answer(text)`.
     """
     if len(names) < 2 or not outline.parsed:
         return names
@@ -62,7 +64,14 @@ def meant(outline: Outline, names: list[str]) -> list[str]:
     if listed:
         return names
     free = [one for one in names if not any(one in used.by(other) for other in names if other != one)] or names
-    return [one for one in free if not one.startswith("_")] or free
+    free = [one for one in free if not one.startswith("_")] or free
+    return [one for one in free if not _takes_apart(outline, one)] or free
+
+
+def _takes_apart(outline: Outline, name: str) -> bool:
+    """Return whether a function gets one text, and its name says that it takes the text apart."""
+    function = outline.functions.get(name)
+    return function is not None and len(function.required) < 2 and name.strip("_").split("_")[0] in _TAKE_APART
 
 
 def _without_async_twins(outline: Outline, names: list[str]) -> list[str]:
