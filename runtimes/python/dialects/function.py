@@ -63,7 +63,11 @@ _PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
 _SHORT = 2  # letters of words that are too common to tell which column is meant, such as `in` and `to`
 _METHODS = {"evaluate", "compute_scores", "score", "measure"}
 _LEGACY = ("app_params", "correct_answer", "datapoint")
-_DATA_BASES = {"BaseModel", "TypedDict", "NamedTuple", "Enum", "StrEnum", "Exception", "ValueError", "Protocol"}
+_DATA_BASES = {
+    "BaseModel", "Enum", "Exception", "Module", "NamedTuple", "Protocol", "Signature", "StrEnum", "TypedDict",
+    "ValueError",
+}  # fmt: skip
+"""Bases of classes that hold data, or are the program that is judged (a signature or module of DSPy)."""
 _FIELDS = ("score", "value", "passed", "reason", "label", "name")
 _PLAIN = (bool, int, float, str, list, tuple, type(None))
 _decode = jsontext.decoder(binding.AttributeDict)
