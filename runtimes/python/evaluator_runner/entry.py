@@ -267,9 +267,14 @@ def _are_for_classes(own: dict[str, Any], functions: list[str], classes: list[st
 
 def _scoring(methods: Any) -> list[str]:
     """Return a class's methods that are named like a scorer; those that no other method uses come first."""
+    return [key for key in _public_methods(methods) if SCORING.intersection(key.lower().split("_"))]
+
+
+def _public_methods(methods: Any) -> list[str]:
+    """Return a class's public methods; those that no other method uses come first."""
     public = [key for key, one in methods.items() if not key.startswith("_") and is_function(one)]
     used = _used_names({key: methods[key] for key in public})
-    return sorted((key for key in public if SCORING.intersection(key.lower().split("_"))), key=lambda key: key in used)
+    return sorted(public, key=lambda key: key in used)
 
 
 def _is_likely(name: str) -> bool:
@@ -309,8 +314,12 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
             return f"{wanted} = {name}.{static}"
         if scoring := _scoring(own):
             return _line_of(_made(name, one), one, scoring[0], wanted)
-    name, one = next(iter(classes.items()))
-    return f"def {wanted}(inputs, outputs, trace): return {_made(name, one)}.METHOD(outputs)"
+    with_methods = {name: found for name, one in classes.items() if (found := _public_methods(vars(one)))}
+    for name, methods in with_methods.items():
+        if (likely := next(filter(_is_likely, methods), None)) is not None:
+            return _line_of(_made(name, classes[name]), classes[name], likely, wanted)
+    name = next(iter(with_methods or classes))
+    return f"def {wanted}(inputs, outputs, trace): return {_made(name, classes[name])}.METHOD(outputs)"
 
 
 def _made(name: str, kind: Any) -> str:

@@ -112,6 +112,11 @@ class Rewards:
             "def evaluate(inputs, outputs, trace): return Exact().score(inputs['context'], outputs)",
         ),
         ("class Exact:\n def evaluate(self, a, b, c): ...", "it defines only Exact", "evaluate = Exact().evaluate"),
+        (
+            "class Problem:\n line = 0\nclass Checker:\n def all_found(self, files): ...\n def check_code(self, code, level): ...",
+            "it defines only Problem, Checker",
+            "def evaluate(inputs, outputs, trace): return Checker().check_code(outputs, inputs['level'])",
+        ),
     ],
 )
 def test_the_line_that_a_class_lacks_calls_the_method_that_scores(code: str, message: str, line: str) -> None:
@@ -131,7 +136,7 @@ def test_the_line_that_a_class_lacks_calls_the_method_that_scores(code: str, mes
             "def evaluate(inputs, outputs, trace): return Short(limit=…).evaluate(outputs)` as the last line",
         ),
         (
-            "class Kind:\n def get_results(self, given): ...",
+            "class Part:\n line = 0\nclass Kind:\n def get_all(self, given): ...",
             (
                 "def evaluate(inputs, outputs, trace): return Kind().METHOD(outputs)` as the last line, with the method that "
                 "scores as METHOD"
