@@ -36,6 +36,21 @@ def test_a_file_of_the_author_that_a_row_comes_to_is_asked_for(module: str, said
     assert ("a file of yours" in found) is said
 
 
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("it needs `langchain_openai`, which is missing, but hides the failed import", "grant"),
+        ("it needs `own.text`, which is missing, but hides the failed import", "the package of own.text"),
+        ("OpenAI API key is not configured. Set OPENAI_API_KEY in your environment", "grant"),
+        ("expected string or bytes-like object, got 'AttributeDict'", "the value is a dict, not text"),
+        ("expected string or bytes-like object, got 'list'", "the value is a list, not text"),
+    ],
+)
+def test_an_error_of_a_row_says_how_to_go_on(message: str, said: str) -> None:
+    found = advised(EvaluationError(ErrorCode.USER_EXCEPTION, message), Evaluator("score()"), Contract("function"))
+    assert said in (found.hint or "")
+
+
 @pytest.mark.parametrize(("name", "said"), [("assert", True), ("assertions", False)])
 def test_a_column_that_is_called_like_a_statement_is_not_one(name: str, said: bool) -> None:
     error = EvaluationError(ErrorCode.MISSING_INPUT, f"its columns: `{name}`")

@@ -281,7 +281,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"Missing credentials\. Please pass an `apiKey`|_API_KEY environment variable is missing or empty"
-        r"|Could not resolve authentication method|^No model specified \(",
+        r"|Could not resolve authentication method|^No model specified \(|\bAPI key is not configured\. Set [A-Z]",
         NO_MODEL,
     ),
     _Advice(
@@ -297,6 +297,14 @@ _TABLE: Final = (
         language=Language.PYTHON,
     ),
     _Advice(
+        r"^it needs `([\w.]+)`, which is missing, but hides",
+        lambda match, _: (
+            NO_MODEL
+            if asks_models(match[1])
+            else f"add an exact pin of the package of {match[1]} to `packages`, or send it in `files` if it is a file of yours"
+        ),
+    ),
+    _Advice(
         r"needs the package ([\w.-]+), which is not pinned",
         lambda match, _: NO_MODEL if asks_models(match[1]) else f"add an exact pin of {match[1]} to `packages`",
     ),
@@ -305,9 +313,9 @@ _TABLE: Final = (
         "return one plain number for each completion: .tolist() makes a list of a vector, .mean().item() one number",
     ),
     _Advice(
-        r"expected string or bytes-like object, got '(list|dict|tuple)'",
+        r"expected string or bytes-like object, got '(?:Attribute)?([Dd]ict|list|tuple)'",
         lambda match, _: (
-            f"the value is a {match[1]}, not text: take the text from it, such as value[0]['content'] for chat messages, or send text in the row"
+            f"the value is a {match[1].lower()}, not text: take the text from it, such as value[0]['content'] for chat messages, or send text in the row"
         ),
     ),
     _Advice(r"(returned|is) a value of type (\S+), which cannot be written as JSON", _no_form),
