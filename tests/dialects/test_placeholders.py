@@ -70,6 +70,10 @@ EXACT = "\ndef exact(row: Row, output: str, expected: str) -> bool:\n    return 
             "from src.llm import chat\nWANTED = ['4']\n\ndef exact(output):\n    return output in WANTED\n\n"
             "def judged(output):\n    return chat(WANTED)\n\nPLAIN = [exact]\nALL = {'all': PLAIN + [judged]}\n"
         ),
+        (
+            "from conf import MODEL\n\ndef exact(output):\n    names = {}\n    exec('found = 4', names)\n"
+            "    return names['found'] == eval(output, {}, names)\n"
+        ),
         BESIDE.format("from .rows import Row") + EXACT,
         BESIDE.format("from ..app.rows import (\n    Row,\n)") + EXACT,
         BESIDE.format("from . import rows\nRow = rows.Row") + EXACT,
@@ -91,6 +95,9 @@ async def test_a_file_of_the_author_that_nothing_uses_stops_nothing(service: Ser
         "import helpers\n\ndef exact(output, expected):\n    try:\n        return helpers.norm(output)\n    except Exception:\n        return 0.0\n",
         "import helpers\nclient = helpers.make()\n\ndef exact(output, expected):\n    return client.ask(output)\n",
         "from helpers import *\n\ndef exact(output, expected):\n    return output == expected\n",
+        "import helpers\n\ndef exact(output, expected):\n    return eval('helpers.norm(output)')\n",
+        "import helpers\n\ndef exact(output, expected):\n    return eval('helpers.norm(4)', globals())\n",
+        "import helpers\n\ndef exact(output, expected):\n    return eval('norm(4)', {'norm': helpers.norm})\n",
     ],
 )
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)

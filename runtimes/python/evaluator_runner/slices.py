@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _ONLY_AST = 0x400
 _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "ClassDef")
 _ANY_NAME = frozenset(("globals", "locals", "vars", "eval", "exec"))  # functions through which code may use any name
+_WITH_OWN_NAMES = frozenset(("eval", "exec"))  # these reach no name of the module if they get names: `exec(code, {})`
 # attributes through which code may reach the module, as in `sys.modules`
 _ANY_NAME_OF = frozenset(("__globals__", "modules"))
 _SETTERS = frozenset(("setattr", "delattr"))
@@ -232,6 +233,8 @@ def _note(node: Any, kind: str, into: Statement) -> None:
 
 def _parts_that_run(node: Any, kind: str, *, in_class: bool) -> list[Any]:
     """Return a node's parts, without bodies that never run, and without annotations outside of classes."""
+    if kind == "Call" and len(node.args) > 1 and getattr(node.func, "id", "") in _WITH_OWN_NAMES:
+        return [*node.args, *node.keywords]
     if kind == "AnnAssign" and not in_class:
         return [one for one in (node.target, node.value) if one is not None]
     if kind == "If" and (is_type_checking(node) or _is_main_guard(node)):
