@@ -164,6 +164,12 @@ def _by_position(function: Function, roles: dict[str, str]) -> bool:
     return all(roles.get(one) in (None, *place) for one, place in zip(names, places, strict=False))
 
 
+def fits_places(names: list[str]) -> bool:
+    """Return whether no parameter's name contradicts its place in `evaluate(inputs, outputs, trace)`."""
+    roles = roles_of(names)
+    return all(roles.get(one) in (None, *place) for one, place in zip(names, _PLACES, strict=False))
+
+
 def roles_of(names: list[str]) -> dict[str, str]:
     """Return the role (output, truth, …) of each parameter that has a role, by the parameter's name."""
     found = {one: role for one in names if (role := _role(one))}

@@ -316,8 +316,8 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
             return _line_of(_made(name, one), one, scoring[0], wanted)
     with_methods = {name: found for name, one in classes.items() if (found := _public_methods(vars(one)))}
     for name, methods in with_methods.items():
-        if (likely := next(filter(_is_likely, methods), None)) is not None:
-            return _line_of(_made(name, classes[name]), classes[name], likely, wanted)
+        if likely := [one for one in methods if _is_likely(one)]:
+            return _line_of(_made(name, classes[name]), classes[name], min(likely, key=len), wanted)
     name = next(iter(with_methods or classes))
     return f"def {wanted}(inputs, outputs, trace): return {_made(name, classes[name])}.METHOD(outputs)"
 
@@ -334,12 +334,13 @@ def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
 
     If the method takes other arguments, the line passes the values of a row to them.
     """
-    from evaluator_runner.dialects.function import roles_of
+    from evaluator_runner.dialects.function import fits_places, roles_of
 
     call = made if method == "__call__" else f"{made}.{method}"
     known = signature.read(getattr(kind, method, None))
     names = [] if known is None else known.positional[1 : known.required]
-    if wanted != "evaluate" or known is None or known.keyword_only or len(names) in (0, len(EVALUATE)):
+    by_place = not names or (len(names) == len(EVALUATE) and fits_places(names))
+    if wanted != "evaluate" or known is None or known.keyword_only or by_place:
         return f"{wanted} = {call}"
     roles = roles_of(names)
     output = next((name for name in names if roles.get(name) == "output"), names[0])

@@ -113,9 +113,14 @@ class Rewards:
         ),
         ("class Exact:\n def evaluate(self, a, b, c): ...", "it defines only Exact", "evaluate = Exact().evaluate"),
         (
-            "class Problem:\n line = 0\nclass Checker:\n def all_found(self, files): ...\n def check_code(self, code, level): ...",
+            "class Problem:\n line = 0\nclass Checker:\n def all_found(self, files): ...\n def check(self, code, level): ...\n def check_files(self, files): return [self.check(one) for one in files]",
             "it defines only Problem, Checker",
-            "def evaluate(inputs, outputs, trace): return Checker().check_code(outputs, inputs['level'])",
+            "def evaluate(inputs, outputs, trace): return Checker().check(outputs, inputs['level'])",
+        ),
+        (
+            "class Judge:\n async def evaluate(self, query, response, context): ...",
+            "it defines only Judge",
+            "def evaluate(inputs, outputs, trace): return Judge().evaluate(inputs['query'], outputs, inputs['context'])",
         ),
     ],
 )
