@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
+from unittest.mock import Mock
 
 import httpx
 import pytest
 
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.contracts.binding import Binding
+from evaluator_host.engine.contracts.otlp import TRACE_SPANS
 from evaluator_host.engine.sandbox.docker import attach
 from evaluator_host.engine.sandbox.docker.attach import AttachFailed, Attachment
 from evaluator_host.engine.sandbox.protocol import BYTES_AHEAD, CALLS_AHEAD
@@ -22,6 +24,8 @@ from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.models.endpoint import read_body
 from evaluator_host.platform.models.gateway import connection, exchange
 from evaluator_host.platform.models.gateway.connection import Refused, RequestReader, Tunnel
+from evaluator_host.platform.traces.export import TraceSpans
+from evaluator_host.platform.traces.live_traffic import SILENT_S, Traffic, _Key
 from evaluator_host.platform.wires import forward
 from evaluator_host.types.errors import TooLarge
 from evaluator_host.types.evaluator import EvaluatorSettings, Row
@@ -210,3 +214,30 @@ async def test_rows_together_that_have_no_end(monkeypatch: pytest.MonkeyPatch) -
     assert bound is not None
     assert isinstance(bound.body, EvaluationError)
     assert drawn <= 10
+
+
+def test_a_session_that_never_ends() -> None:
+    traffic, session = Traffic(Mock(), Mock(), Mock(), Mock()), _Key("alpha", "one", "s-1")
+
+    def add(number: int, *, now: float) -> int:
+        traces = tuple(f"{number:016x}{place:016x}" for place in range(TRACE_SPANS // 5))
+        return traffic._add(session, TraceSpans("s-1", len(traces), True, b"{}", traces), now, 60.0)
+
+    assert [add(number, now=number) for number in range(6)] == [0] * 5 + [TRACE_SPANS * 6 // 5]
+    ids, held = len(traffic._sessions), traffic._held["alpha"]
+    assert held > 200 * ids
+    waiting = _Key("alpha", "one", f"{7:016x}{7:016x}")
+    assert traffic._add(waiting, TraceSpans(waiting.trace_id, 3, False, b"{}"), 6.0, 60.0) == 0
+    assert [add(number, now=60.0) for number in (6, 7)] == [TRACE_SPANS // 5, TRACE_SPANS // 5 + 3]
+    assert (len(traffic._sessions), traffic._held["alpha"]) == (ids, held)
+    assert waiting not in traffic._pending
+    assert traffic._pending[session].due(60.0 + SILENT_S)
+
+
+def test_a_session_with_a_trace_that_is_too_large() -> None:
+    traffic, own, session = Traffic(Mock(), Mock(), Mock(), Mock()), *(_Key("alpha", "one", one) for one in "as")
+    assert traffic._add(own, TraceSpans("a", TRACE_SPANS, False, b"{}"), 0.0, 60.0) == 0
+    assert traffic._add(own, TraceSpans("a", 1, False, b"{}"), 0.0, 60.0) == TRACE_SPANS + 1
+    assert traffic._add(session, TraceSpans("s", 1, True, b"{}" * 9999, ("a",)), 0.0, 60.0) == TRACE_SPANS + 2
+    assert not traffic._pending[session].groups
+    assert traffic._held["alpha"] == traffic._pending[session].size < 9999

@@ -39,6 +39,7 @@ SESSION_QUIET_S: Final = 60.0  # seconds after its last span at which a session 
 _LOOK_EVERY_S: Final = 0.25
 _HELD_BYTES: Final = 64 << 20
 _OF_EACH_BYTES: Final = 2048  # bytes that a trace takes besides its spans
+_OF_ID_BYTES: Final = 256  # bytes that the id of a session's trace takes
 _ADDED_AT_ONCE: Final = 1000
 _TRACE_BYTES: Final = 16 << 20
 _AT_ONCE: Final = 16
@@ -152,7 +153,8 @@ class Traffic:
             "trace" if session_quiet_s is None else "session",
         )
         traces = list(traces_of(answer))
-        size, refused = len(answer) + len(traces) * _OF_EACH_BYTES, 0
+        size = len(answer) + sum(_OF_EACH_BYTES + len(one.traces) * _OF_ID_BYTES for one in traces)
+        refused = 0
         self._require_room(workspace_id, size)
         self._held[workspace_id] += size
         try:
@@ -180,19 +182,23 @@ class Traffic:
         key = _Key(workspace, reference, spans.trace_id)
         return key if spans.traces else key._replace(trace_id=self._sessions.get(key, spans.trace_id))
 
-    def _join(self, key: _Key, session: _Pending, traces: Iterable[str]) -> None:
-        """Move the waiting spans of these traces to their session, after a later span has named the session."""
-        for trace_id in traces:
-            own = key._replace(trace_id=trace_id)
-            self._sessions[own] = key.trace_id
-            session.traces.add(trace_id)
-            earlier = self._pending.pop(own, None) if own != key else None
-            if earlier is not None:
-                session.groups += earlier.groups
-                session.spans += earlier.spans
-                session.size += earlier.size - _OF_EACH_BYTES
-                session.refused = session.refused or earlier.refused
-                self._held[key.workspace] -= _OF_EACH_BYTES
+    def _take(self, key: _Key, traces: Iterable[str]) -> list[_Pending]:
+        """Remove and return the waiting spans of these traces, because a later span has named their session."""
+        own = (key._replace(trace_id=trace_id) for trace_id in traces)
+        return [self._pending.pop(one) for one in own if one != key and one in self._pending]
+
+    def _join(self, key: _Key, session: _Pending, traces: Iterable[str], waiting: list[_Pending]) -> None:
+        """Add these traces, and their spans that have waited, to their session."""
+        added = set(traces) - session.traces
+        self._sessions |= {key._replace(trace_id=trace_id): key.trace_id for trace_id in added}
+        session.traces |= added
+        session.size += len(added) * _OF_ID_BYTES
+        self._held[key.workspace] += len(added) * _OF_ID_BYTES
+        for earlier in waiting:
+            session.groups += earlier.groups
+            session.spans += earlier.spans
+            session.size += earlier.size - _OF_EACH_BYTES
+            self._held[key.workspace] -= _OF_EACH_BYTES
 
     def _add(self, key: _Key, spans: TraceSpans, now: float, quiet_s: float | None = None) -> int:
         """Add spans to their trace or session. Return how many were refused: all, if the trace has too many."""
@@ -201,19 +207,23 @@ class Traffic:
             pending = self._pending[key] = _Pending()
             self._arrived.set()
             self._held[key.workspace] += _OF_EACH_BYTES
+        waiting = self._take(key, spans.traces)
+        if pending.refused:
+            self._held[key.workspace] -= sum(one.size for one in waiting)
+            return spans.spans + sum(one.spans for one in waiting)
         pending.last, pending.quiet_s = now, quiet_s
-        self._join(key, pending, spans.traces)
+        self._join(key, pending, spans.traces, waiting)
         pending.rooted = pending.rooted or spans.rooted
         pending.spans += spans.spans
-        if pending.refused:
-            return spans.spans
         pending.groups.append(spans.groups)
         pending.size += len(spans.groups)
         self._held[key.workspace] += len(spans.groups)
-        if pending.spans <= TRACE_SPANS and pending.size <= _TRACE_BYTES:
+        too_large = pending.spans > TRACE_SPANS or pending.size > _TRACE_BYTES
+        if not too_large and not any(one.refused for one in waiting):
             return 0
-        self._held[key.workspace] -= pending.size - _OF_EACH_BYTES
-        pending.groups, pending.size, pending.refused = [], _OF_EACH_BYTES, True
+        kept = _OF_EACH_BYTES + len(pending.traces) * _OF_ID_BYTES
+        self._held[key.workspace] -= pending.size - kept
+        pending.groups, pending.size, pending.refused = [], kept, True
         return pending.spans
 
     async def list_traces(
