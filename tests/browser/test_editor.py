@@ -396,7 +396,7 @@ async def test_other_code_is_not_saved_under_the_name_of_the_code_before_it(page
     await expect(page.locator(".status-line")).to_contain_text("browser-equal@1 · replaced by other code")
     await page.get_by_role("button", name="Save…").click()
     dialog = page.get_by_role("dialog", name="Save the evaluator")
-    await expect(dialog).to_contain_text("This code replaces that of browser-equal@1")
+    await expect(dialog).to_contain_text("This is not the code of browser-equal@1")
     await expect(dialog.get_by_label("Name")).to_have_value("")
     await expect(dialog.get_by_role("button", name="Save", exact=True)).to_be_disabled()
     assert await grave_findings(page) == []

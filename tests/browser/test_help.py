@@ -78,7 +78,7 @@ async def test_sample_data_shows_jobs_and_their_change_in_one_click(browser: Bro
         await page.get_by_role("button", name="Load the sample data").click()
         rows = page.get_by_role("region", name="Jobs").locator("tbody tr")
         await expect(rows).to_have_count(2)
-        await expect(rows.first).to_contain_text("completed, 4.2 % failed", timeout=60_000)
+        await expect(rows.first).to_contain_text("completed, 4.2 % of results failed", timeout=60_000)
         await expect(rows.first).to_contain_text("over 23 of 24 rows")
         # both jobs scored the same rows with the same code
         await expect(rows.first.get_by_role("link", name="no change")).to_be_visible()

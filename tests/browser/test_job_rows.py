@@ -112,9 +112,11 @@ async def test_a_mean_by_column_says_its_rows_and_empty_texts_lead_to_theirs(pag
     await page.goto(f"/jobs/{with_gaps}")
     await page.get_by_label("Mean by column").select_option("Mean by topic")
     means = page.get_by_role("region", name="Mean score by topic")
-    await expect(means.locator("thead th")).to_have_text(["topic", "Rows", "Mean score", "Over", "Passed", "Failed"])
+    await expect(means.locator("thead th")).to_have_text(
+        ["topic", "Rows", "Mean score", "Std err", "Over", "Passed", "Failed"]
+    )
     cells = means.get_by_role("row", name="cities").locator("td")
-    for at, text in ((0, "3"), (1, "0.75"), (2, "2"), (4, "1")):
+    for at, text in ((0, "3"), (1, "0.75"), (2, "0.25"), (3, "2"), (5, "1")):
         await expect(cells.nth(at)).to_have_text(text)
     await means.get_by_role("button", name="empty text").click()
     await expect(rows(page)).to_have_count(2)

@@ -50,6 +50,7 @@ NEEDS: Final = {
     "ragas": "ragas",
 }
 """Text in programs that the package itself can run; other programs run only on the platform's server."""
+ASKS_SERVER: Final = "Eval("  # a call of Braintrust's package that logs in to its server
 ROWS: Final = {
     "langsmith": "run",
     "phoenix": "output",
@@ -109,6 +110,7 @@ def programs(platform: str) -> dict[str, NativeCase]:
             and "several_entries" not in case.warnings
         )
         fits = case.language is Language.PYTHON and not case.packages and plain
+        fits = fits and ASKS_SERVER not in case.code
         own = case.row.variables is not None and ROWS[platform] in case.row.variables
         if fits and own and NEEDS[platform] in case.code and case.recognised in (Contract(platform), None):
             found[case.id] = case

@@ -241,7 +241,7 @@ def test_an_emptied_file_is_no_new_database(tmp_path: Path) -> None:
         done = command(*arguments, url=url, EVALUATOR_HOST_DATA_DIR=str(data))
         assert done.returncode == 3
         said = " ".join((done.stdout + done.stderr).split())
-        assert f"the database {file} is damaged: it is empty, though a host has used it" in said
+        assert f"the database {file} is damaged: the file is empty, though a host has used it" in said
         assert file.stat().st_size == 0
     file.unlink()
     file.touch()
