@@ -39,11 +39,11 @@ from evaluator_host.types.evaluator import Language
 TIMEOUT_S: Final = 10.0
 _MAX_LOOKUPS: Final = 20
 _FIELD: Final = re.compile(r"packages\[(\d+)\]")
-_FALLBACKS: Final = re.compile(r"^except\b[^\n]*:[^\n]*\n[ \t]+((?:from|import) [^\n#]*)", re.MULTILINE)
+_FALLBACKS: Final = re.compile(r"^except\b[^\n]*+\n[ \t]+((?:from|import) [^\n#]*)", re.MULTILINE)
 """Matches an import that a program tries at the top level after another import failed."""
 _IMPORTS: Final = re.compile(r"\bimport\b")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*")
-_SPECIFIER: Final = re.compile(r"\b(?:from|import|require)\s*\(?\s*[\"']([^\"'\s]{1,200})[\"']")
+_SPECIFIER: Final = re.compile(r"\b(?:from|import|require)\s*+(?:\(\s*+)?[\"']([^\"'\s]{1,200})[\"']")
 _MOST_NAMES: Final = 100  # maximum number of names to read from one line
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 

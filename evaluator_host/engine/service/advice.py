@@ -39,7 +39,7 @@ _ON_TORCH: Final = frozenset(
 _TORCH_MB: Final = 1024  # memory in which PyTorch and a package on top of it can be loaded
 _OUT_OF_MEMORY: Final = frozenset((ErrorCode.CRASHED, ErrorCode.MEMORY_LIMIT))
 _PYTHON: Final = re.compile(
-    r"^[ \t]*(def \w+\(|from [\w.]+ import |import \w+$|elif |class \w+[\w(),. ]*:$)", re.MULTILINE
+    r"^[ \t]*(def \w+\(|from [\w.]+ import |import \w+$|elif |class \w[\w(),. ]*:$)", re.MULTILINE
 )
 _TYPED: Final = re.compile(
     r"[\w)\]?] ?: ?(string|number|boolean|any|unknown|object|void|Record|Array)\b"

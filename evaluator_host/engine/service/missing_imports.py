@@ -34,11 +34,11 @@ _NOT_PINNED: Final = ", which is not pinned"
 _MESSAGE_CHARS: Final = 2000
 _INSTALLS: Final = {
     "python": re.compile(
-        r"\b(?:pip3?|uv|conda|poetry)(?: or (?:pip|conda))?(?: to)? (?:pip )?(?:install|add) (?:-{1,2}[\w-]+ )*"
+        r"\b(?:pip3?|uv|conda|poetry)(?: or (?:pip|conda))?(?: to)? (?:pip )?(?:install|add) (?:-[\w-]+ )*"
         r"[`'\"]*(?P<name>[A-Za-z][\w.-]*)(?P<extras>\[[\w., -]+\])?(?![\w+:/])"
     ),
     "javascript": re.compile(
-        r"\b(?:npm|yarn|pnpm|bun) (?:install|i|add) (?:-{1,2}[\w-]+ )*[`'\"]*(?P<name>@?[a-z][\w./-]*)"
+        r"\b(?:npm|yarn|pnpm|bun) (?:install|i|add) (?:-[\w-]+ )*[`'\"]*(?P<name>@?[a-z][\w./-]*)"
     ),
 }
 _DEPENDS: Final = re.compile(

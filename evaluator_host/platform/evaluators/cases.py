@@ -26,7 +26,7 @@ _TOLERANCE: Final = 1e-9  # largest difference at which two sums of floats count
 _BOUNDS: Final = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}
 _SIGNS: Final = {">=": "min", "≥": "min", "<=": "max", "≤": "max", ">": "above", "<": "below"}
 _NUMBERS: Final = ("score", "tolerance", *_BOUNDS)
-_NUMBER: Final = r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
+_NUMBER: Final = r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)"
 _NEAR: Final = re.compile(rf"=?\s*{_NUMBER}\s*(?:(?:±|\+-|\+/-)\s*{_NUMBER})?", re.IGNORECASE)
 _BETWEEN: Final = re.compile(rf"{_NUMBER}\s*(?:\.\.|to|\u2013|…)\s*{_NUMBER}", re.IGNORECASE)
 _BOUND: Final = re.compile(rf"(>=|≥|>|<=|≤|<)\s*{_NUMBER}", re.IGNORECASE)

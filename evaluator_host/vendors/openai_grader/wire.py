@@ -42,7 +42,7 @@ _PINS: Final = {  # packages in OpenAI's image; the host installs those that the
     "ast_grep_py": "ast-grep-py==0.36.2",
 }
 _IMAGE_MB: Final = 1024
-_IMPORT: Final = re.compile(r"^\s*(?:import|from)\s+([\w., \t]+)", re.MULTILINE)
+_IMPORT: Final = re.compile(r"^[ \t]*+(?:import|from)[ \t]+([\w., \t]+)", re.MULTILINE)
 _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "python": {"source": str},
     "string_check": {"input": str, "reference": str, "operation": ("eq", "ne", "like", "ilike")},

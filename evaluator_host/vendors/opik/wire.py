@@ -32,7 +32,7 @@ _NOT_PYTHON: Final = "Field 'code' contains invalid Python code"
 _NOT_JSON: Final = "The browser (or proxy) sent a request that this server could not understand."
 _NAMED: Final = 10  # highest number of unusable scores that a message lists
 _NAME_CHARS: Final = 100
-_FRAME: Final = re.compile(r'^(\s*File )"[^"\n]*"', re.MULTILINE)
+_FRAME: Final = re.compile(r'^([ \t]*+File )"[^"\n]*"', re.MULTILINE)
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:

@@ -13,8 +13,8 @@ from evaluator_host.engine.system.processes import PLAIN_PATH
 from evaluator_host.types.errors import MachineExhausted, Misconfigured
 from evaluator_host.types.evaluator import Language
 
-_PIP_PIN: Final = re.compile(r"(?P<name>@?[\w./-]+)\s*(?:\[[^\]]*\])?\s*={1,3}\s*(?P<version>[v\d][\w.+-]*)")
-_PIP_RANGE: Final = re.compile(r"@?[\w./-]+\s*(?:\[[^\]]*\])?\s*(?:[<>]=?|[!~=]=|=)")
+_PIP_PIN: Final = re.compile(r"(?P<name>@?[\w./-]+)\s*+(?:\[[^\]]*\]\s*+)?={1,3}\s*(?P<version>[v\d][\w.+-]*)")
+_PIP_RANGE: Final = re.compile(r"@?[\w./-]+\s*+(?:\[[^\]]*\]\s*+)?(?:[<>]=?|[!~=]=|=)")
 _SPACED: Final = re.compile(r"(?P<name>@?[^@\s]+)\s*@\s*(?P<version>[^@\s]+)")
 _CHECK: Final = Path(__file__).with_name("check.cjs")
 # longest time for a check, in seconds; it takes 60 ms, but on a loaded machine valid pins must not become errors

@@ -14,9 +14,9 @@ _URL: Final = re.compile(
     r"://|^\s*(git|hg|svn|bzr|github|gitlab|bitbucket|gist|npm|file|https?|data)[+:]|\bfile:", re.IGNORECASE
 )
 _PATH: Final = re.compile(r"^[./~\\]|^[A-Za-z]:\\|\.(whl|zip|tar|gz|tgz|bz2|egg|txt|toml)$", re.IGNORECASE)
-_NPM_PIN: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\s*@\s*[v=^~]*\s*(?P<version>\d[\w.+!-]*)")
+_NPM_PIN: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\s*@[\sv=^~]*(?P<version>\d[\w.+!-]*)")
 _SINGLE_EQUALS: Final = re.compile(r"(?P<name>[^=<>!~\s]+)\s*=\s*(?P<version>\d[^=<>!~\s]*)")
-_LOOSE: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\s*(?P<extras>\[[\w\s,.-]*\])?\s*(?P<rest>[@=^~\s].*|)")
+_LOOSE: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\s*+(?P<extras>\[[\w\s,.-]*\]))?(?:[@=^~\s].*)?")
 _LATEST: Final = "`latest` is not a version, and can mean another version tomorrow; write name==1.2.3"
 
 _FIRST_YEAR: Final = 1990  # a version may be a date if its first number is at least this year

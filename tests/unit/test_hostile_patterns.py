@@ -1,0 +1,57 @@
+"""The host reads code, messages and pins of callers with patterns whose time grows in step with the text, so that no
+caller can hold its event loop. A pattern whose time grows faster would need minutes for these texts.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from evaluator_host.engine.packages.npm.syntax import _foreign
+from evaluator_host.engine.packages.pip.syntax import read as read_pip_pin
+from evaluator_host.engine.packages.suggest import imported_packages
+from evaluator_host.engine.service.advice import advised
+from evaluator_host.engine.service.missing_imports import missing_of
+from evaluator_host.platform.evaluators.cases import read_expect
+from evaluator_host.types.evaluator import Contract, Evaluator, Language
+from evaluator_host.types.outcome import ErrorCode, EvaluationError, Failed
+from evaluator_host.vendors.openai_grader.wire import _evaluator
+
+pytestmark = pytest.mark.timeout(60)
+
+CHARS: Final = 1_000_000
+CODE: Final = {Language.PYTHON: "def evaluate(inputs, outputs, trace):\n    return 1\n", Language.JAVASCRIPT: "x\n"}
+
+
+def hint_on(message: str, language: Language) -> Any:
+    return missing_of(Failed(EvaluationError(ErrorCode.USER_EXCEPTION, message)), Evaluator(CODE[language], language))
+
+
+def advice_on(code: str) -> Any:
+    error = EvaluationError(ErrorCode.SYNTAX_ERROR, "Unexpected identifier", line=1)
+    return advised(error, Evaluator(code, Language.JAVASCRIPT), Contract.EVALUATE)
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (lambda text: hint_on(text, Language.PYTHON), "pip install " + "--a " * 400 + "!"),
+        (lambda text: hint_on(text, Language.JAVASCRIPT), "npm install " + "--a " * 400 + "!"),
+        (lambda text: imported_packages(Language.PYTHON, [text]), "except " + ":" * CHARS),
+        (lambda text: imported_packages(Language.JAVASCRIPT, [text]), "/* import" + " " * CHARS + " */"),
+        (advice_on, "class " + "a" * CHARS + "!"),
+        (lambda text: _evaluator({"source": text}), "\n" * CHARS + "def grade(sample, item): return 1"),
+        (_foreign, "a" + " " * CHARS + "!"),
+        (read_pip_pin, "a" + " " * CHARS + "\n!"),
+        (read_pip_pin, "a@" + " " * CHARS + "!"),
+    ],
+    ids=lambda value: value[:12].strip() if isinstance(value, str) else "",
+)
+def test_hostile_text_is_read_at_once(read: Callable[[str], Any], text: str) -> None:
+    read(text)
+
+
+@pytest.mark.parametrize("text", ["1" * CHARS + "x", "1" * CHARS + "." + "1" * CHARS, "> " + "1" * CHARS + "x"])
+def test_an_expectation_that_is_a_hostile_number_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expect"):
+        read_expect(text)
