@@ -22,6 +22,7 @@ from evaluator_host.types.outcome import EvaluationResult
 
 MOST_CASES: Final = 200
 MOST_BYTES: Final = 1 << 20  # bytes of all cases of a version, as JSON
+_EXPECT_CHARS: Final = 1000  # maximum number of characters of an `expect` that is a string
 _TOLERANCE: Final = 1e-9  # largest difference at which two sums of floats count as equal
 _BOUNDS: Final = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}
 _SIGNS: Final = {">=": "min", "≥": "min", "<=": "max", "≤": "max", ">": "above", "<": "below"}
@@ -43,11 +44,13 @@ def read_expect(given: Json) -> dict[str, Any]:
     """Convert an `expect` that is an object, a number or a string to an object.
 
     Raises:
-      ValueError: `expect` is empty, or has an unknown form; the message lists the possible forms.
+      ValueError: `expect` is empty or too long, or has an unknown form; the message lists the possible forms.
     """
     if isinstance(given, int | float) and not isinstance(given, bool):
         given = {"score": given}
     if isinstance(given, str):
+        if len(given) > _EXPECT_CHARS:
+            raise ValueError(f"`expect` has {len(given):,} characters, and may have at most {_EXPECT_CHARS:,}; {_HELP}")
         found: dict[str, Any] = {}
         for part in filter(None, map(str.strip, given.split(";"))):
             found |= _read_words(part)
