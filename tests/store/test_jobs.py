@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Delete, Engine, Executable, event
 from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.platform.datasets.table import new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredOutput
 from evaluator_host.platform.jobs.spec import StoredSpec, spec_to_json
-from evaluator_host.platform.jobs.table import DesiredState, Job
+from evaluator_host.platform.jobs.table import DesiredState, Job, Jobs
 from evaluator_host.platform.store.store import Store, open_store
-from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFound
+from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFound, StoreUnavailable
 from evaluator_host.types.jobs import Failures, JobConfig, JobStatus
 from evaluator_host.types.outcome import Note
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
@@ -430,3 +430,57 @@ async def test_what_has_ended_stays_so_and_may_be_removed(store: Store) -> None:
     with pytest.raises(NotFound):
         await tables(store).jobs.get_job(WORKSPACE, job.id)
     assert await tables(store).job_queue.done_rows(job.id, 0) == bytearray()
+
+
+async def failed_job(store: Store) -> Job:
+    job = await queued(store)
+    await tables(store).job_queue.claim_job(job, "host")
+    await tables(store).job_queue.save(job.id, "host", [result(0), result(1)])
+    await tables(store).job_queue.release_job(job.id, "host", JobStatus.FAILED)
+    return await tables(store).jobs.get_job(WORKSPACE, job.id)
+
+
+async def test_a_job_does_not_run_again_once_its_deletion_has_begun(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, change_rows = await failed_job(store), store.database.change_rows
+
+    async def stopped(statement: Executable) -> int:
+        changed = await change_rows(statement)
+        if isinstance(statement, Delete):
+            raise StoreUnavailable("the host stopped")
+        return changed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store.database, "change_rows", stopped)
+        with pytest.raises(StoreUnavailable):
+            await tables(store).jobs.delete_job(WORKSPACE, job.id)
+    assert await tables(store).job_queue.done_rows(job.id, 0) == bytearray()
+    with pytest.raises(InUse, match="has ended"):
+        await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    kept = await tables(store).jobs.get_job(WORKSPACE, job.id)
+    assert (kept.status, "delete it again" in str(kept.error)) == (JobStatus.CANCELLED, True)
+    await tables(store).jobs.delete_job(WORKSPACE, job.id)
+    with pytest.raises(NotFound):
+        await tables(store).jobs.get_job(WORKSPACE, job.id)
+
+
+async def test_a_failed_job_is_either_resumed_or_deleted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, jobs = await failed_job(store), tables(store).jobs
+    read = iter([job])  # as both callers see the job at first
+
+    async def get_job(workspace_id: str, job_id: str) -> Job:
+        return next(read, None) or await Jobs.get_job(jobs, workspace_id, job_id)
+
+    monkeypatch.setattr(jobs, "get_job", get_job)
+    resumed = await jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    read = iter([job])
+    with pytest.raises(InUse, match="the job is queued"):
+        await jobs.delete_job(WORKSPACE, job.id)
+    assert await tables(store).job_queue.done_rows(job.id, 0) == bytearray([1, 1])
+    await jobs.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
+    await jobs.delete_job(WORKSPACE, job.id)
+    read = iter([job])
+    with pytest.raises(NotFound):
+        await jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    assert resumed.status is JobStatus.QUEUED

@@ -570,8 +570,9 @@ class Jobs(Repository):
             again: dict[str, Any] = {"status": JobStatus.QUEUED, "wanted": wanted, "attempts": 0}
             again |= {"finished_at": None, "error": None, "request": request or job.request}
             failed = (JobTable.id == job_id) & (JobTable.status == JobStatus.FAILED)
-            await self._database.change_rows(update(JobTable).where(failed).values(**again))
-            return await self.get_job(workspace_id, job_id)
+            if await self._database.change_rows(update(JobTable).where(failed).values(**again)):
+                return await self.get_job(workspace_id, job_id)
+            job = await self.get_job(workspace_id, job_id)  # meanwhile, it was resumed or its deletion began
         if job.status.final:
             raise InUse(f"the job has ended ({job.status}); create a new one")
         idle: dict[DesiredState, dict[str, Any]] = {
@@ -593,23 +594,30 @@ class Jobs(Repository):
           InUse: the job has not ended.
         """
         job = await self.get_job(workspace_id, job_id)
-        if not job.status.final:
+        if not await self._delete(job):
+            job = await self.get_job(workspace_id, job_id)
             raise InUse(f"the job is {job.status}; cancel it first")
-        await self._delete(job)
         await self._database.give_space_back()
 
     async def delete_ended(self, before: datetime) -> int:
         """Delete the jobs that ended before a time, with their results; return how many were deleted."""
         ended = select_jobs().where(JobTable.finished_at < before)
         jobs = [as_job(row) for row in await self._database.fetch_all(ended)]
-        for job in jobs:
-            await self._delete(job)
-        if jobs:
+        deleted = [await self._delete(job) for job in jobs].count(True)
+        if deleted:
             await self._database.give_space_back()
-        return len(jobs)
+        return deleted
 
-    async def _delete(self, job: Job) -> None:
-        """Delete a job in several steps, its results first, so that no other writer waits long."""
+    async def _delete(self, job: Job) -> bool:
+        """Delete a job in several steps, its results first, so that no other writer waits long.
+
+        Return False if the job has not ended. The job is cancelled first: if the host stops before the last step, the
+        counts of the job no longer fit its results, so the job may not run again.
+        """
+        ended = (JobTable.id == job.id) & JobTable.status.not_in(_UNENDED)
+        cancelled = {"status": JobStatus.CANCELLED, "error": _BEING_DELETED}
+        if not await self._database.change_rows(update(JobTable).where(ended).values(**cancelled)):
+            return False
         for table in (ResultTable, OutputTable):
             for first in range(0, job.rows, _DELETED_AT_ONCE):
                 part = table.row.between(first, first + _DELETED_AT_ONCE - 1)
@@ -618,6 +626,7 @@ class Jobs(Repository):
             for other in (SharedPartTable, JobEvaluatorTable):
                 await connection.execute(delete(other).where(other.job_id == job.id))
             await connection.execute(delete(JobTable).where(JobTable.id == job.id))
+        return True
 
 
 def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
@@ -676,6 +685,9 @@ def _not_found(job_id: str) -> NotFound:
 
 _READ_WARNINGS: Final = Adapter(tuple[WarningCount, ...]).read_json
 _NEWEST_FIRST: Final = (JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position)
+_BEING_DELETED: Final = (
+    '{"code":"deleted","message":"the job is being deleted; if the host stopped meanwhile, delete it again"}'
+)
 _DELETED_AT_ONCE: Final = 2000  # number of rows to delete at once
 _SILENT_S: Final = 10.0  # seconds without a heartbeat after which a job's speed is unknown
 _UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)
