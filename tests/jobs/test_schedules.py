@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,12 +23,13 @@ from evaluator_host.engine.system.lookups import Lookups
 from evaluator_host.platform.alerts.service import Alerts
 from evaluator_host.platform.jobs import queue
 from evaluator_host.platform.jobs.spec import JobSpec
-from evaluator_host.platform.jobs.table import JobEvaluatorTable
+from evaluator_host.platform.jobs.table import DesiredState, JobEvaluatorTable
 from evaluator_host.platform.schedules.service import Schedules
 from evaluator_host.platform.store.objects import StoredObject
 from evaluator_host.platform.traces.table import Traces
 from evaluator_host.types.alerts import AlertReport, AlertRule, Metric
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.types.jobs import JobConfig
 from tests.jobs.desk import OK, ON_EACH_DATABASE, WORKSPACE, Desk, opened
 from tests.tables import tables
 
@@ -437,6 +439,47 @@ async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are
     assert await told(0.9, 0.2, 0.9, 0.1) == (True, ["alert.firing"] * 2)
     assert await told(0.9, 0.8) == (False, ["alert.resolved"])
     assert await told(0.9, 0.8) == (False, [])
+
+
+@pytest.mark.parametrize(("below", "told"), [(0.5, "alert.resolved"), (2, "alert.firing")])
+@pytest.mark.parametrize("watched", ["job", "schedule"])
+async def test_a_failed_job_is_checked_again_after_it_was_resumed(
+    desk: Desk, tmp_path: Path, watched: str, below: float, told: str
+) -> None:
+    alerts, schedules = alerts_of(desk, tmp_path), Schedules(desk.store.objects, desk.board)
+    rows = [{"inputs": {}, "outputs": output} for output in ("garbage", "1")]
+    spec = JobSpec([OK], rows, name="run", config=JobConfig(max_failures=0, parallelism=1))
+    await schedules.add_schedule(WORKSPACE, "weekly", spec, cron=MONDAYS)
+    rule = AlertRule(Metric.MEAN, schedule="weekly", below=below)
+    if watched == "schedule":
+        await alerts.add_alert(WORKSPACE, "low", rule)
+    job = await desk.ended(await schedules.run_schedule(WORKSPACE, "weekly"))
+    if watched == "job":
+        await alerts.add_alert(WORKSPACE, "low", replace(rule, schedule=None, job=job.id))
+
+    async def looked() -> list[str]:
+        for _ in range(2):  # the second check has nothing new to report
+            (stored,) = await desk.store.objects.list_objects("alert")
+            await check(desk, alerts, stored)
+        return [one.type for one in (await alerts.get_alert(WORKSPACE, "low")).deliveries]
+
+    assert await looked() == ["alert.firing"]
+    await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    await desk.ended(job)
+    assert await looked() == [told, "alert.firing"]
+
+
+async def test_a_job_that_version_1_0_0_checked_is_not_checked_again(desk: Desk, tmp_path: Path) -> None:
+    alerts, schedules = alerts_of(desk, tmp_path), Schedules(desk.store.objects, desk.board)
+    await schedules.add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, schedule="weekly", below=2))
+    job = await desk.ended(await schedules.run_schedule(WORKSPACE, "weekly"))
+    (stored,) = await desk.store.objects.list_objects("alert")
+    content = json.dumps(json.loads(stored.content) | {"seen": [job.id], "seen_at": str(job.finished_at)})
+    assert await desk.store.objects.swap_object(stored, content)
+    (stored,) = await desk.store.objects.list_objects("alert")
+    await check(desk, alerts, stored)
+    assert (await alerts.get_alert(WORKSPACE, "low")).deliveries == ()
 
 
 async def test_a_secret_that_cannot_sign_is_refused_and_stops_no_message(

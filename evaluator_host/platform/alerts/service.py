@@ -78,7 +78,7 @@ class _Alert:
     rule: AlertRule
     since: datetime  # jobs that ended earlier are not checked
     seen_at: datetime | None = None  # the end of the newest job that was checked
-    seen: tuple[str, ...] = ()  # ids of the last jobs that were checked
+    seen: tuple[str, ...] = ()  # the last jobs that were checked, see `_end`; only their ids if version 1.0.0 stored it
     missed_at: datetime | None = None  # time of the newest run of the schedule that made no job
     paused: bool = False
     firing: bool = False
@@ -316,8 +316,9 @@ class Alerts:
                 kept = _told(kept, stored.name, sample, each=True)
             assert job.finished_at is not None  # noqa: S101 - it has ended
             seen_at = max(kept.seen_at or kept.since, job.finished_at)
-            seen = (*kept.seen, job.id)[-_JOBS_AT_ONCE:]
-            kept = replace(kept, seen_at=seen_at, seen=seen, paused=rule.job is not None)
+            seen = (*kept.seen, _end(job))[-_JOBS_AT_ONCE:]
+            ended_for_good = rule.job is not None and job.status is not JobStatus.FAILED
+            kept = replace(kept, seen_at=seen_at, seen=seen, paused=ended_for_good)
         return await self._missed(stored, kept)
 
     async def _missed(self, stored: StoredObject, kept: _Alert) -> _Alert:
@@ -337,19 +338,18 @@ class Alerts:
         return kept
 
     async def _ended_jobs(self, workspace_id: str, kept: _Alert) -> Sequence[JobReport]:
-        """Return the jobs that ended since the last check, the oldest first."""
+        """Return the jobs that ended since the last check, the oldest first. A resumed job ends more than once."""
+        jobs: list[JobReport] = []
         if kept.rule.job is not None:
             with suppress(NotFound):
-                job = await self._jobs.get_job(workspace_id, kept.rule.job)
-                return [job] if job.status.final else []
-            return []
-        after = max(kept.since, (kept.seen_at or kept.since) - _OVERLAP)
-        jobs = await self._jobs.list_jobs(
-            workspace_id, limit=_JOBS_AT_ONCE, schedule=kept.rule.schedule, finished_after=after
-        )
-        return sorted(
-            (job for job in jobs if job.id not in kept.seen), key=lambda job: job.finished_at or job.created_at
-        )
+                jobs = [await self._jobs.get_job(workspace_id, kept.rule.job)]
+        else:
+            after = max(kept.since, (kept.seen_at or kept.since) - _OVERLAP)
+            jobs = await self._jobs.list_jobs(
+                workspace_id, limit=_JOBS_AT_ONCE, schedule=kept.rule.schedule, finished_after=after
+            )
+        new = [job for job in jobs if job.status.final and not {job.id, _end(job)} & {*kept.seen}]
+        return sorted(new, key=lambda job: job.finished_at or job.created_at)
 
     async def _send_message(self, stored: StoredObject, message: _Delivery) -> bool:
         """Claim a message and send it. Return whether the next message may be sent to the same receiver."""
@@ -479,6 +479,11 @@ def _signing_key(secret: str) -> bytes:
         raise _refused(
             "secret", "the text after whsec_ is not base64", "copy the whole secret again, as the receiver shows it"
         ) from error
+
+
+def _end(job: JobReport) -> str:
+    """Return a text that identifies one of the ends of a job."""
+    return f"{job.id} {job.finished_at}"
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
