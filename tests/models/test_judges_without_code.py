@@ -259,8 +259,22 @@ def test_rows_have_classes() -> None:
 def test_labels_that_mean_the_same_are_one_class(
     human: str, result: dict[str, Any], classes: tuple[str, str] | None
 ) -> None:
-    assert judged_as(human, result) == classes
+    labelled = LabelledRows()
+    labelled.add(0, human, {"status": "scored", "score": None, **result})
+    assert list(labelled.pairs) == ([classes] if classes else [])
     assert judged_as(3, {**result, "score": None}) is None
+
+
+@pytest.mark.parametrize(("good", "bad"), [("Good", "Bad"), ("2.0", "3.0")])
+def test_a_class_of_people_has_one_name_wherever_the_evaluator_disagrees(good: str, bad: str) -> None:
+    labelled = LabelledRows()
+    for row in range(20):
+        human, other = (good, bad) if row < 10 else (bad, good)
+        said = (human if row % 10 < 6 else other).lower().removesuffix(".0")
+        labelled.add(row, human, {"status": "scored", "score": 1.0, "label": said})
+    found = agreement("e", "human", labelled)
+    assert (found.rows, found.accuracy, found.kappa) == (20, 0.6, pytest.approx(0.2))
+    assert [(one.human, one.judged, one.recall) for one in found.classes] == [(10, 10, 0.6)] * 2
 
 
 def test_a_score_that_decides_without_a_verdict_is_told() -> None:

@@ -38,7 +38,7 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
     score, label, passed = result.get("score"), result.get("label"), result.get("passed")
     human = _meant(human, label)
     if isinstance(human, str):
-        return _classes(human, str(label))
+        return _class(human), _class(str(label))
     if isinstance(human, bool):
         said = passed if passed is not None else None if score is None else score >= _PASSING
         return None if said is None else (str(human).lower(), str(said).lower())
@@ -61,24 +61,22 @@ def _meant(human: Json, label: Json) -> Json:
     return _VERDICTS.get(human.lower()) if number is None else number
 
 
-def _classes(human: str, label: str) -> tuple[str, str]:
-    """Return the classes of two labels: the same class if the labels differ only in case or are equal as numbers."""
-    human, label = (unicodedata.normalize("NFC", text.strip()) for text in (human, label))
-    number = _number(human)
-    same = human.casefold() == label.casefold() or (number is not None and number == _number(label))
-    return (label, label) if same else (human, label)
+def _class(label: str) -> str:
+    return unicodedata.normalize("NFC", label.strip())
 
 
 class LabelledRows:
     """Counts rows by their label and their result.
 
-    `pairs` counts rows by `(class by the person, class by the evaluator)`; `first` has the first of these rows. The
-    other counters are for the rows that cannot be compared, see `Agreement`.
+    Labels that differ only in case, or are equal numbers, are one class, which has the name of its first label. `pairs`
+    counts rows by `(class by the person, class by the evaluator)`; `first` has the first of these rows. The other
+    counters are for the rows that cannot be compared, see `Agreement`.
     """
 
     def __init__(self, pairs: Counter[tuple[str, str]] | None = None, *, unlabelled: int = 0) -> None:
         self.pairs = Counter[tuple[str, str]]() if pairs is None else pairs
         self.first: dict[tuple[str, str], list[int]] = {}
+        self._names: dict[str | float, str] = {}
         self.unlabelled = unlabelled
         self.incomparable = 0
         self.waiting = 0
@@ -96,10 +94,16 @@ class LabelledRows:
         elif (pair := judged_as(human, result)) is None:
             self.incomparable += 1
         else:
+            judged = self._named(pair[1])  # before the person's class, so that it may give both their name
+            pair = self._named(pair[0]), judged
             self.pairs[pair] += 1
             self.by_score += isinstance(_meant(human, result.get("label")), bool) and result.get("passed") is None
             if len(rows := self.first.setdefault(pair, [])) < _FIRST:
                 rows.append(row)
+
+    def _named(self, spelling: str) -> str:
+        number = _number(spelling)
+        return self._names.setdefault(spelling.casefold() if number is None else number, spelling)
 
 
 def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
