@@ -277,6 +277,15 @@ def test_a_class_of_people_has_one_name_wherever_the_evaluator_disagrees(good: s
     assert [(one.human, one.judged, one.recall) for one in found.classes] == [(10, 10, 0.6)] * 2
 
 
+def test_labels_with_huge_numbers_are_compared_or_left_out() -> None:
+    labelled = LabelledRows()
+    for row, human in enumerate((1e200, -1e308, 1, 10**400, -(10**400), float("inf"), "1e400")):
+        labelled.add(row, human, {"status": "scored", "score": 1.0, "label": None, "passed": None})
+    found = agreement("e", "human", labelled)
+    assert (found.rows, found.incomparable) == (3, 4)
+    assert found.weighted_kappa == pytest.approx(0.0)
+
+
 def test_a_score_that_decides_without_a_verdict_is_told() -> None:
     labelled = LabelledRows()
     for row, (human, result) in enumerate(

@@ -44,7 +44,8 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
         return None if said is None else (str(human).lower(), str(said).lower())
     if not isinstance(human, int | float) or score is None:
         return None
-    return f"{human:.6g}", f"{score:.6g}"
+    number = _number(human)
+    return None if number is None else (f"{number:.6g}", f"{score:.6g}")
 
 
 def _meant(human: Json, label: Json) -> Json:
@@ -208,6 +209,8 @@ def _weighted(
     numbers = {name: number for name in classes if (number := _number(name)) is not None}
     if not classes or len(numbers) < len(classes):
         return None
+    largest = max(map(abs, numbers.values())) or 1.0
+    numbers = {name: number / largest for name, number in numbers.items()}  # so that no square overflows
     total = pairs.total()
     apart = sum(count * (numbers[one] - numbers[other]) ** 2 for (one, other), count in pairs.items()) / total
     by_chance = sum(
@@ -216,10 +219,10 @@ def _weighted(
     return None if not by_chance else 1 - apart / (by_chance / total**2)
 
 
-def _number(text: str) -> float | None:
+def _number(value: str | float) -> float | None:
     try:
-        number = float(text)
-    except ValueError:
+        number = float(value)
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 
