@@ -3,21 +3,24 @@ removed.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Delete, Engine, Executable, event
+from sqlalchemy import Delete, Engine, Executable, event, select
 from sqlalchemy.exc import IntegrityError
 
+from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.table import new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredOutput
-from evaluator_host.platform.jobs.spec import StoredSpec, spec_to_json
-from evaluator_host.platform.jobs.table import DesiredState, Job, Jobs
+from evaluator_host.platform.jobs.results.results import JobResults
+from evaluator_host.platform.jobs.spec import StoredSpec, evaluator_to_json, spec_to_json
+from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, JobEvaluatorTable, Jobs
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFound, StoreUnavailable
+from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import Failures, JobConfig, JobStatus
 from evaluator_host.types.outcome import Note
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
@@ -90,19 +93,28 @@ async def finished(
     name: str | None = None,
     failures: Failures = Failures.EXCLUDE,
     request: str | None = None,
+    versions: Sequence[int] = (0,),
 ) -> Job:
-    """Return a completed job with one row for each of these scores; None stands for a failed row."""
+    """Return a completed job with one row for each of these scores; None stands for a failed row.
+
+    The job has these versions of one evaluator, and all of them give the same scores.
+    """
+    content = evaluator_to_json(Evaluator("code"))
+    copies = [
+        JobEvaluator(position, f"exact@{version}", "exact", version, "sha256:11", content, None)
+        for position, version in enumerate(versions)
+    ]
     request = request or spec_to_json(StoredSpec(config=JobConfig(failures=failures)))
     data = await tables(store).datasets.add_dataset(new_dataset_id(), WORKSPACE, None, FACTS)
     job = await tables(store).jobs.add_job(
-        WORKSPACE, dataset_id=data.id, request=request, rows=len(scores), evaluators=evaluators(), name=name
+        WORKSPACE, dataset_id=data.id, request=request, rows=len(scores), evaluators=copies, name=name
     )
     assert await tables(store).job_queue.claim_job(job, "host")
     for row, score in enumerate(scores):
         failed = "timeout" if score is None else None
-        await tables(store).job_queue.save(
-            job.id, "host", [result(row, score, passed=None if failed else bool(score), error=failed)]
-        )
+        passed = None if failed else bool(score)
+        results = [result(row, score, position=one.position, passed=passed, error=failed) for one in copies]
+        await tables(store).job_queue.save(job.id, "host", results)
     assert await tables(store).job_queue.release_job(job.id, "host", JobStatus.COMPLETED)
     return job
 
@@ -126,6 +138,53 @@ async def test_a_mean_is_compared_with_one_over_the_same_rows(
     assert found.previous is not None
     changes = [replace(found, previous_is_zero=one).change(failures_are_zero=one) for one in (False, True)]
     assert changes == [excluded, zero]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "versions", "previous"),
+    [
+        ([(1,)], (2,), [(0, 0)]),
+        ([(1,)], (1, 2), [(0, 0), None]),
+        ([(1,)], (2, 1), [None, (0, 0)]),
+        ([(1, 2)], (2, 1), [(0, 1), (0, 0)]),
+        ([(2,), (1,)], (1, 2), [(1, 0), (0, 0)]),
+        ([(1, 2)], (1, 3), [(0, 0), (0, 1)]),
+    ],
+)
+async def test_a_version_is_not_compared_with_another_one_of_its_own_job(
+    store: Store, earlier: list[Sequence[int]], versions: Sequence[int], previous: list[tuple[int, int] | None]
+) -> None:
+    before = [await finished(store, [1.0], versions=one) for one in earlier]
+    job = await finished(store, [1.0], versions=versions)
+    table = JobEvaluatorTable
+    query = select(table.previous_job, table.previous_position).where(table.job_id == job.id).order_by(table.position)
+    found = [tuple(row) for row in await store.database.fetch_all(query)]
+    assert found == [(None, None) if one is None else (before[one[0]].id, one[1]) for one in previous]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "pairs"),
+    [
+        ((1,), (2,), [(1, 2)]),
+        ((1,), (1, 2), [(1, 1)]),
+        ((2, 1), (1, 2), [(2, 2), (1, 1)]),
+        ((1, 2), (3, 1), [(1, 1), (2, 3)]),
+        ((1,), (2, 3), []),
+        ((1, 2), (3,), []),
+    ],
+)
+async def test_versions_are_compared_with_the_same_versions_if_there_are_several(
+    store: Store, tmp_path: Path, before: Sequence[int], after: Sequence[int], pairs: list[tuple[int, int]]
+) -> None:
+    jobs, results, datasets = tables(store).jobs, tables(store).results, tables(store).datasets
+    figures = JobResults(jobs, results, datasets, RowsFolder(tmp_path), labels=lambda: None)
+    ids = [(await finished(store, [1.0], versions=versions)).id for versions in (before, after)]
+    if pairs:
+        found = await figures.compare(WORKSPACE, *ids)
+        assert [(one.before, one.after) for one in found] == [(f"exact@{old}", f"exact@{new}") for old, new in pairs]
+    else:
+        with pytest.raises(InvalidRequest, match="no evaluator in common"):
+            await figures.compare(WORKSPACE, *ids)
 
 
 @pytest.mark.parametrize(

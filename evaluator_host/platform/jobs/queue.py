@@ -317,7 +317,10 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 
 
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
-    """Store, for each evaluator of a completed job, the newest earlier job that completed over the same rows."""
+    """Store, for each evaluator of a completed job, the newest earlier job that completed over the same rows.
+
+    Another version of an evaluator counts, except a version that this job has too.
+    """
     table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
     job, data = aliased(JobTable), aliased(DatasetTable)
     this = (
@@ -332,17 +335,18 @@ async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
         .join(data, data.id == job.dataset_id)
         .where(data.workspace_id == workspace_id, data.digest == digest, job.status == JobStatus.COMPLETED)
         .where(job.rows == rows, job.created_at < created_at)
-        .order_by(job.created_at.desc(), earlier.position)
-        .limit(1)
     )
-    for position, identity in (
-        await connection.execute(select(table.position, _identity(table)).where(table.job_id == job_id))
-    ).all():
-        found = (await connection.execute(before.where(_identity(earlier) == identity))).first()
+    chosen = select(table.position, table.label, _identity(table)).where(table.job_id == job_id)
+    evaluators = (await connection.execute(chosen)).all()
+    for position, label, identity in evaluators:
+        others = [other for _, other, _ in evaluators if other != label]
+        fitting = before.where(_identity(earlier) == identity, earlier.label.not_in(others))
+        newest = fitting.order_by(job.created_at.desc(), earlier.label != label, earlier.position).limit(1)
+        found = (await connection.execute(newest)).first()
         if found is not None:
             values = {"previous_job": found[0], "previous_position": found[1]}
-            chosen = (table.job_id == job_id) & (table.position == position)
-            await connection.execute(update(table).where(chosen).values(**values))
+            this_one = (table.job_id == job_id) & (table.position == position)
+            await connection.execute(update(table).where(this_one).values(**values))
 
 
 def _identity(table: Any) -> Any:

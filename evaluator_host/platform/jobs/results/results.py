@@ -166,8 +166,9 @@ class JobResults:
     ) -> list[Comparison]:
         """Return the comparison of a job with a later job over the same rows, for each evaluator.
 
-        Evaluators with the same name are compared, even if their versions differ. If the jobs have no such evaluators,
-        `by_place` compares evaluators at the same place. If both jobs count failed rows as 0, the comparison does too.
+        Evaluators with the same name are compared, even if their versions differ; if a job has several versions, each
+        is compared with the same version. If the jobs have no such evaluators, `by_place` compares evaluators at the
+        same place. If both jobs count failed rows as 0, the comparison does too.
 
         Raises:
           InvalidRequest: the jobs have different rows, or no evaluator in common.
@@ -364,7 +365,8 @@ class JobResults:
         if not pairs:
             one, other = (", ".join(side.label for side in evaluators) for evaluators in sides)
             hint = "`by_place=true` (--by-place) compares the first evaluators of both jobs, the second ones, and so on"
-            problem = Problem("by_place", "evaluators with different names are compared only if you ask for it", hint)
+            why = "evaluators with different names, or with several versions, are compared only if you ask for it"
+            problem = Problem("by_place", why, hint)
             raise InvalidRequest(f"the jobs have no evaluator in common: {one}; {other}", problems=(problem,))
         wanted = [(old, new) for old, new in pairs if evaluator in (None, old.label, new.label, old.name)]
         if not wanted:
@@ -495,10 +497,23 @@ class _Gathered:
 
 
 def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple[JobEvaluator, JobEvaluator]]:
-    """Return pairs of evaluators with the same name, or with the same label if they have no names."""
-    by_key = {(one.name, None if one.name else one.label): one for one in later}
-    keys = [(one.name, None if one.name else one.label) for one in earlier]
-    return [(one, by_key[key]) for one, key in zip(earlier, keys, strict=True) if key in by_key]
+    """Return pairs of evaluators with the same label, and pairs of two versions of an evaluator.
+
+    The versions are a pair only if each job has no other version of this evaluator without a pair.
+    """
+    by_label = {one.label: one for one in later}
+    paired = by_label.keys() & {one.label for one in earlier}
+    before, after = _by_name(earlier, paired), _by_name(later, paired)
+    pairs = {label: by_label[label] for label in paired}
+    pairs |= {before[name].label: after[name] for name in before.keys() & after.keys()}
+    return [(one, pairs[one.label]) for one in earlier if one.label in pairs]
+
+
+def _by_name(evaluators: list[JobEvaluator], besides: Collection[str]) -> dict[str | None, JobEvaluator]:
+    """Return the evaluators with a name that no other one has, by name. Leave out those with a label in `besides`."""
+    rest = [one for one in evaluators if one.name is not None and one.label not in besides]
+    counts = Counter(one.name for one in rest)
+    return {one.name: one for one in rest if counts[one.name] == 1}
 
 
 async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> list[FailureGroup]:
