@@ -5,7 +5,8 @@ Both read the file that `run --out` writes, so they need only a few numbers in m
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -61,11 +62,6 @@ class Report:
         """Return the number of rows with this status."""
         return sum(row.status == status for row in self.rows)
 
-    @property
-    def has_ids(self) -> bool:
-        """Return whether each row has an id that no other row has."""
-        return len({row.id for row in self.rows if row.id is not None}) == len(self.rows)
-
 
 @dataclass(frozen=True, slots=True)
 class SameRows:
@@ -108,10 +104,20 @@ class SameRows:
         return f"the mean is {change} in {file}{'' if self.every else rows}"
 
 
-def _keyed(*reports: Report) -> list[dict[str | int, ReportedRow]]:
-    """Return the rows of each report by id, or by their place in the data if not all rows have ids."""
-    by_id = all(report.has_ids for report in reports)
-    return [{row.index if row.id is None or not by_id else row.id: row for row in one.rows} for one in reports]
+def _keyed(*reports: Report) -> list[dict[Hashable, ReportedRow]]:
+    """Return the rows of each report by id, or by their place in the data if not all rows have ids.
+
+    Rows with the same id are matched in their order, if both reports have equally many of them.
+    """
+    by_id = all(row.id is not None for one in reports for row in one.rows)
+    return [dict(_by_id(one.rows)) if by_id else {row.index: row for row in one.rows} for one in reports]
+
+
+def _by_id(rows: Sequence[ReportedRow]) -> Iterator[tuple[Hashable, ReportedRow]]:
+    every, seen = Counter(row.id for row in rows), Counter[str | None]()
+    for row in rows:
+        seen[row.id] += 1
+        yield (row.id, seen[row.id], every[row.id]), row
 
 
 @dataclass(slots=True)
