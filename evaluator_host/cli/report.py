@@ -90,15 +90,16 @@ class SameRows:
         return not (self.only_now or self.only_before)
 
     @property
-    def drop(self) -> float:
-        """Return by how much the mean score is lower in the later report. 0 if no row has a score in both."""
-        return 0.0 if self.now.mean is None or self.before.mean is None else self.before.mean - self.now.mean
+    def drop(self) -> float | None:
+        """Return by how much the mean score is lower in the later report; None if no row has a score in both."""
+        return None if self.now.mean is None or self.before.mean is None else self.before.mean - self.now.mean
 
     def told(self, file: Path) -> str:
         """Return a sentence that says how the mean score has changed since the earlier report, which is in `file`."""
-        if not self.now.rows:
+        drop = self.drop
+        if drop is None:
             return f"the mean is not compared: no row has a score both here and in {file}"
-        change = f"{abs(self.drop):.4g} {'lower' if self.drop > 0 else 'higher'} than" if self.drop else "the same as"
+        change = f"{abs(drop):.4g} {'lower' if drop > 0 else 'higher'} than" if drop else "the same as"
         rows = f", over {counted(len(self.now.rows), 'row')} with a score in both "
         rows += f"({self.only_now} only in this run, {self.only_before} only in that file)"
         return f"the mean is {change} in {file}{'' if self.every else rows}"
@@ -144,7 +145,7 @@ class ReportFiles:
     def write(self, results: Path, name: str) -> int:
         """Write the reports about a file that `run --out` wrote. `name` is their title.
 
-        Return 1 if the mean fell by more than `max_drop`, else 0.
+        Return 1 if the mean fell by more than `max_drop`, or cannot be compared with it, else 0.
 
         Raises:
           InvalidRequest: a file cannot be read or written.
@@ -162,7 +163,15 @@ class ReportFiles:
             return 0
         same = SameRows.of(report, self._before, "score")
         err.print(plain(same.told(self.baseline or results)))
-        if self.max_drop is None or not exceeds(same.drop, self.max_drop):
+        if self.max_drop is None:
+            return 0
+        if same.drop is None:
+            err.print(
+                "--max-drop needs a row with a score in both, so the exit code is 1; if the ids of the rows change "
+                "with each run, leave them out of the data: rows without ids are compared by position"
+            )
+            return 1
+        if not exceeds(same.drop, self.max_drop):
             return 0
         err.print(f"--max-drop allows {self.max_drop:g}, so the exit code is 1")
         return 1

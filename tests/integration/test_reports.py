@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evaluator_host.cli.report import Report, ReportedRow, SameRows, junit, markdown
+from evaluator_host.cli.report import Report, ReportedRow, ReportFiles, SameRows, junit, markdown
 from tests import forked
 from tests.conftest import DATA_DIR
 from tests.docs.blocks import ROOT
@@ -112,7 +112,7 @@ def test_only_rows_with_a_score_in_both_are_compared() -> None:
     before = judged([0.9, 0.8, 1.0, 0.2, None])
     now = judged([0.6, 0.4, None, 0.1, 0.9])
     same = SameRows.of(now, before, "score")
-    assert round(same.drop, 9) == round((0.3 + 0.4 + 0.1) / 3, 9)
+    assert same.drop == pytest.approx((0.3 + 0.4 + 0.1) / 3)
     assert same.told(Path("b.jsonl")) == (
         "the mean is 0.2667 lower than in b.jsonl, over 3 rows with a score in both (1 only in this run, 1 only in that file)"
     )
@@ -121,7 +121,19 @@ def test_only_rows_with_a_score_in_both_are_compared() -> None:
     assert "| mean, 3 rows with both | 0.3667 | 0.6333 | -0.2667 |" in lines
     assert "| passed, 3 rows with both | 33.3% | 66.7% | -33.3 points |" in lines
     nothing = SameRows.of(judged([None]), before, "score")
+    assert nothing.drop is None
     assert nothing.told(Path("b.jsonl")).startswith("the mean is not compared: no row has a score both")
+
+
+def test_a_limit_for_the_drop_fails_if_nothing_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, now = tmp_path / "before.jsonl", tmp_path / "now.jsonl"
+    result = {"status": "scored", "score": 1.0, "passed": None, "error": None, "reason": None, "timing_ms": {"run": 1}}
+    for file in (before, now):
+        file.write_text(json.dumps({"index": 0, "line": 1, "id": file.name, "result": result}) + "\n")
+    assert ReportFiles(baseline=before, max_drop=0.1).write(now, "a.py") == 1
+    assert "--max-drop needs a row with a score in both, so the exit code is 1" in capsys.readouterr().err
+    assert ReportFiles(baseline=before).write(now, "a.py") == 0
+    assert ReportFiles(baseline=now, max_drop=0.1).write(now, "a.py") == 0
 
 
 def test_rows_with_ids_are_compared_wherever_they_lie() -> None:
@@ -130,7 +142,7 @@ def test_rows_with_ids_are_compared_wherever_they_lie() -> None:
 
     before, now = named({"a": 0.0, "b": 1.0, "c": 1.0}), named({"new": 0.5, "a": 0.0, "b": 1.0, "c": 0.9})
     same = SameRows.of(now, before, "score")
-    assert (round(same.drop, 9), same.only_now, same.only_before) == (round(0.1 / 3, 9), 1, 0)
+    assert (same.drop, same.only_now, same.only_before) == (pytest.approx(0.1 / 3), 1, 0)
     assert "1 row is worse than in the baseline:" in markdown(now, before)
     by_place = SameRows.of(now, judged([0.0, 1.0, 1.0]), "score")
     assert by_place.only_now == 1, "not each row has an id"
