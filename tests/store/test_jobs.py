@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Delete, Engine, Executable, event, select
@@ -543,3 +545,24 @@ async def test_a_failed_job_is_either_resumed_or_deleted(store: Store, monkeypat
     with pytest.raises(NotFound):
         await jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
     assert resumed.status is JobStatus.QUEUED
+
+
+async def test_an_old_job_that_ends_again_as_old_jobs_are_deleted_is_kept(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, jobs, fetch_all = await failed_job(store), tables(store).jobs, store.database.fetch_all
+
+    async def fetched_before_it_ran(query: Any) -> Any:
+        found = await fetch_all(query)
+        monkeypatch.undo()
+        again = await jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+        assert again.status is JobStatus.QUEUED
+        assert await tables(store).job_queue.claim_job(await jobs.get_job(WORKSPACE, job.id), "host")
+        await tables(store).job_queue.release_job(job.id, "host", JobStatus.COMPLETED)
+        return found
+
+    monkeypatch.setattr(store.database, "fetch_all", fetched_before_it_ran)
+    assert job.finished_at is not None
+    assert await jobs.delete_ended(job.finished_at + timedelta(microseconds=1)) == 0
+    assert (await jobs.get_job(WORKSPACE, job.id)).status is JobStatus.COMPLETED
+    assert await jobs.delete_ended(datetime.now(UTC) + timedelta(days=1)) == 1

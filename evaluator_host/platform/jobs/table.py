@@ -611,10 +611,10 @@ class Jobs(Repository):
     async def _delete(self, job: Job) -> bool:
         """Delete a job in several steps, its results first, so that no other writer waits long.
 
-        Return False if the job has not ended. The job is cancelled first: if the host stops before the last step, the
-        counts of the job no longer fit its results, so the job may not run again.
+        Return False if the job has not ended, or ran again meanwhile. The job is cancelled first: if the host stops
+        before the last step, the counts of the job no longer fit its results, so the job may not run again.
         """
-        ended = (JobTable.id == job.id) & JobTable.status.not_in(_UNENDED)
+        ended = (JobTable.id == job.id) & JobTable.status.not_in(_UNENDED) & (JobTable.finished_at == job.finished_at)
         cancelled = {"status": JobStatus.CANCELLED, "error": _BEING_DELETED}
         if not await self._database.change_rows(update(JobTable).where(ended).values(**cancelled)):
             return False
