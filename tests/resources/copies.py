@@ -1,4 +1,4 @@
-"""Makes copies of the source tree without the folders of some resources or vendors."""
+"""Makes copies of the source tree without folders such as `platform/labels` or `vendors/langfuse`."""
 
 import shutil
 from collections.abc import Iterable

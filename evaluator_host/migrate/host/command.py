@@ -129,10 +129,10 @@ def migrate(
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield the files at a path.
+    """Yield the file at a path; of a folder, yield the Python, JavaScript and TypeScript files in it.
 
     Raises:
-      InvalidRequest: there is no such file, or the folder contains no evaluator's file.
+      InvalidRequest: there is no such file, or the folder contains no file of these kinds.
     """
     if not path.is_dir():
         options.require_file(path)

@@ -139,7 +139,7 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 
 
 def _only_looks(use: Use) -> bool:
-    """Return whether a use of the inputs changes neither the inputs nor the name."""
+    """Return whether a use of the parameter for the inputs only reads from it."""
     around = use.node.parent
     if use.access is not Access.READ or around is None:
         return False

@@ -312,7 +312,7 @@ def case_dicts(cases: list[CaseIn]) -> list[dict[str, Any]]:
     """Convert test cases to the dicts in which they are stored.
 
     Raises:
-      InvalidRequest: the cases have over 1 MB together.
+      InvalidRequest: the cases take more than 1 MB together.
     """
     found = [one.to_case() for one in cases]
     if len(encode_json(found)) > MOST_BYTES:

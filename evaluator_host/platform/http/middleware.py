@@ -187,7 +187,7 @@ class AccessMiddleware:
         return caller.workspace
 
     def _counted(self, workspace: str, *, upload: bool) -> AbstractContextManager[None]:
-        """Return a context in which a request of a workspace (or an `upload`) counts as being under way."""
+        """Return a context in which a request counts as one of its workspace's requests, or as one of its uploads."""
         if self._access is None or not workspace:
             return nullcontext()
         return (self._access.uploads if upload else self._access.requests).hold(workspace)

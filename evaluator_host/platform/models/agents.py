@@ -87,7 +87,8 @@ def _rendered(value: Json, names: dict[str, Any]) -> Json:
 class AgentEndpoint(Endpoint):
     """Calls one agent.
 
-    In a stored answer, `response` is `{"agent": …}` and `answer` is the output of the agent.
+    In a stored answer, `answer` is the JSON that the agent sent, or the last event of its stream, and `agent` in
+    `response` has the output.
     """
 
     def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:

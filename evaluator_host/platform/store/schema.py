@@ -278,9 +278,9 @@ def _arguments(address: Address) -> dict[str, Any]:
 
 @contextmanager
 def _alone(address: Address) -> Iterator[None]:
-    """Return a context that holds the file lock of a SQLite database. If the file is missing, it is created (WAL mode).
+    """Return a context that holds a lock file beside a SQLite database, and creates the database if it is missing.
 
-    PostgreSQL has its own lock.
+    For PostgreSQL, the context does nothing: migrations hold a lock of the database there.
     """
     if address.file is None:
         yield

@@ -36,7 +36,10 @@ def public(outline: Outline) -> list[str]:
 
 
 def helpers(outline: Outline) -> set[str]:
-    """Return the names that a module's functions and classes use, except names in lists of evaluators."""
+    """Return the names that a module's functions and classes use, so that they are helpers and not evaluators.
+
+    Names that the code puts in a list of evaluators, such as `evaluators=[correct]`, are left out.
+    """
     return names_used_by_others(outline) - _Uses(outline).in_lists if outline.parsed else set()
 
 

@@ -51,7 +51,7 @@ def rollout(value: str) -> str:
 
 
 def one(reward: Any, name: str = "reward", **more: Any) -> dict[str, Any]:
-    """Return what verl, TRL or verifiers store for a reward."""
+    """Return the native result that a case expects for one reward, with `more` fields such as `weight`."""
     return {"name": name, "reward": reward, **more}
 
 

@@ -93,9 +93,9 @@ def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
 def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
     """Return whether a container's labels prove that its host process has ended.
 
-    Within one boot, the labels show which process the host was. After a reboot of this machine, all earlier hosts have
-    ended, although a local engine still has their containers. An engine elsewhere may serve hosts on several machines,
-    so another boot proves nothing.
+    If the container has the boot id of this machine, `boot`, its labels name the process of its host. With another boot
+    id on a `local` engine, this machine has started again since, and the host has ended. An engine elsewhere may serve
+    hosts on several machines, so another boot id proves nothing there.
     """
     if labels.get(LABEL_BOOT) == boot:
         return is_dead(labels.get(LABEL_INSTANCE, ""))
