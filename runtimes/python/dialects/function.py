@@ -51,6 +51,8 @@ _ROLES_OF_LISTS = {
     **dict.fromkeys(("ytrue", "references", "refs", "gts", "golds", "labels", "targets", "groundtruths"), _TRUTH),
 }
 """Names for the values of many rows, in functions that go through them in pairs: `zip(predictions, references)`."""
+_EXTRACTED = {"givenanswer", "studentanswer", "submittedanswer"}
+"""Names of an answer that other code may have taken out of the output."""
 _TEXTS = ("answer", "result", "text", "content")
 """Names of the output where no other parameter has such a name; beside one, `answer` is the ground truth."""
 _FORMS = ("text", "str", "string", "json")
@@ -204,11 +206,19 @@ def _chosen(outline: Outline) -> list[str]:
     if not possible and not outline.classes:
         possible = list(functions)  # the only function may be private
     possible = [name for name in possible if name in functions and is_by_name(functions[name])]
+    if not candidates.listed(outline, possible):
+        possible = [name for name in possible if _takes_output(outline, name)] or possible
     of_many = {name for name in possible if functions[name].gives_list and _lists_of(functions[name])}
     names = [name for name in possible if name not in of_many] or _of_one(outline)
     chosen = candidates.meant(outline, names)
     single = [name for name in names if not functions[name].gives_list]
     return [name for name in chosen if name in single] or candidates.meant(outline, single) or chosen
+
+
+def _takes_output(outline: Outline, name: str) -> bool:
+    """Return whether a function judges the output itself, and not an answer that other code takes out of it."""
+    is_of_answer = any(_plain(one) in _EXTRACTED for one in outline.functions[name].parameters)
+    return not is_of_answer and not candidates.takes_apart(outline, name)
 
 
 def _of_one(outline: Outline) -> list[str]:

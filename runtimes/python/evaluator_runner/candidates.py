@@ -68,10 +68,15 @@ def meant(outline: Outline, names: list[str]) -> list[str]:
         return names
     free = [one for one in names if not any(one in used.by(other) for other in names if other != one)] or names
     free = [one for one in free if not one.startswith("_")] or free
-    return [one for one in free if not _takes_apart(outline, one)] or free
+    return [one for one in free if not takes_apart(outline, one)] or free
 
 
-def _takes_apart(outline: Outline, name: str) -> bool:
+def listed(outline: Outline, names: list[str]) -> bool:
+    """Return whether the code has a list of evaluators with at least one of these names."""
+    return bool(_Uses(outline).listed(names))
+
+
+def takes_apart(outline: Outline, name: str) -> bool:
     """Return whether a function gets one text, and its name says that it takes the text apart."""
     function = outline.functions.get(name)
     return function is not None and len(function.required) < 2 and name.strip("_").split("_")[0] in _TAKE_APART
