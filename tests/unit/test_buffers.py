@@ -25,7 +25,7 @@ from evaluator_host.platform.models.endpoint import read_body
 from evaluator_host.platform.models.gateway import connection, exchange
 from evaluator_host.platform.models.gateway.connection import Refused, RequestReader, Tunnel
 from evaluator_host.platform.traces.export import TraceSpans
-from evaluator_host.platform.traces.live_traffic import SILENT_S, Traffic, _Key
+from evaluator_host.platform.traces.live_traffic import Traffic, _Key
 from evaluator_host.platform.wires import forward
 from evaluator_host.types.errors import TooLarge
 from evaluator_host.types.evaluator import EvaluatorSettings, Row
@@ -231,7 +231,7 @@ def test_a_session_that_never_ends() -> None:
     assert [add(number, now=60.0) for number in (6, 7)] == [TRACE_SPANS // 5, TRACE_SPANS // 5 + 3]
     assert (len(traffic._sessions), traffic._held["alpha"]) == (ids, held)
     assert waiting not in traffic._pending
-    assert traffic._pending[session].due(60.0 + SILENT_S)
+    assert [traffic._pending[session].due(now) for now in (119.0, 121.0)] == [False, True]
 
 
 def test_a_session_with_a_trace_that_is_too_large() -> None:

@@ -208,10 +208,10 @@ class Traffic:
             self._arrived.set()
             self._held[key.workspace] += _OF_EACH_BYTES
         waiting = self._take(key, spans.traces)
+        pending.last, pending.quiet_s = now, quiet_s  # also if refused, or its next spans would begin another session
         if pending.refused:
             self._held[key.workspace] -= sum(one.size for one in waiting)
             return spans.spans + sum(one.spans for one in waiting)
-        pending.last, pending.quiet_s = now, quiet_s
         self._join(key, pending, spans.traces, waiting)
         pending.rooted = pending.rooted or spans.rooted
         pending.spans += spans.spans
