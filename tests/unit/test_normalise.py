@@ -110,6 +110,33 @@ def test_a_verdict_without_a_meaning_is_refused(given: Any, language: Language) 
     assert len(error.message) < 200
 
 
+@pytest.mark.parametrize(
+    ("value", "score", "passed"),
+    [
+        ({"passed": 2, "total": 3}, 2 / 3, False),
+        ({"passed": 1, "total": 4, "failures": ["a"]}, 0.25, False),
+        ({"passed": 0, "total": 4}, 0, False),
+        ({"passed": 4, "total": 4}, 1, True),
+        ({"passed": True, "total": 4}, 1, True),
+        ({"passed": 1, "total": 4, "success": True}, 1, True),
+        ({"passed": 1, "total": 4, "score": 0.5}, 0.5, True),
+        ({"passed": 1, "total": 0}, 1, True),
+        ({"passed": 1, "total": 4.5}, 1, True),
+        ([{"name": "a", "passed": 1, "total": 4}, {"name": "b", "score": 1}], 0.625, None),
+    ],
+)
+def test_counts_of_passed_checks_are_a_share(value: Any, score: float, passed: bool | None) -> None:
+    found = result(value)
+    assert (found.score, found.passed if passed is not None else None) == (score, passed)
+
+
+def test_a_share_of_passed_checks_is_said() -> None:
+    assert [one.message for one in result({"passed": 1, "total": 4}).warnings] == [
+        "the score is `passed` divided by `total`: 1 of 4"
+    ]
+    assert refusal({"passed": 6, "total": 4}, EVALUATE, PY).message.startswith("`passed` is 6, which means neither")
+
+
 def test_a_verdict_of_none_is_none() -> None:
     assert result({"score": 0.9, "passed": None}, threshold=0.5).passed is True
     found = result({"score": 0.9, "passed": None, "success": "no"}, threshold=0.5)

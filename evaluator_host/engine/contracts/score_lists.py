@@ -5,7 +5,7 @@ from typing import Final, TypeGuard
 
 from evaluator_host.engine.contracts.interpret import Scored, mapping
 from evaluator_host.engine.contracts.native import NamedScore, invalid, scored
-from evaluator_host.engine.contracts.verdicts import given_verdicts
+from evaluator_host.engine.contracts.verdicts import given_verdicts, passed_share
 from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.outcome import EvaluationError, Note
 
@@ -20,7 +20,7 @@ def is_score_list(value: Json) -> TypeGuard[list[dict[str, Json]]]:
     return (
         isinstance(value, list)
         and all(isinstance(one, dict) for one in value)
-        and any("score" in with_score(one) or given_verdicts(one) for one in value)
+        and any("score" in with_score(one) or given_verdicts(one) or passed_share(one) is not None for one in value)
     )
 
 

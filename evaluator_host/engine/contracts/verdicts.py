@@ -57,7 +57,8 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
 
 def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
     """Return the keys of an object that are its verdict, with their values, which may mean neither yes nor no."""
-    given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None}
+    counted = () if passed_share(value) is None else ("passed",)
+    given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None and key not in counted}
     numbers = any(isinstance(one, int | float) and not isinstance(one, bool) for one in value.values())
     if given or numbers or "score" in value:
         return given
@@ -65,6 +66,14 @@ def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
     if not weak and value.get("status") in ("pass", "fail"):
         return {"status": value["status"]}
     return weak
+
+
+def passed_share(value: dict[str, Json]) -> float | None:
+    """Return the share of passed checks of an object without a score that counts them: `{"passed": 2, "total": 3}`."""
+    passed, total = value.get("passed"), value.get("total")
+    if type(passed) is not int or type(total) is not int or value.get("score") is not None:
+        return None
+    return passed / total if 0 <= passed <= total and total > 0 else None
 
 
 def disagreement(first: str, other: str, *, passed: bool, language: Language) -> Note:
