@@ -272,3 +272,13 @@ def test_an_evaluator_of_several_that_asks_a_client_of_langchain_is_told_of_gran
     message = "`langchain_openai.ChatOpenAI` needs the package langchain-openai, which is not pinned"
     error = EvaluationError(ErrorCode.USER_EXCEPTION, message, type="ImportError")
     assert "name it in `models`" in str(advised(error, Evaluator("x"), Contract.EVALUATE).hint)
+
+
+@pytest.mark.parametrize(("exports", "hint"), [(1, ""), (2, "if another function is the evaluator, name it in `sett")])
+def test_a_missing_value_may_be_one_of_another_function(exports: int, hint: str) -> None:
+    said = "the evaluator needs summaries, which the row does not have: add it, or give it a default"
+    code = "export const score = (summaries) => 1\n" * exports
+    error = EvaluationError(ErrorCode.USER_EXCEPTION, said)
+    found = advised(error, Evaluator(code, language=Language.JAVASCRIPT), Contract("function")).hint or ""
+    assert found[: len(hint)] == hint
+    assert bool(found) == bool(hint)

@@ -262,6 +262,12 @@ _TABLE: Final = (
         ),
         code="syntax_error",
     ),
+    _Advice(
+        r"^the evaluator needs [\w$]+, which the row does not have",
+        lambda _, code: (
+            "if another function is the evaluator, name it in `settings.entry`" if code.count("export ") > 1 else None
+        ),
+    ),
     _Advice(r"no function evaluate or main was found$", _of_class, over=True),
     _Advice(
         r"it defines (Evaluate|EVALUATE|evaluator|Main|eval)\b",
