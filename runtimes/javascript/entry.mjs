@@ -6,6 +6,7 @@
  * names both.
  */
 import { SCORES, listed, meant, shown, usersOf } from './candidates.mjs';
+import { takesOutput } from './dialects/function.mjs';
 import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
 import { givesFunction, unreadKeys } from './facts.mjs';
@@ -39,11 +40,18 @@ export function wantedNames(entry, code, pasted = code) {
   const named = entry !== null && isIdentifier(entry) ? [entry] : [];
   const any = entry === EVERY || DIALECTS.some((one) => one.takesAnyName?.test(code)) ? declaredNames(code).slice(0, MOST_NAMES) : [];
   const listed = DIALECTS.flatMap((one) => one.listed?.(pasted) ?? []).map((one) => one.name);
+  const taken = new Set([...KEYWORDS, ...declaredNames(code)]);
+  const methods = METHODS_OF.test(code) ? [...code.matchAll(METHOD)].map((one) => one[1]).filter((one) => !taken.has(one) && !(one in globalThis)).slice(0, MOST_NAMES) : [];
   const made = listed.includes('') ? [...pasted.matchAll(CONSTANT)].map((one) => one[1]).slice(0, MOST_NAMES) : [];
-  return [...new Set([...usualNames(), ...named, ...any, ...listed.filter(isIdentifier), ...made])];
+  return [...new Set([...usualNames(), ...named, ...methods, ...any, ...listed.filter(isIdentifier), ...made])];
 }
 
 const MOST_NAMES = 50;
+/** Matches the export of an object. */
+const METHODS_OF = /^export\s+(?:default\s*\{|(?:const|let|var)\s[^=\n]{1,200}=\s*\{)/m;
+/** Matches the head of a method, or a function under a key, at the start of a line. */
+const METHOD = /^[ \t]{1,40}(?:async[ \t]{1,9})?([A-Za-z_$][\w$]{0,99})[ \t]{0,9}(?:\([^()]{0,300}\)[^;()\n]{0,100}\{|:[ \t]{0,9}(?:async\b|function\b|\())/gm;
+const KEYWORDS = ['catch', 'for', 'function', 'if', 'return', 'super', 'switch', 'while', 'with'];
 /** Matches a module-level constant, which may be in a list that is not written out. */
 const CONSTANT = /^(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)/gm;
 /** The entry that stands for all evaluators of a file. */
@@ -109,7 +117,7 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   if (contract !== 'auto') return findDeclared(offers, contract, entry, [code, source], lineOf);
   if (entry !== null) {
     const named = lookUp(offers, entry);
-    return named ? infer(named, entry, code) : notFound(offers, [entry], code);
+    return named ? inferNamed(named, entry, offers, code) : notFound(offers, [entry], code);
   }
   const best = bestOf(offers, [code, source], DIALECTS);
   const step = best[0]?.step ?? OWN;
@@ -132,7 +140,8 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   if (names.length === 1) return infer(/** @type {Candidate} */ (lookUp(offers, names[0])), names[0], code);
   const only = defaultExport(offers, code);
   if (only) return inferDefault(only, code);
-  const scoring = thoseThatScore(offers).map((one) => found(one, BY_PARAMETERS, 'inferred', `${one.label} is an export that no other export uses, and its name says that it scores`, true));
+  const functions = thoseThatScore(offers).map((one) => found(one, BY_PARAMETERS, 'inferred', `${one.label} is an export that no other export uses, and its name says that it scores`, true));
+  const scoring = functions.length > 0 ? functions : methodsThatScore(offers, code);
   return scoring.length > 0 ? theOnly(scoring, [], functionsOf(offers), [code, source], lineOf) : notFound(offers, OWN_NAMES, code);
 }
 
@@ -152,6 +161,26 @@ function thoseThatScore(offers) {
   });
 }
 
+/** Names of exported objects whose methods score. */
+const HOLDERS = /(?:evaluator|grader|judge|metric|metrics|scorer)$/i;
+/**
+ * Return the methods of exported objects that score: those whose names say so, or all with equal parameters of an object whose name says so, or the only one of
+ * the default export, if it takes the output.
+ *
+ * @param {Offer[]} offers @param {string} code @returns {Found[]}
+ */
+function methodsThatScore(offers, code) {
+  return offers.filter((one) => one.where === 'exports' && one.kind === 'object').flatMap((holder) => {
+    const methods = holder.methods.flatMap(({ name }) => lookUp(offers, name) ?? []).filter((one) => one.selector.method !== undefined && one.selector.name === holder.name);
+    const named = methods.filter((one) => SCORES.test(one.name));
+    const heads = methods.map((one) => parametersOf(one).parameters.map((each) => each.name).join());
+    const isOnly = isWhole(holder) && methods.length === 1 && takesOutput(methods[0]);
+    const meant = named.length > 0 || !(isOnly || (HOLDERS.test(holder.name) && new Set(heads).size === 1)) ? named : methods;
+    const inferred = meant.map((one) => inferNamed(one, one.name, offers, code));
+    return inferred.flatMap((one) => ('contract' in one && one.contract === BY_PARAMETERS.contract ? one : []));
+  });
+}
+
 /** Return one entry that calls all evaluators of a file: public functions that no other one of them uses. @param {Offer[]} offers @param {string} contract @param {string} code @returns {Found | Refusal} */
 function findEvery(offers, contract, code) {
   const names = functionNames(offers).filter((name) => !/^_|^default$/.test(name));
@@ -160,7 +189,8 @@ function findEvery(offers, contract, code) {
   for (const name of names.slice(0, MOST_NAMES)) {
     const candidate = /** @type {Candidate} */ (lookUp(offers, name));
     if (usersOf(name, functionsOf(offers)).length > 0) continue;
-    const answer = contract === 'auto' ? mostCertain(candidate, name, code) : declaredAs(candidate, contract);
+    const best = contract === 'auto' ? mostCertain(candidate, name, code) : declaredAs(candidate, contract);
+    const answer = 'found' in best ? best.found : best;
     if ('code' in answer) notes.push({ code: 'not_an_entry', message: `${name} is not called, because it is not an evaluator: ${answer.message}` });
     else every.push({ name, found: answer });
   }
@@ -238,7 +268,7 @@ function isCalled(name, code) {
   return new RegExp(`(?<![\\w$.]|\\bfunction\\s{1,9}\\*?\\s{0,9})${own}\\s*\\(|[(,]\\s*${own}\\s*[,)]`).test(code);
 }
 
-/** @param {Candidate} candidate @param {string} name @param {string} code @returns {Found | Refusal} */
+/** @param {Candidate} candidate @param {string} name @param {string} code @returns {{step: number, found: Found} | Refusal} */
 function mostCertain(candidate, name, code) {
   /** @type {Refusal | null} */
   let refused = null;
@@ -250,7 +280,44 @@ function mostCertain(candidate, name, code) {
     if (inferred && 'code' in inferred) refused ??= inferred;
     else if (inferred && (best === null || inferred.step < best.step)) best = { step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason) };
   }
-  return best?.found ?? refused ?? refuse('entry_not_found', `${candidate.label} fits no known contract`, 'set `contract`');
+  return best ?? refused ?? refuse('entry_not_found', `${candidate.label} fits no known contract`, 'set `contract`');
+}
+
+/**
+ * Return how to call a function that was named, or a method. Without a sign of a contract, its parameters name properties of the row.
+ *
+ * @param {Candidate} candidate @param {string} name @param {Offer[]} offers @param {string} code @returns {Found | Refusal}
+ */
+function inferNamed(candidate, name, offers, code) {
+  if (candidate.selector.where === 'listed' || isAssert(candidate, code)) return infer(candidate, name, code);
+  const best = mostCertain(candidate, name, code);
+  if ('step' in best && best.step < OWN) return best.found;
+  if (takesProperties(candidate, name, offers)) {
+    return found(candidate, BY_PARAMETERS, 'inferred', `${candidate.label} has parameters that name properties of the row`, true);
+  }
+  return infer(candidate, name, code);
+}
+
+/** Names of parameters that get the row or a part of it by position. */
+const POSITIONS = /^(?:input|inputs|variables|vars|row|args|props|event|ctx|context|trace|app_?params)$/i;
+
+/** Names of the second parameter of an assert, beside the output. */
+const CONTEXT = /^(?:context|ctx|options|opts)$/;
+
+/** Return whether a function takes an output and the context of an assert. @param {Candidate} candidate @param {string} code */
+function isAssert(candidate, code) {
+  const { parameters } = parametersOf(candidate);
+  return parameters.length === 2 && CONTEXT.test(parameters[1].name) && (takesOutput(candidate) || /\bexports\b/.test(code));
+}
+
+/** Return whether all parameters of a function have names of properties, not those of a position or without a meaning; in a file with exports only of an export. @param {Candidate} candidate @param {string} name @param {Offer[]} offers */
+function takesProperties(candidate, name, offers) {
+  const { parameters } = parametersOf(candidate);
+  const functions = functionsOf(offers);
+  const isOffered = candidate.selector.where !== 'declared' || functions.some((one) => one.name === name && one.exported) || !functions.some((one) => one.exported);
+  const says = parameters.every((one) => one.keys === null && !one.rest && withoutUnderscore(one.name).length > 2);
+  const [first] = parameters;
+  return isOffered && says && first !== undefined && !OWN_NAMES.includes(name) && !POSITIONS.test(withoutUnderscore(first.name));
 }
 
 /** @param {Candidate} candidate @param {string} contract @returns {Found | Refusal} */

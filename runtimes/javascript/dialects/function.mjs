@@ -52,6 +52,11 @@ export function readsRow(candidate) {
   return parameters.length === 1 && !KNOWN.has(parameters[0].name) && readOf(parameters[0].name, candidate.text).some((each) => OUTPUTS.has(each));
 }
 
+/** Return whether a parameter of a function has the name of an output. @param {import('../entry.mjs').Candidate} candidate */
+export function takesOutput(candidate) {
+  return parametersOf(candidate).parameters.some((one) => one.keys === null && OUTPUTS.has(one.name));
+}
+
 /** Return the properties that a function reads from its only parameter. @param {string} name @param {string} text @returns {string[]} */
 function readOf(name, text) {
   const own = name.replace(/\$/g, '\\$&');
