@@ -51,7 +51,12 @@ const MOST_NAMES = 50;
 const METHODS_OF = /^export\s+(?:default\s*\{|(?:const|let|var)\s[^=\n]{1,200}=\s*\{)/m;
 /** Matches the head of a method, or a function under a key, at the start of a line. */
 const METHOD = /^[ \t]{1,40}(?:async[ \t]{1,9})?([A-Za-z_$][\w$]{0,99})[ \t]{0,9}(?:\([^()]{0,300}\)[^;()\n]{0,100}\{|:[ \t]{0,9}(?:async\b|function\b|\())/gm;
-const KEYWORDS = ['catch', 'for', 'function', 'if', 'return', 'super', 'switch', 'while', 'with'];
+/** Words that a property may have as its name, but a variable in a module may not. */
+const KEYWORDS = [
+  'arguments', 'await', 'break', 'case', 'catch', 'class', 'const', 'continue', 'debugger', 'default', 'delete', 'do', 'else', 'enum', 'eval', 'export',
+  'extends', 'false', 'finally', 'for', 'function', 'if', 'implements', 'import', 'in', 'instanceof', 'interface', 'let', 'new', 'null', 'package',
+  'private', 'protected', 'public', 'return', 'static', 'super', 'switch', 'this', 'throw', 'true', 'try', 'typeof', 'var', 'void', 'while', 'with', 'yield',
+];
 /** Matches a module-level constant, which may be in a list that is not written out. */
 const CONSTANT = /^(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)/gm;
 /** The entry that stands for all evaluators of a file. */
@@ -316,8 +321,9 @@ function takesProperties(candidate, name, offers) {
   const functions = functionsOf(offers);
   const isOffered = candidate.selector.where !== 'declared' || functions.some((one) => one.name === name && one.exported) || !functions.some((one) => one.exported);
   const says = parameters.every((one) => one.keys === null && !one.rest && withoutUnderscore(one.name).length > 2);
-  const [first] = parameters;
-  return isOffered && says && first !== undefined && !OWN_NAMES.includes(name) && !POSITIONS.test(withoutUnderscore(first.name));
+  const [first, , third] = parameters;
+  const isByPosition = parameters.length === 3 && (!takesOutput(candidate) || withoutUnderscore(third.name) === 'trace');
+  return isOffered && says && !isByPosition && first !== undefined && !OWN_NAMES.includes(name) && !POSITIONS.test(withoutUnderscore(first.name));
 }
 
 /** @param {Candidate} candidate @param {string} contract @returns {Found | Refusal} */

@@ -128,6 +128,10 @@ CASES = [
         for value in ("True, 28", "True, 28, None", "0.5, [0.25, 0.75]", "True, [None]", "None, 'why'", "[{'item': 1}], False")
     ),
     javascript(id="JavaScript: a verdict and objects that say why", code="export const check = ({ output }) => [false, [{ item: 'refund' }]]", score=0.0, passed=False, reason='[{"item": "refund"}]'),
+    *(
+        javascript(id=f"JavaScript: a property called {name} of an exported object", recognised=Contract.EVALUATE, code=f"export const weights = {{\n  {name}{function},\n}}\nexport function evaluate(inputs, outputs, trace) {{\n  return weights.{name}(outputs)\n}}\n", score=1.0)
+        for name, function in (("default", ": (output) => 1"), ("in", ": (output) => 1"), ("delete", "(output) {\n    return 1\n  }"), ("enum", ": (output) => 1"))
+    ),
     javascript(id="JavaScript: a score and no reason", code="export const check = ({ output }) => [0.25, null]", score=0.25, reason=None),
     javascript(id="JavaScript: a verdict and reasons", code="export const check = ({ output }) => [false, [`got ${output}`]]", score=0.0, passed=False, reason="got 4"),
     case(id="a lambda", code="same = lambda output, expected: output == expected\n", score=1.0),
@@ -210,6 +214,10 @@ CASES = [
     javascript(id="JavaScript: a named function without a sign of a contract", row=Row(variables={"results": ["a", "b"], "wanted": "b"}), settings=EvaluatorSettings(entry="hitRate"), code="export const hitRate = (results, wanted) => results.includes(wanted)\nexport const rank = (results, wanted) => 1 / (results.indexOf(wanted) + 1)\n", passed=True),
     javascript(id="JavaScript: a named function that another one uses", row=Row(variables={"scenario": {"said": "4"}, "summary": {"text": "4"}}), settings=EvaluatorSettings(entry="scoreRun"), code="export function scoreRun(scenario, summary) { return summary.text === scenario.said ? 0.5 : 0 }\nexport const scoreAll = (scenario, summaries) => summaries.map((one) => scoreRun(scenario, one)).length\n", score=0.5),
     javascript(id="JavaScript: a named function without exports", row=Row({"limit": 2}, "4"), settings=EvaluatorSettings(entry="within"), code="const within = (answer, limit) => answer.length < limit\nconst other = (answer) => 0\n", passed=True),
+    *(
+        javascript(id=f"JavaScript: a named function of {heads}", recognised=Contract.EVALUATE, settings=EvaluatorSettings(entry="rate"), code=f"export const rate = ({heads}) => {heads.split(', ')[1]} === '4'\n", passed=True)
+        for heads in ("example, outputs, trace", "request, second, meta")
+    ),
     javascript(id="JavaScript: a named function of the row's parts", recognised=Contract.EVALUATE, settings=EvaluatorSettings(entry="rate"), code="export const rate = (i, o, t) => o === '4'\n", passed=True),
     javascript(id="JavaScript: a named assert", recognised=Contract("promptfoo"), settings=EvaluatorSettings(entry="check"), code="module.exports.check = (out, opts) => out === '4'\n", passed=True),
     javascript(id="JavaScript: methods of an exported grader", row=Row(variables={"state": {"hits": 1, "total": 2}}), code="export const hitGrader = {\n  recall(state) {\n    return state.hits / state.total\n  },\n  precision(state) {\n    return state.hits\n  },\n}\n", score=0.75, metrics={"recall": 0.5, "precision": 1}, warnings=frozenset({"several_entries"})),
