@@ -113,10 +113,10 @@ def test_a_verdict_without_a_meaning_is_refused(given: Any, language: Language) 
 @pytest.mark.parametrize(
     ("value", "score", "passed"),
     [
-        ({"passed": 2, "total": 3}, 2 / 3, False),
-        ({"passed": 1, "total": 4, "failures": ["a"]}, 0.25, False),
-        ({"passed": 0, "total": 4}, 0, False),
-        ({"passed": 4, "total": 4}, 1, True),
+        ({"passed": 2, "total": 3}, 2 / 3, None),
+        ({"passed": 1, "total": 4, "failures": ["a"]}, 0.25, None),
+        ({"passed": 0, "total": 4}, 0, None),
+        ({"passed": 4, "total": 4}, 1, None),
         ({"passed": True, "total": 4}, 1, True),
         ({"passed": 1, "total": 4, "success": True}, 1, True),
         ({"passed": 1, "total": 4, "score": 0.5}, 0.5, True),

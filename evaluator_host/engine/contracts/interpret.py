@@ -7,7 +7,7 @@ runner reports, or that nests deeper than a runner allows, counts as a crash of 
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeGuard
 
 from evaluator_host.engine.contracts.language_terms import described, terms, valid_returns
@@ -83,7 +83,12 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
         return _nothing(kind, language, needs_score=needs_score)
     if kind is Kind.ARRAY and _is_score_and_reason(value):
         score, told = value
-        return mapping({"score": score, "reason": told or None}, language, needs_score=needs_score)
+        found = mapping({"score": score, "reason": told or None}, language, needs_score=needs_score)
+        if told is not None or isinstance(score, bool) or not isinstance(found, Scored):
+            return found
+        null = terms(language).null
+        note = Note("coerced", f"the list of a number and {null} was read as a score without a reason: {score}")
+        return replace(found, notes=(*found.notes, note))
     if kind is Kind.ARRAY or kind is Kind.UNSUPPORTED:
         what = described(value, language) if isinstance(value, list) else "a value that cannot be written as JSON"
         return _invalid(f"the evaluator returned {what}", language, needs_score=needs_score)
@@ -236,7 +241,7 @@ def _score(
         notes.append(
             Note("coerced", f"the score is `passed` divided by `total`: {value['passed']} of {value['total']}")
         )
-        return share, share == 1
+        return share, None
     return (None if said.passed is None else float(said.passed)), said.passed
 
 

@@ -122,7 +122,7 @@ CASES = [
     case(id="a verdict without reasons", code="def check(output):\n    return True, []\n", score=1.0, passed=True, reason=None),
     case(id="a verdict and objects that say why", code="def check(output):\n    return False, [{'item': 'refund', 'found': False}]\n", score=0.0, passed=False, reason='[{"item": "refund", "found": false}]'),
     case(id="a verdict and no reason", code="def check(output):\n    return True, None\n", score=1.0, passed=True, reason=None),
-    case(id="a score and no reason", code="def check(output):\n    return 0.25, None\n", score=0.25, reason=None),
+    case(id="a score and no reason", code="def check(output):\n    return 0.25, None\n", score=0.25, reason=None, warnings=frozenset({"coerced"})),
     *(
         case(id=f"tuples of numbers: {value}", code=f"def check(output):\n    return {value}\n", status="failed", error="invalid_result")
         for value in ("True, 28", "True, 28, None", "0.5, [0.25, 0.75]", "True, [None]", "None, 'why'", "[{'item': 1}], False")
@@ -132,7 +132,7 @@ CASES = [
         javascript(id=f"JavaScript: a property called {name} of an exported object", recognised=Contract.EVALUATE, code=f"export const weights = {{\n  {name}{function},\n}}\nexport function evaluate(inputs, outputs, trace) {{\n  return weights.{name}(outputs)\n}}\n", score=1.0)
         for name, function in (("default", ": (output) => 1"), ("in", ": (output) => 1"), ("delete", "(output) {\n    return 1\n  }"), ("enum", ": (output) => 1"))
     ),
-    javascript(id="JavaScript: a score and no reason", code="export const check = ({ output }) => [0.25, null]", score=0.25, reason=None),
+    javascript(id="JavaScript: a score and no reason", code="export const check = ({ output }) => [0.25, null]", score=0.25, reason=None, warnings=frozenset({"coerced"})),
     javascript(id="JavaScript: a verdict and reasons", code="export const check = ({ output }) => [false, [`got ${output}`]]", score=0.0, passed=False, reason="got 4"),
     case(id="a lambda", code="same = lambda output, expected: output == expected\n", score=1.0),
     case(id="helpers beside it", code="def _norm(text):\n    return text.strip()\n\ndef words(output):\n    return output.split()\n\ndef score(output, expected):\n    return words(_norm(output)) == words(expected)\n", score=1.0),
