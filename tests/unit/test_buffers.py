@@ -234,6 +234,16 @@ def test_a_session_that_never_ends() -> None:
     assert [traffic._pending[session].due(now) for now in (119.0, 121.0)] == [False, True]
 
 
+def test_a_trace_that_first_meets_a_refused_session() -> None:
+    traffic, session = Traffic(Mock(), Mock(), Mock(), Mock()), _Key("alpha", "one", "s")
+    assert traffic._add(session, TraceSpans("s", TRACE_SPANS + 1, True, b"{}", ("a",)), 0.0, 60.0) == TRACE_SPANS + 1
+    assert traffic._add(session, TraceSpans("s", 1, True, b"{}", ("b",)), 0.0, 60.0) == 1
+    later = TraceSpans("b", 1, False, b"{}")
+    assert traffic._key_of("alpha", "one", later) == session
+    assert traffic._add(session, later, 0.0, 60.0) == 1
+    assert traffic._held["alpha"] == traffic._pending[session].size
+
+
 def test_a_session_with_a_trace_that_is_too_large() -> None:
     traffic, own, session = Traffic(Mock(), Mock(), Mock(), Mock()), *(_Key("alpha", "one", one) for one in "as")
     assert traffic._add(own, TraceSpans("a", TRACE_SPANS, False, b"{}"), 0.0, 60.0) == 0

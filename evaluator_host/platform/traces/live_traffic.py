@@ -210,6 +210,8 @@ class Traffic:
         waiting = self._take(key, spans.traces)
         pending.last, pending.quiet_s = now, quiet_s  # also if refused, or its next spans would begin another session
         if pending.refused:
+            # spans of a trace may name their session only once, and the later ones must not be scored as a trace
+            self._join(key, pending, spans.traces[: max(0, TRACE_SPANS - len(pending.traces))], [])
             self._held[key.workspace] -= sum(one.size for one in waiting)
             return spans.spans + sum(one.spans for one in waiting)
         self._join(key, pending, spans.traces, waiting)
