@@ -98,6 +98,8 @@ async def test_a_file_of_the_author_that_nothing_uses_stops_nothing(service: Ser
         "import helpers\n\ndef exact(output, expected):\n    return eval('helpers.norm(output)')\n",
         "import helpers\n\ndef exact(output, expected):\n    return eval('helpers.norm(4)', globals())\n",
         "import helpers\n\ndef exact(output, expected):\n    return eval('norm(4)', {'norm': helpers.norm})\n",
+        "import helpers\n\ndef exact(output, expected):\n    return eval('helpers.norm(4)', None, {})\n",
+        "import helpers\n\ndef eval(one, two):\n    return helpers.norm(one) == two\n\ndef exact(output, expected):\n    return eval(output, expected)\n",
     ],
 )
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)

@@ -104,7 +104,7 @@ class Slices:
 
     def _needed(self, names: Collection[str]) -> set[int]:
         every = set(range(len(self.statements)))
-        if not names or any(name not in self._binding for name in names):
+        if not names or any(name not in self._binding for name in names) or self._binding.keys() & _WITH_OWN_NAMES:
             return every
         found: set[int] = set()
         self._follow(names, found)
@@ -233,13 +233,19 @@ def _note(node: Any, kind: str, into: Statement) -> None:
 
 def _parts_that_run(node: Any, kind: str, *, in_class: bool) -> list[Any]:
     """Return a node's parts, without bodies that never run, and without annotations outside of classes."""
-    if kind == "Call" and len(node.args) > 1 and getattr(node.func, "id", "") in _WITH_OWN_NAMES:
+    if kind == "Call" and getattr(node.func, "id", "") in _WITH_OWN_NAMES and _gives_names(node.args):
         return [*node.args, *node.keywords]
     if kind == "AnnAssign" and not in_class:
         return [one for one in (node.target, node.value) if one is not None]
     if kind == "If" and (is_type_checking(node) or _is_main_guard(node)):
         return list(node.orelse)
     return list(children(node))
+
+
+def _gives_names(arguments: list[Any]) -> bool:
+    """Return whether arguments of `eval` or `exec` certainly contain the names that the code may use."""
+    kinds = [type(one).__name__ for one in arguments]
+    return len(kinds) > 1 and kinds[1] != "Constant" and "Starred" not in kinds
 
 
 def _declared_global(node: Any) -> Iterator[str]:
