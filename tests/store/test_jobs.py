@@ -151,6 +151,9 @@ async def test_a_mean_is_compared_with_one_over_the_same_rows(
         ([(1, 2)], (2, 1), [(0, 1), (0, 0)]),
         ([(2,), (1,)], (1, 2), [(1, 0), (0, 0)]),
         ([(1, 2)], (1, 3), [(0, 0), (0, 1)]),
+        ([(1, 2)], (3,), [None]),
+        ([(1,)], (2, 3), [None, None]),
+        ([(4,), (1, 2)], (3,), [(0, 0)]),
     ],
 )
 async def test_a_version_is_not_compared_with_another_one_of_its_own_job(

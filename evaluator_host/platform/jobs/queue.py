@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import case, func, insert, literal, select, update
+from sqlalchemy import and_, case, func, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import aliased
 
@@ -319,7 +319,7 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
     """Store, for each evaluator of a completed job, the newest earlier job that completed over the same rows.
 
-    Another version of an evaluator counts, except a version that this job has too.
+    Another version of an evaluator counts if each of the two jobs has only one version that the other job has not.
     """
     table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
     job, data = aliased(JobTable), aliased(DatasetTable)
@@ -338,9 +338,14 @@ async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
     )
     chosen = select(table.position, table.label, _identity(table)).where(table.job_id == job_id)
     evaluators = (await connection.execute(chosen)).all()
+    same_name = aliased(JobEvaluatorTable)
     for position, label, identity in evaluators:
-        others = [other for _, other, _ in evaluators if other != label]
-        fitting = before.where(_identity(earlier) == identity, earlier.label.not_in(others))
+        labels = [other for _, other, one in evaluators if one == identity]
+        there = select(func.count()).where(same_name.job_id == earlier.job_id, _identity(same_name) == identity)
+        both = there.where(same_name.label.in_(labels)).scalar_subquery()
+        only_there = there.where(same_name.label.not_in(labels)).scalar_subquery()
+        other_version = and_(earlier.label.not_in(labels), only_there == 1, both == len(labels) - 1)
+        fitting = before.where(_identity(earlier) == identity, or_(earlier.label == label, other_version))
         newest = fitting.order_by(job.created_at.desc(), earlier.label != label, earlier.position).limit(1)
         found = (await connection.execute(newest)).first()
         if found is not None:
