@@ -17,6 +17,7 @@ from evaluator_host.types.names import what_was_meant
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from evaluator_host.engine.config.settings import Settings
     from evaluator_host.platform.store.audit import AuditLine
     from evaluator_host.platform.store.keys import ApiKey
     from evaluator_host.platform.store.store import Store
@@ -59,14 +60,15 @@ def create(
     if as_json:
         print_json({"id": key.id, "name": key.name, "workspace": key.workspace, "key": token,
                     "created_at": key.created_at, "expires_at": key.expires_at})  # fmt: skip
-        return
-    out.print(token)
-    ends = f", until {format_time(key.expires_at)}" if key.expires_at else ""
-    err.print(plain(f"key {key.name} ({key.id}) of workspace {key.workspace}{ends}; it will not be shown again"))
-    if new is not None:
-        err.print(plain(f"workspace {key.workspace} is new; {new}"))
-    if first:
-        err.print("from now on every request to a host with this database needs a key")
+    else:
+        out.print(token)
+        ends = f", until {format_time(key.expires_at)}" if key.expires_at else ""
+        err.print(plain(f"key {key.name} ({key.id}) of workspace {key.workspace}{ends}; it will not be shown again"))
+        if new is not None:
+            err.print(plain(f"workspace {key.workspace} is new; {new}"))
+        if first:
+            err.print("from now on every request to a host with this database needs a key")
+    _note(settings, "keys.create", key)
 
 
 async def _create(
@@ -77,9 +79,7 @@ async def _create(
     if workspace != DEFAULT_WORKSPACE and await store.workspaces.advice_on_unknown([workspace]):
         others = sorted({DEFAULT_WORKSPACE, *(key.workspace for key in await store.keys.list_keys())})
         new = what_was_meant(workspace, others, otherwise=f"existing workspaces: {', '.join(others[:_SHOWN])}")
-    made = await store.keys.create_key(name, workspace, expires_at=expires_at)
-    await _note(store, "keys.create", made[0])
-    return new, made
+    return new, await store.keys.create_key(name, workspace, expires_at=expires_at)
 
 
 @app.command(name="list")
@@ -121,21 +121,18 @@ def revoke(
 ) -> None:
     """Revoke a key. Running hosts refuse it within about a second; jobs that it started go on."""
     settings = load_settings(data_dir=data_dir)
-    revoked = with_store(settings, lambda store: _revoke(store, key, workspace))
+    revoked = with_store(settings, lambda store: store.keys.revoke(key, workspace=workspace))
     if as_json:
         print_json(_as_json(revoked, datetime.now(UTC)))
     else:
         err.print(plain(f"revoked key {revoked.name} ({revoked.id}) of workspace {revoked.workspace}"))
+    _note(settings, "keys.revoke", revoked)
 
 
-async def _revoke(store: "Store", key: str, workspace: str | None) -> "ApiKey":
-    revoked = await store.keys.revoke(key, workspace=workspace)
-    await _note(store, "keys.revoke", revoked)
-    return revoked
-
-
-async def _note(store: "Store", verb: str, key: "ApiKey") -> None:
-    await store.audit.note_command(verb, workspace=key.workspace, subject=f"{key.name} ({key.id})")
+def _note(settings: "Settings", verb: str, key: "ApiKey") -> None:
+    """Add an entry to the audit log, once the result is printed: a new key would be lost if this failed before."""
+    subject = f"{key.name} ({key.id})"
+    with_store(settings, lambda store: store.audit.note_command(verb, workspace=key.workspace, subject=subject))
 
 
 @app.command()
@@ -156,19 +153,15 @@ def reset(
             "this deletes every key and lets everybody on this machine call the host: confirm this with `keys "
             "reset --open`"
         )
-    gone = with_store(load_settings(data_dir=data_dir), _delete_all)
+    settings = load_settings(data_dir=data_dir)
+    gone = with_store(settings, lambda store: store.keys.delete_all())
     err.print(
         plain(
             f"deleted {gone} keys; after a restart, hosts with this database need no key, and only programs on "
             "the same machine can call them"
         )
     )
-
-
-async def _delete_all(store: "Store") -> int:
-    gone = await store.keys.delete_all()
-    await store.audit.note_command("keys.reset", subject=f"{gone} keys")
-    return gone
+    with_store(settings, lambda store: store.audit.note_command("keys.reset", subject=f"{gone} keys"))
 
 
 def _as_json(key: "ApiKey", now: datetime) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """`secrets`: API keys of models, stored encrypted on a host and used by name."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,10 +10,6 @@ from evaluator_host.platform.terminal.console import err, format_time, plain, pr
 from evaluator_host.platform.terminal.options import DataDirOption, ForceOption, JsonOption
 from evaluator_host.platform.terminal.remote_host import ClientOption
 from evaluator_host.types.errors import InvalidRequest
-
-if TYPE_CHECKING:
-    from evaluator_host.platform.store.secrets import KeyRotation
-    from evaluator_host.platform.store.store import Store
 
 app = typer.Typer(name="secrets", no_args_is_help=True)
 
@@ -66,7 +62,9 @@ def rotate(
     """
     from evaluator_host.platform.terminal.local_store import with_store  # noqa: PLC0415 - the database, which the other commands do not need
 
-    done = with_store(load_settings(data_dir=data_dir), lambda store: _rotate(store, drop_old=drop_old))
+    settings = load_settings(data_dir=data_dir)
+    done = with_store(settings, lambda store: store.secrets.rotate_key(drop_old=drop_old))
+    with_store(settings, lambda store: store.audit.note_command("secrets.rotate"))
     if as_json:
         print_json(done)
         return
@@ -76,12 +74,6 @@ def rotate(
     made = "a new key was made; " if done.added else ""
     dropped = f"; {done.dropped} old keys were removed" if drop_old else ""
     err.print(plain(f"{made}{done.resealed} secrets were encrypted with the newest key{dropped}{again}"))
-
-
-async def _rotate(store: "Store", *, drop_old: bool) -> "KeyRotation":
-    done = await store.secrets.rotate_key(drop_old=drop_old)
-    await store.audit.note_command("secrets.rotate")
-    return done
 
 
 def _value() -> str:
