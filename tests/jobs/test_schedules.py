@@ -441,6 +441,38 @@ async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are
     assert await told(0.9, 0.8) == (False, [])
 
 
+@pytest.mark.parametrize("metric", [Metric.MEAN, Metric.PASS_RATE])
+async def test_an_alert_fires_when_no_row_could_be_scored(desk: Desk, tmp_path: Path, metric: Metric) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(metric, schedule="weekly", below=0.5, min_rows=2))
+
+    async def told(rows: int, *healthy: int) -> list[str]:
+        """Run a job whose first evaluator fails in all rows, and whose others score a number of rows."""
+        before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
+        failing = [{"inputs": {}, "outputs": "garbage"}] * rows
+        spec = JobSpec([OK] * (1 + len(healthy)), failing, name="run", schedule="weekly")
+        job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
+        for position, scored in enumerate(healthy, 1):
+            chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
+            good = {
+                "mean": 0.9,
+                "failed": 0,
+                **dict.fromkeys(("scored", "scores", "numbers", "judged", "passed"), scored),
+            }
+            await tables(desk.store).jobs._database.change_rows(update(JobEvaluatorTable).where(chosen).values(good))
+        (stored,) = await desk.store.objects.list_objects("alert")
+        await check(desk, alerts, stored)
+        found = (await alerts.get_alert(WORKSPACE, "low")).deliveries
+        return [one.text for one in found[: len(found) - before]]
+
+    figure = metric.replace("_", " ")
+    text = f"alert low: evaluator 1 has no {figure} in job run, because no row could be scored (0 of 2 rows scored, 2 failed)"
+    assert await told(2) == [text]
+    assert await told(2, 2) == [text]  # the evaluator that is well resolves nothing
+    assert await told(1, 2) == []  # too few rows of the first evaluator say nothing
+
+
 @pytest.mark.parametrize(("below", "told"), [(0.5, "alert.resolved"), (2, "alert.firing")])
 @pytest.mark.parametrize("watched", ["job", "schedule"])
 async def test_a_failed_job_is_checked_again_after_it_was_resumed(

@@ -96,7 +96,7 @@ _STORED: Final = Adapter(_Alert)
 class _Sample:
     """The current value of the figure that an alert watches, and what a message about the figure contains.
 
-    `out` is whether the figure is out of bounds, or None if there are too few rows.
+    `out` is whether the figure is out of bounds or no row could be scored, or None if there are too few rows.
     """
 
     out: bool | None
@@ -303,7 +303,7 @@ class Alerts:
                 return kept
             figures = await live.live_figures(stored.workspace_id, rule.live, since=since)
             sample = _sample(rule, figures, {"live": rule.live, "window_minutes": rule.window_minutes})
-            return _told(kept, stored.name, sample, each=False)
+            return kept if sample is None else _told(kept, stored.name, sample, each=False)
         for job in await self._ended_jobs(stored.workspace_id, kept):
             samples = []
             for score in job.scores:
@@ -311,8 +311,11 @@ class Alerts:
                     about = {"job": job.id, "job_name": job.name, "status": job.status, "schedule": job.schedule}
                     about |= {"dataset": job.dataset_name, "evaluator": score.evaluator}
                     samples.append(_sample(rule, score, about))
+            known = [one for one in samples if one is not None]
+            out = [one for one in known if one.out]
             # an alert stops firing only when all evaluators are within bounds
-            for sample in [one for one in samples if one.out] or samples:
+            within = [] if any(one.out is None for one in known) else known
+            for sample in out or within:
                 kept = _told(kept, stored.name, sample, each=True)
             assert job.finished_at is not None  # noqa: S101 - it has ended
             seen_at = max(kept.seen_at or kept.since, job.finished_at)
@@ -523,23 +526,28 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
     if about.get("status") == JobStatus.FAILED:
         return f"alert {name}: {where} failed"
     is_out = bound if type_ == "alert.firing" else f"no longer {bound}"
-    value = "none" if kept.value is None else f"{kept.value:.4g}"
     counts = f"{about['scored']} of {about['rows']} rows scored, {about['failed']} failed"
-    return (
-        f"alert {name}: the {figure} of {about.get('evaluator', rule.live)} is {value}, {is_out}, in {where} ({counts})"
-    )
+    evaluator = about.get("evaluator", rule.live)
+    if kept.value is None:
+        why = about["doubt"] if about["scored"] else "no row could be scored"
+        return f"alert {name}: {evaluator} has no {figure} in {where}, because {why} ({counts})"
+    return f"alert {name}: the {figure} of {evaluator} is {kept.value:.4g}, {is_out}, in {where} ({counts})"
 
 
-def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample:
+def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample | None:
+    """Return the figure that a rule watches; None if the evaluator never has it, because it gives no verdicts."""
     done = score.scored + score.failed
-    about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed}
+    about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed, "doubt": score.doubt}
     failure_rate = score.failed / done if done else None
     figures = {Metric.MEAN: score.mean, Metric.PASS_RATE: score.pass_rate, Metric.FAILURE_RATE: failure_rate}
     value = figures[rule.metric] if done >= rule.min_rows else None
     if about.get("status") == JobStatus.FAILED:
         return _Sample(out=True, value=value, about=about)
-    if value is None:
+    if done < rule.min_rows:
         return _Sample(None, None, about)
+    if value is None:
+        none_scored = not score.scored or score.doubt is not None
+        return _Sample(out=True, value=None, about=about) if none_scored else None
     if rule.below is not None:
         return _Sample(exceeds(rule.below, value), value, about)
     out = rule.above is not None and exceeds(value, rule.above)
