@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from evaluator_host.engine.system.files import reading
 from evaluator_host.platform.terminal.console import err, plain
-from evaluator_host.types.bounds import exceeds
+from evaluator_host.types.bounds import difference, exceeds
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.names import counted
@@ -92,7 +92,8 @@ class SameRows:
     @property
     def drop(self) -> float | None:
         """Return by how much the mean score is lower in the later report; None if no row has a score in both."""
-        return None if self.now.mean is None or self.before.mean is None else self.before.mean - self.now.mean
+        now, before = self.now.mean, self.before.mean
+        return None if now is None or before is None else difference(now, before)
 
     def told(self, file: Path) -> str:
         """Return a sentence that says how the mean score has changed since the earlier report, which is in `file`."""
@@ -250,7 +251,9 @@ def markdown(report: Report, baseline: Report | None = None) -> str:
 def _worse(report: Report, baseline: Report) -> list[ReportedRow]:
     rows, before = _keyed(report, baseline)
     pairs = ((row, before[key]) for key, row in rows.items() if key in before)
-    return [now for now, then in pairs if then.score is not None and (now.score is None or now.score < then.score)]
+    return [
+        now for now, then in pairs if then.score is not None and (now.score is None or exceeds(then.score, now.score))
+    ]
 
 
 def _are(rows: list[ReportedRow]) -> str:

@@ -1,4 +1,4 @@
-"""Compares means and differences of scores with bounds that people set; rounding errors of floats do not matter."""
+"""Compares scores with each other and with bounds that people set; rounding errors of floats do not matter."""
 
 from typing import Final
 
@@ -8,3 +8,9 @@ ROUNDING: Final = 1e-9  # by how much sums of floats may miss a bound
 def exceeds(value: float, bound: float) -> bool:
     """Return whether a value is greater than a bound by more than a rounding error; 0.8 - 0.7 does not exceed 0.1."""
     return value - bound > ROUNDING
+
+
+def difference(before: float, after: float) -> float:
+    """Return `after - before`, or 0 if this is at most a rounding error, as between 0.3 and 0.1 + 0.2."""
+    found = after - before
+    return 0.0 if abs(found) <= ROUNDING else found

@@ -125,6 +125,12 @@ def test_only_rows_with_a_score_in_both_are_compared() -> None:
     assert nothing.told(Path("b.jsonl")).startswith("the mean is not compared: no row has a score both")
 
 
+def test_rounding_errors_make_no_row_worse() -> None:
+    before, now = judged([0.1 + 0.2, 0.7]), judged([0.3, 0.7])
+    assert SameRows.of(now, before, "score").told(Path("b.jsonl")) == "the mean is the same as in b.jsonl"
+    assert "worse than in the baseline" not in markdown(now, before)
+
+
 def test_a_limit_for_the_drop_fails_if_nothing_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, now = tmp_path / "before.jsonl", tmp_path / "now.jsonl"
     result = {"status": "scored", "score": 1.0, "passed": None, "error": None, "reason": None, "timing_ms": {"run": 1}}

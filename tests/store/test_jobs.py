@@ -17,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.table import new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredOutput
+from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.results.results import JobResults
 from evaluator_host.platform.jobs.spec import StoredSpec, evaluator_to_json, spec_to_json
 from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, JobEvaluatorTable, Jobs
@@ -128,6 +129,7 @@ async def finished(
         # in both jobs the same number of rows failed, but different rows
         ([1.0, 1.0, None], [None, 0.0, 1.0], None, pytest.approx(-1 / 3)),
         ([1.0, None, None], [1.0, None, None], 0.0, 0.0),
+        ([0.1 + 0.2], [0.3], 0.0, 0.0),
         ([1.0, None, 0.0, 0.0], [0.0, 1.0, 0.0, None], None, 0.0),
     ],
 )
@@ -140,6 +142,14 @@ async def test_a_mean_is_compared_with_one_over_the_same_rows(
     assert found.previous is not None
     changes = [replace(found, previous_is_zero=one).change(failures_are_zero=one) for one in (False, True)]
     assert changes == [excluded, zero]
+
+
+async def test_rounding_errors_are_no_changes_of_rows(store: Store) -> None:
+    sides = [Side((await finished(store, [score] * 10)).id, 0, "exact", zero=False) for score in (0.1 + 0.2, 0.3)]
+    rows = ComparedRows(tables(store).results, *sides)
+    found = await rows.comparison(())
+    assert (found.regressed, found.improved, found.metrics[-1].significant) == (0, 0, False)
+    assert (await rows.changes(better=None, after=-1, limit=5)).changes == ()
 
 
 @pytest.mark.parametrize(

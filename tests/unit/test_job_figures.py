@@ -91,6 +91,11 @@ def test_no_interval_goes_beyond_what_the_metric_can_reach(
     assert found.significant
 
 
+def test_rounding_errors_make_no_row_better_or_worse() -> None:
+    found = paired_difference("score", [(0.1 + 0.2, 0.3), (0.3, 0.1 + 0.2), (0.3, 0.1 + 0.2)] * 5)
+    assert (found.difference, found.interval, found.better, found.worse) == (0.0, (0.0, 0.0), 0, 0)
+
+
 def test_a_difference_that_is_the_same_everywhere_is_certain() -> None:
     found = paired_difference("score", [(0, 0.5), (0.25, 0.75)] * 5)
     assert (found.interval, found.significant) == ((0.5, 0.5), True)
@@ -101,6 +106,7 @@ def test_a_difference_that_is_the_same_everywhere_is_certain() -> None:
     [
         ([(0, 0.5), (0.25, 0.75)] * 5, "significant"),
         ([(0, 1), (1, 0)] * 6, "no difference"),
+        ([(0.1 + 0.2, 0.3)] * 10, "no difference"),
         ([(0, 1), (0, 1), (1, 1), (1, 0)] * 3, "may be chance"),
         ([(0, 1)], ""),
     ],

@@ -41,6 +41,7 @@ from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.table import DatasetTable
 from evaluator_host.platform.store.database import Repository, clock, columns_of, row_values
 from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
+from evaluator_host.types.bounds import difference
 from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.groups import Counts
 from evaluator_host.types.jobs import Failures, JobStatus
@@ -313,7 +314,7 @@ class EvaluatorTally:
         if now != before:
             return None
         means = [one.mean_score(failures_are_zero=zero) for one, zero in sides]
-        return None if means[0] is None or means[1] is None else float(f"{means[0] - means[1]:.12g}")
+        return None if means[0] is None or means[1] is None else float(f"{difference(means[1], means[0]):.12g}")
 
     def _doubt(self, counts: Tally) -> str | None:
         rows = counts.scored + counts.failed + counts.skipped

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from evaluator_host.engine.contracts.metric_leaves import NAME_CHARS
 from evaluator_host.platform.jobs.queue import StoredResult
+from evaluator_host.types.bounds import difference, exceeds
 from evaluator_host.types.json_values import decode_large
 from evaluator_host.types.results import Aggregate, Bin, Difference, LevelCount, Point
 
@@ -206,8 +207,8 @@ def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Diff
     n = len(before)
     if not n:
         return Difference(metric, 0, None, None, None, None, significant=False, better=0, worse=0)
-    changes = array("d", (new - old for old, new in zip(before, after, strict=True)))
-    mean = total(changes) / n
+    changes = array("d", (difference(old, new) for old, new in zip(before, after, strict=True)))
+    mean = difference(0.0, total(changes) / n)
     of_one = all(0.0 <= value <= 1.0 for values in (before, after) for value in values)
     interval = _interval(changes, mean, reachable=1.0 if of_one else math.inf)
     return Difference(
@@ -217,7 +218,7 @@ def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Diff
         after=total(after) / n,
         difference=mean,
         interval=interval,
-        significant=interval is not None and not interval[0] <= 0.0 <= interval[1],
+        significant=interval is not None and (exceeds(interval[0], 0.0) or exceeds(0.0, interval[1])),
         better=sum(change > 0 for change in changes),
         worse=sum(change < 0 for change in changes),
         note="too few rows" if n < FEWEST_ROWS else None,

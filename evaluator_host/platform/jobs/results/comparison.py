@@ -8,6 +8,7 @@ from typing import Final
 
 from evaluator_host.platform.jobs.results.aggregate import Scatter, ValuesByName, by_name, paired_difference
 from evaluator_host.platform.jobs.results.table import Figures, Results
+from evaluator_host.types.bounds import difference
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.results import Change, Changed, ChangePage, Comparison
 from evaluator_host.types.warnings import WarningCount
@@ -211,7 +212,7 @@ def _gain(before: Figures, after: Figures, *, zero: bool) -> float:
     """
     was, now = before.score_with(zero=zero), after.score_with(zero=zero)
     if was is not None and now is not None:
-        return now - was
+        return difference(was, now)
     if was is None and now is None:
         return 0.0
     if was is None:

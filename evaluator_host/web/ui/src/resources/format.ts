@@ -30,6 +30,11 @@ export function figure(value: number | null | undefined): string {
   return String(Number(size >= 1000 ? value.toFixed(1) : value.toPrecision(4)));
 }
 
+/** Returns `after - before`, or 0 if this is at most a rounding error, as `types/bounds.py` does on the host. */
+export function difference(before: number, after: number): number {
+  return Math.abs(after - before) <= 1e-9 ? 0 : after - before;
+}
+
 /** Formats a difference like `figure`, with its sign. */
 export function signed(value: number | null): string {
   return value === null ? NOTHING : `${value > 0 ? "+" : ""}${figure(value)}`.replace("-", "−");

@@ -4,6 +4,7 @@ import { Button } from "../components/button";
 import { LongText } from "../components/long-text";
 import { NoteText, Prose } from "../components/prose";
 import { shownJson } from "../json";
+import { difference } from "../resources/format";
 import { plain, shownMs, shownNumber } from "../shown-text";
 import type { EvaluationError, Result } from "../api/types";
 import { usageInWords } from "../resources/usage";
@@ -102,11 +103,11 @@ function Against({ before, result }: { before: Run; result: Result }) {
   const [earlier, later] = [before.result.score, result.score];
   if (earlier === null && later === null) return null;
   const shown = (value: number | null, failed: boolean) => (value === null ? (failed ? "failed" : "no score") : shownNumber(value));
-  const difference = earlier !== null && later !== null ? later - earlier : null;
+  const change = earlier !== null && later !== null ? difference(earlier, later) : null;
   return (
     <p class="result-against muted">
-      {difference === 0 ? `The score is the same as in run ${before.number}.` : `Run ${before.number}: ${shown(earlier, before.result.status === "failed")} → ${shown(later, result.status === "failed")}`}
-      {difference !== null && difference !== 0 && ` (${difference > 0 ? "+" : "−"}${shownNumber(Math.abs(difference))})`}
+      {change === 0 ? `The score is the same as in run ${before.number}.` : `Run ${before.number}: ${shown(earlier, before.result.status === "failed")} → ${shown(later, result.status === "failed")}`}
+      {change !== null && change !== 0 && ` (${change > 0 ? "+" : "−"}${shownNumber(Math.abs(change))})`}
     </p>
   );
 }

@@ -5,7 +5,7 @@ import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { Table } from "../components/table";
-import { count, figure, milliseconds, oneLine, percent, signed } from "../resources/format";
+import { count, difference, figure, milliseconds, oneLine, percent, signed } from "../resources/format";
 import { Score, Verdict } from "../resources/parts";
 import { ResultView } from "../resources/result-view";
 import type { Result, Row } from "../api/types";
@@ -81,7 +81,7 @@ export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRo
 function Sums({ rows, scores }: { rows: readonly TestRow[]; scores: RowScores }) {
   const now = summaryOf(rows, scores.results);
   const earlier = summaryOf(rows, scores.before);
-  const moved = now.mean !== null && earlier.mean !== null ? now.mean - earlier.mean : 0;
+  const moved = now.mean !== null && earlier.mean !== null ? difference(earlier.mean, now.mean) : 0;
   if (scores.results.size === 0) return <p class="row-sums line muted" role="status">{scores.running ? "Scoring…" : "Not scored yet"}</p>;
   return (
     <p class={scores.stale ? "row-sums line row-stale" : "row-sums line"} role="status" data-stale={scores.stale}>
