@@ -102,6 +102,28 @@ async def test_several_jobs_are_compared(page: Page, seeds: Seeds) -> None:
 
 
 @pytest.mark.long
+async def test_several_jobs_are_compared_over_the_same_rows_and_versions(page: Page, host: Server) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return 0.9 / (inputs['n'] != {}) - inputs['n'] / 10\n"
+    with Client(host.url) as client:
+        client.datasets.upload("compare-pairs", [{"n": n} for n in range(4)])
+        client.evaluators.create("pairs", Evaluator(code.format(0)))
+        client.evaluators.update("pairs", Evaluator(code.format(3)))
+        client.evaluators.create("halves", Evaluator("def evaluate(inputs, outputs, trace):\n    return 0.5\n"))
+        client.evaluators.update("halves", Evaluator("def evaluate(inputs, outputs, trace):\n    return 0.8\n"))
+        first, second = (
+            client.jobs.wait(client.jobs.create(evaluators, "compare-pairs").id).id
+            for evaluators in (["pairs@1", "halves@1"], ["pairs@2", "halves@2", "halves@1"])
+        )
+    await page.goto(f"/compare?jobs={first},{second}")
+    scores = page.get_by_role("region", name="Scores of the jobs").get_by_role("row").nth(2)
+    # each version fails another row, so the means differ, though no row does
+    await expect(scores).to_contain_text("no difference; over 2 rows with a score in both")
+    await expect(scores.locator(".pass, .fail")).to_have_count(0)
+    for label in ("pairs@2", "halves@1", "halves@2"):
+        await expect(scores.get_by_role("paragraph").filter(has_text=label)).to_have_count(1)
+
+
+@pytest.mark.long
 async def test_failures_come_first_and_means_are_drawn_over_time(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}")
     rows = page.get_by_role("region", name="Rows and results").locator("tbody tr")

@@ -72,7 +72,7 @@ export default function CompareManyPage({ query }: PageProps) {
               <td>{job.dataset_name ?? <span class="muted">rows of its own</span>}</td>
               {names.map((name) => (
                 <td key={name}>
-                  <Cell job={job} score={scoreOf(job, name)} first={index === 0 ? undefined : scoreOf(jobs[0]!, name)} comparison={comparisons[index - 1]?.find((one) => nameOf(one.after) === name)} />
+                  <Cell job={job} name={name} first={jobs[0]!} comparisons={comparisons[index - 1] ?? []} />
                 </td>
               ))}
               <td class="muted">{changesOf(comparisons[index - 1] ?? []).join("; ")}</td>
@@ -105,24 +105,34 @@ function nameOf(label: string): string {
   return label.replace(/@\d+$/, "");
 }
 
-function scoreOf(job: JobReport, name: string): JobScore | undefined {
-  return job.scores.find(({ evaluator }) => nameOf(evaluator) === name);
-}
-
-function Cell({ job, score, first, comparison }: { job: JobReport; score: JobScore | undefined; first: JobScore | undefined; comparison: Comparison | undefined }) {
-  if (score === undefined) return <span class="muted">–</span>;
-  const difference = comparison?.metrics.find(({ metric }) => metric === "score");
-  const apart = comparison?.doubt ?? null; // why the two means are not compared
-  const change = apart === null && score.mean !== null && first?.mean !== null && first?.mean !== undefined ? score.mean - first.mean : null;
+/** An evaluator's scores in a job, one for each of its versions, each with its comparison with the first job. */
+function Cell({ job, name, first, comparisons }: { job: JobReport; name: string; first: JobReport; comparisons: readonly Comparison[] }) {
+  const scores = job.scores.filter(({ evaluator }) => nameOf(evaluator) === name);
+  if (scores.length === 0) return <span class="muted">–</span>;
   return (
     <>
-      <strong class={score.failed > 0 ? "warn" : ""}>{figure(score.mean)}</strong> {change !== null && change !== 0 && <span class={change > 0 ? "pass" : "fail"}>{signed(change)}</span>}{" "}
+      {scores.map((score) => {
+        const comparison = comparisons.find(({ after }) => after === score.evaluator);
+        return <Score key={score.evaluator} job={job} score={score} before={first.scores.find(({ evaluator }) => evaluator === comparison?.before)} comparison={comparison} />;
+      })}
+    </>
+  );
+}
+
+function Score({ job, score, before, comparison }: { job: JobReport; score: JobScore; before: JobScore | undefined; comparison: Comparison | undefined }) {
+  const paired = comparison?.metrics.find(({ metric }) => metric === "score");
+  const apart = score.doubt ?? comparison?.doubt ?? null; // why the two means are not compared
+  const change = apart === null && !before?.doubt ? (paired?.difference ?? null) : null;
+  return (
+    <p>
+      <strong class={score.failed > 0 || score.doubt !== null ? "warn" : ""}>{figure(score.mean)}</strong> {change !== null && change !== 0 && <span class={change > 0 ? "pass" : "fail"}>{signed(change)}</span>}{" "}
       <span class="muted">
-        {difference?.interval && `95 % ${signed(difference.interval[0])} to ${signed(difference.interval[1])}, `}
-        {difference && `${significance(difference)}; `}
-        {apart !== null && <span class="warn"><Prose text={apart} />; </span>}
+        {paired?.interval && `95 % ${signed(paired.interval[0])} to ${signed(paired.interval[1])}, `}
+        {paired && `${significance(paired)}; `}
+        {paired && change !== null && paired.n < Math.max(score.mean_rows, before?.mean_rows ?? 0) && `over ${counted(paired.n, "row")} with a score in both; `}
+        {apart !== null && <span class="warn"><Prose text={oneLine(apart, 400)} />; </span>}
         {score.pass_rate !== null && `${percent(score.pass_rate)} passed`} {score.mean !== null && (score.failed > 0 || score.mean_rows < score.rows) && overRows(score, job)} {score.evaluator}
       </span>
-    </>
+    </p>
   );
 }
