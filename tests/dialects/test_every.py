@@ -96,6 +96,20 @@ async def test_the_score_is_the_one_that_is_named(service: Service) -> None:
     assert (result.score, result.reason) == (0.5, "few")
 
 
+async def test_a_name_that_no_evaluator_has_is_an_error(service: Service) -> None:
+    only = "def quality(inputs, outputs, trace):\n    return [{'name': 'a', 'score': 1}, {'name': 'b', 'score': 0.5}]\n"
+    unknown, inner, neither = await asyncio.gather(
+        every(service, PLAIN, score="shrot"), every(service, only, score="b"), every(service, only, score="c")
+    )
+    assert unknown.error is not None
+    assert (unknown.error.code, unknown.error.hint) == (
+        ErrorCode.INVALID_RESULT,
+        "name one of its scores: 'exact', 'short'; or leave score_output out",
+    )
+    assert inner.score == 0.5
+    assert neither.error is not None
+
+
 async def test_evaluators_of_platforms(service: Service) -> None:
     mlflow, langsmith = await asyncio.gather(every(service, SCORERS), every(service, LANGSMITH))
     assert (mlflow.evaluator.contract, mlflow.metrics) == (Contract("mlflow"), {"same": 1.0, "length": 5})

@@ -33,11 +33,10 @@ def wired(
 
 
 def cases_of(dialect: str) -> list[NativeCase]:
-    """Return the cases of a dialect whose row is in the platform's own format, since the platform's executor gets only
-    such rows.
-    """
+    """Return the cases of a dialect that its platform can send: the row is in its own format, and no score is chosen."""
     found: list[NativeCase] = import_module(f"tests.dialects.{dialect}.cases").CASES
-    return [case for case in found if case.row.variables is not None and not case.packages]
+    sendable = [case for case in found if case.row.variables is not None and not case.packages]
+    return [case for case in sendable if case.settings.score_output is None]
 
 
 def sent(case: NativeCase) -> str:

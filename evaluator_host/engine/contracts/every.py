@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from evaluator_host.engine.contracts.base import Dialect
 from evaluator_host.engine.contracts.interpret import Scored, contradiction
-from evaluator_host.engine.contracts.native import mean, together
+from evaluator_host.engine.contracts.native import mean, not_returned, together
 from evaluator_host.types.evaluator import EvaluatorSettings, Json, Language
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
@@ -24,14 +24,20 @@ def interpret_every(
 
     If an evaluator gives further metrics, their names are `evaluator.metric`. An evaluator that is named only by
     its place in a list gets the name of its only score. The score of the result comes from the evaluator in
-    `settings.score_output`, or from the only evaluator. Otherwise it is the mean of all scores; but if `settings.entry`
-    is `*`, or `settings.score_output` is set, there is no score. An evaluator that failed adds a warning. If all
-    evaluators failed, the row fails with the first error.
+    `settings.score_output`, or from the only evaluator, one of whose scores the setting may name. Otherwise it is the
+    mean of all scores; but if `settings.entry` is `*`, or `settings.score_output` is set, there is no score. An
+    evaluator that failed adds a warning. If all evaluators failed, the row fails with the first error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]
     except (KeyError, TypeError, ValueError, AttributeError):
         return contradiction(), None
+    names, within = [name for name, _ in outcomes], settings.score_output
+    if within in names:
+        within = None
+    elif within is not None and len(names) > 1:
+        return not_returned(within, names), None
+    own_settings = replace(settings, score_output=within)
     metrics: dict[str, float | int] = {}
     notes: list[Note] = []
     native: list[dict[str, Json]] = []
@@ -39,7 +45,9 @@ def interpret_every(
     errors: list[EvaluationError] = []
     read: dict[str, Scored] = {}
     for name, outcome in outcomes:
-        scored = outcome if isinstance(outcome, EvaluationError) else _scored(rules, outcome, language, settings, name)
+        scored = (
+            outcome if isinstance(outcome, EvaluationError) else _scored(rules, outcome, language, own_settings, name)
+        )
         error = scored if isinstance(scored, EvaluationError) else scored.error
         native += () if isinstance(scored, EvaluationError) else scored.native
         if isinstance(scored, EvaluationError) or error is not None:
@@ -87,7 +95,7 @@ def _whole(read: dict[str, Scored], settings: EvaluatorSettings, *, of: int) -> 
 def _scored(
     rules: Dialect, returned: Returned, language: Language, settings: EvaluatorSettings, name: str
 ) -> Scored | EvaluationError:
-    scored = rules.interpret(returned, language, settings=replace(settings, entry=name, score_output=None))
+    scored = rules.interpret(returned, language, settings=replace(settings, entry=name))
     if isinstance(scored, EvaluationError) or rules.apply_threshold is None:
         return scored
     return rules.apply_threshold(scored, None, language)

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, TypeGuard
 
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
@@ -149,6 +150,7 @@ def scored(
     notes: tuple[Note, ...] = (),
     chosen: str | None = None,
     first_leads: bool = False,
+    skipped: Note | None = None,
 ) -> Scored | EvaluationError:
     """Return one result for a platform's scores: their mean is its score, and their first string is its label.
 
@@ -158,8 +160,13 @@ def scored(
       notes: Notes of the result.
       chosen: Name of the score that counts alone (`settings.score_output`), or None.
       first_leads: Whether the first number or bool is the score, and the others are only metrics.
+      skipped: Note of a row that is skipped because no score that counts has a value; None if such a row counts as
+        scored.
     """
     found = list(named)
+    if chosen is not None and found and all(one.name != chosen for one in found):
+        error = not_returned(chosen, (one.name for one in found))
+        return Scored(None, None, {}, native=tuple(native), error=error)
     metrics: dict[str, float | int] = {}
     numbers: dict[str, tuple[NamedScore, float | int]] = {}
     added: list[Note] = []
@@ -184,18 +191,40 @@ def scored(
     if left_out:
         added.append(too_many_metrics(left_out))
     label = next((one.value for one in found if isinstance(one.value, str)), None)
-    if numbers:
+    if chosen in numbers or (numbers and chosen is None):
         counts = [numbers[chosen]] if chosen in numbers else list(numbers.values())[: 1 if first_leads else None]
         return _whole(counts, metrics, label, (*notes, *added), tuple(native))
-    reasons = [one.reason for one in found if one.reason]
-    if not notes:
-        notes = (
-            Note(
-                "no_score", "the evaluator returned neither a number nor a bool; score is null", remedy_of("no_score")
-            ),
-        )
-    reason = reasons[0] if reasons else None
-    return Scored(None, None, metrics, label, reason, (*notes, *added), tuple(native))
+    metrics.pop("score", None)
+    own = [one for one in found if chosen in (None, one.name)]
+    return _without_score(own, chosen, metrics, (*notes, *added), tuple(native), skipped)
+
+
+def _without_score(
+    counts: list[NamedScore],
+    chosen: str | None,
+    metrics: dict[str, float | int],
+    notes: tuple[Note, ...],
+    native: tuple[dict[str, Json], ...],
+    skipped: Note | None,
+) -> Scored:
+    """Return the result if no score that counts is a number: it has the first text as its label, or is skipped."""
+    reason = next((one.reason for one in counts if one.reason), None)
+    if skipped is not None and all(one.value is None for one in counts):
+        return Scored(None, None, metrics, None, reason, (*notes, skipped), native, skipped=True)
+    message = "the evaluator returned neither a number nor a bool; score is null"
+    if chosen is not None:
+        message = f"the score {chosen[:_SHOWN]!r} has no usable number; score is null"
+    if chosen is not None or not notes:
+        notes = (*notes, Note("no_score", message, remedy_of("no_score")))
+    label = next((one.value for one in counts if isinstance(one.value, str)), None)
+    return Scored(None, None, metrics, label, reason, notes, native)
+
+
+def not_returned(chosen: str, names: Iterable[str]) -> EvaluationError:
+    """Return the error for a `settings.score_output` that is none of these names."""
+    came = ", ".join(repr(name[:_SHOWN]) for name in islice(names, _NAMED))
+    message = f"settings.score_output is {chosen[:_SHOWN]!r}, but the evaluator returned no score with this name"
+    return invalid(message, f"name one of its scores: {came}; or leave score_output out")
 
 
 def _whole(

@@ -29,7 +29,7 @@ def read_score_list(
 ) -> Scored | EvaluationError:
     """Return the mean of the scores in a list, or the score with the name `chosen`.
 
-    Each object is read as if it were returned alone. If no score is a number, the row is skipped.
+    Each object is read as if it were returned alone. If no score that counts has a value, the row is skipped.
     """
     named: list[NamedScore] = []
     notes: list[Note] = []
@@ -42,9 +42,7 @@ def read_score_list(
             return invalid(f"{name}: the object has no score", _HINT)
         notes += [replace(note, message=f"{name}: {note.message}") for note in read.notes if note.code != "no_score"]
         named.append(NamedScore(name, read.label if read.score is None else read.score, read.reason, read.passed))
-    if all(one.value is None for one in named):
-        return Scored(None, None, {}, notes=(*notes, _SKIPPED), skipped=True)
-    return scored(named, (), notes=tuple(notes), chosen=chosen)
+    return scored(named, (), notes=tuple(notes), chosen=chosen, skipped=_SKIPPED)
 
 
 def _name(one: dict[str, Json]) -> str | None:

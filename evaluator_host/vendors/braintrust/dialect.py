@@ -80,9 +80,7 @@ def interpret(
     except _Refused as refused:
         return invalid(str(refused), _HINT)
     named = [NamedScore(one["name"], one["score"] if "score" in one else one.get("label", one["id"])) for one in native]
-    if all(one.value is None for one in named):
-        return Scored(None, None, {}, notes=(_SKIPPED,), native=tuple(native), skipped=True)
-    return scored(named, native, chosen=settings.score_output)
+    return scored(named, native, chosen=settings.score_output, skipped=_SKIPPED)
 
 
 def _score(value: Json, name: str | None) -> dict[str, Json]:

@@ -127,12 +127,13 @@ def _of_pages(value: dict[str, Json], native: list[dict[str, Json]], chosen: str
     If several pieces of feedback are numbers, the score is the piece called `chosen`; without it there is no score.
     """
     comment = value.get("comment")
-    found = scored(map(_named, native), native, chosen=chosen)
+    without = [NamedScore(key, None) for key, one in value.items() if one is None]
+    found = scored([*map(_named, native), *without], native, chosen=chosen)
     if not isinstance(found, Scored):
         return found
     found = replace(found, reason=comment if isinstance(comment, str) else found.reason)
     numbers = [one for one in native if one["score"] is not None]
-    if len(numbers) < 2 or chosen in found.metrics:
+    if len(numbers) < 2 or chosen is not None:
         return found
     said = f"none of the {len(numbers)} pieces of feedback is called score: each becomes a metric, and score is null"
     note = Note("no_score", said)

@@ -60,14 +60,14 @@ def interpret(
         unusable = "no feedback has a number, bool or string as its value"
         why = next((str(one["error"]) for one in native if one.get("error")), unusable)
         return Scored(None, None, {}, native=tuple(native), error=invalid(why[:200]))
-    read = scored(map(_named, usable), native, chosen=settings.score_output)
+    read = scored(map(_named, native), native, chosen=settings.score_output)
     if isinstance(read, Scored) and read.score is None and read.label is not None:
         return replace(read, passed=_YES.get(read.label.lower()))
     return read
 
 
 def _named(one: dict[str, Json]) -> NamedScore:
-    reason, value = one.get("rationale"), one["value"]
+    reason, value = one.get("rationale"), one.get("value")
     plain = value if isinstance(value, bool | int | float | str) else None
     return NamedScore(str(one.get("name")), plain, reason if isinstance(reason, str) else None)
 

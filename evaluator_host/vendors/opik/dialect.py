@@ -73,12 +73,13 @@ def interpret(
         Note("scoring_failed", f"score {shown(one.get('name'))} has no usable value", remedy_of("scoring_failed"))
         for one in failed[:10]
     )
-    return scored(map(_named, usable), native, notes=notes, chosen=settings.score_output)
+    named = [_named(one, usable=one in usable) for one in native]
+    return scored(named, native, notes=notes, chosen=settings.score_output)
 
 
-def _named(one: dict[str, Json]) -> NamedScore:
-    reason = one.get("reason")
-    return NamedScore(str(one.get("name")), one["value"], reason if isinstance(reason, str) else None)
+def _named(one: dict[str, Json], *, usable: bool) -> NamedScore:
+    reason, value = one.get("reason"), one["value"] if usable else None
+    return NamedScore(str(one.get("name")), value, reason if isinstance(reason, str) else None)
 
 
 DIALECT: Final = Dialect(

@@ -160,6 +160,8 @@ CASES = [
     case(id="declared: several functions", contract=Contract("braintrust"), code="def a(output):\n    return 1\ndef b(output):\n    return 1\n", recognised=None, status="failed", error="entry_not_found", message="it defines a, b"),
     case(id="a list of scores", code=returns("[{'name': 'a', 'score': 1}, {'name': 'b', 'score': 0.5}]"), native=[one(1, "a"), one(0.5, "b")], score=0.75, metrics={"score": 0.75, "a": 1, "b": 0.5}, warnings=frozenset({"several_scores"})),
     case(id="a list, one of which counts", settings=EvaluatorSettings(score_output="b"), code=returns("[{'name': 'a', 'score': 1}, {'name': 'b', 'score': 0.5}]"), score=0.5),
+    skipped(id="a list, of which the one that counts is None", settings=EvaluatorSettings(score_output="b"), code=returns("[{'name': 'a', 'score': 1}, {'name': 'b', 'score': None}]"), native=[one(1, "a"), one(None, "b")], metrics={"a": 1}),
+    refused(id="a list, none of which counts", settings=EvaluatorSettings(score_output="c"), code=returns("[{'name': 'a', 'score': 1}, {'name': 'b', 'score': None}]"), native=[one(1, "a"), one(None, "b")], message="name one of its scores: 'a', 'b'"),
     case(id="two of one name", code=returns("[{'name': 'a', 'score': 1}, {'name': 'a', 'score': 0}]"), native=[one(1, "a"), one(0, "a")], score=1, metrics={"score": 1, "a": 1}, warnings=frozenset({"duplicate_metric"})),
     case(id="a generator", code="def handler(output):\n    yield {'name': 'a', 'score': 0.25}\n", native=[one(0.25, "a")]),
     case(id="Score of the package", code="from braintrust import Score\n\ndef handler(output):\n    return [Score('a', 0.9, metadata={'d': 1}), Score(name='b')]\n", native=[one(0.9, "a", metadata={"d": 1}), one(None, "b")], score=0.9),

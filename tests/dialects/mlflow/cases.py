@@ -75,6 +75,15 @@ CASES = [
         metrics={"score": 0.625, "a": 1.0, "b": 0.25},
         warnings=frozenset({"several_scores"}),
     ),
+    case(
+        id="several, none of which counts",
+        settings=EvaluatorSettings(score_output="c"),
+        code=scorer("return [Feedback(name='a', value=True), Feedback(name='b', value=0.25)]"),
+        native=[one(True, "a"), one(0.25, "b")],
+        status="failed",
+        error="invalid_result",
+        message="settings.score_output is 'c'",
+    ),
     case(id="none", code=scorer("return None"), status="skipped", native=[], score=None),
     case(
         id="feedback with an error",

@@ -92,6 +92,18 @@ CASES = [
         score=0.5, warnings=frozenset({"scoring_failed"}),
     ),
     case(
+        id="the score that counts is not usable",
+        settings=EvaluatorSettings(score_output="b"),
+        code=metric("R = score_result.ScoreResult\nreturn [R('a', 1.0), R('b', 1.0, scoring_failed=True)]"),
+        score=None, metrics={"a": 1.0}, warnings=frozenset({"scoring_failed"}),
+    ),
+    case(
+        id="no score counts",
+        settings=EvaluatorSettings(score_output="c"),
+        code=metric("return score_result.ScoreResult('a', 1.0)"),
+        native=[one(1.0, "a")], status="failed", error="invalid_result", message="settings.score_output is 'c'",
+    ),
+    case(
         id="no usable score",
         code=metric("return score_result.ScoreResult(value=None, name=self.name)"),
         status="failed", error="invalid_result", native=[one(None)], message="mine",

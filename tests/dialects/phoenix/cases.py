@@ -114,6 +114,23 @@ CASES = [
         score=0.75,
     ),
     case(
+        id="several outputs, none of which counts",
+        code=returns("{'a': 0.5, 'b': 'good'}"),
+        settings=EvaluatorSettings(score_output="c", config={"output_configs": {"a": "continuous", "b": LABELS}}),
+        status="failed",
+        error="invalid_result",
+        message="name one of its scores: 'a', 'b'",
+    ),
+    case(
+        id="several outputs, of which a label without score counts",
+        code=returns("{'a': 0.5, 'b': 'unknown'}"),
+        settings=EvaluatorSettings(score_output="b", config={"output_configs": {"a": "continuous", "b": LABELS}}),
+        score=None,
+        label="unknown",
+        metrics={"a": 0.5},
+        warnings=frozenset({"no_score"}),
+    ),
+    case(
         id="a parameter of another name",
         code="def evaluate(output, expected):\n    return 1\n",
         contract=Contract("phoenix"),
