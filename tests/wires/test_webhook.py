@@ -17,10 +17,22 @@ pytestmark = pytest.mark.engine
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return {'score': float(outputs == inputs['correct_answer']), 'reason': 'compared'}\n"
 HALF = "def evaluate(inputs, outputs, trace):\n    return 0.5\n"
+LABEL = "def evaluate(inputs, outputs, trace):\n    return 'incorrect'\n"
+METRICS = "def evaluate(inputs, outputs, trace):\n    return {'accuracy': 0.1}\n"
+SKIPS = "def evaluate(inputs, outputs, trace):\n    return {'score': None}\n"
 RAISES = "def evaluate(inputs, outputs, trace):\n    return inputs['none']\n"
 LOOP = f"def evaluate(inputs, outputs, trace):\n    {ENDLESS}\n"
 ASSERT = "def get_assert(output, context):\n    return {'pass': output == context['vars']['correct_answer'], 'score': 0.25, 'reason': context['prompt']}\n"
-STORED = {"exact": EXACT, "half": HALF, "raises": RAISES, "loop": LOOP, "assert": ASSERT}
+STORED = {
+    "exact": EXACT,
+    "half": HALF,
+    "label": LABEL,
+    "metrics": METRICS,
+    "skips": SKIPS,
+    "raises": RAISES,
+    "loop": LOOP,
+    "assert": ASSERT,
+}
 PROMPTFOO = {"output": "Paris", "context": {"prompt": "p", "vars": {"correct_answer": "Paris"}}}
 
 
@@ -58,6 +70,14 @@ def test_each_caller_s_row_is_read(hooks: httpx.Client) -> None:
         "metrics": {"score": 0.25},
     }
     assert score("half", {"output": 1})["pass"] is True
+
+
+def test_only_a_skipped_row_passes_without_a_score(hooks: httpx.Client) -> None:
+    found = {name: hooks.post(f"/{name}", json=PROMPTFOO).json() for name in ("label", "metrics", "skips")}
+    assert {name: one["pass"] for name, one in found.items()} == {"label": False, "metrics": False, "skips": True}
+    assert (found["label"]["label"], found["metrics"]["metrics"]) == ("incorrect", {"accuracy": 0.1})
+    assert "score is null" in found["metrics"]["reason"]
+    assert "the row is skipped" in found["skips"]["reason"]
 
 
 def test_failures_are_results_for_promptfoo_and_statuses_for_others(hooks: httpx.Client) -> None:

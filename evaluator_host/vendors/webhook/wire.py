@@ -18,10 +18,11 @@ from evaluator_host.platform.wires.calls import WireCalls
 from evaluator_host.platform.wires.wire import Probe, Wire, described, query_key
 from evaluator_host.types.errors import Busy, HostError, InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Json, Row
-from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationError, EvaluationResult
+from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationError, EvaluationResult, Status
 
 _OUTPUTS: Final = ("output", "outputs", "response", "answer", "prediction")
 _PASSES: Final = 0.5
+_WITHOUT_SCORE: Final = ("skipped", "no_score")  # warnings that say why a result has no score
 _CLOCK_S: Final = 5.0  # seconds that promptfoo waits; Agenta waits 10
 
 
@@ -83,11 +84,16 @@ def _promptfoo_s(result: EvaluationResult) -> dict[str, Json] | None:
 
 
 def _answer(result: EvaluationResult) -> dict[str, Json]:
-    """Convert a result to the form that all callers read; without a verdict, a score of 0.5 or more passes."""
-    score, passed = result.score, result.passed
+    """Convert a result to the form that all callers read; without a verdict, a score of 0.5 or more passes.
+
+    A skipped row passes, because an evaluator that does not apply must not fail a test.
+    """
+    score, passed, reason = result.score, result.passed, result.reason
     if passed is None:
-        passed = score is None or score >= _PASSES
-    told = {"pass": passed, "success": passed, "score": score, "reason": result.reason, "label": result.label}
+        passed = result.status is Status.SKIPPED if score is None else score >= _PASSES
+    if score is None and reason is None:
+        reason = next((one.message for one in result.warnings if one.code in _WITHOUT_SCORE), None)
+    told = {"pass": passed, "success": passed, "score": score, "reason": reason, "label": result.label}
     return {**{name: value for name, value in told.items() if value is not None}, "metrics": result.metrics}
 
 
