@@ -5,12 +5,15 @@ After a wrong key or a large body, the status makes callers give up; if the host
 again (docs/wires, *What comes back*).
 """
 
+import hmac
 import json
 import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,7 +23,7 @@ from evaluator_host.platform.wires.table import wires
 from tests.keyed import bearer
 from tests.server import Server
 from tests.wires.conftest import Keyed
-from tests.wires.wired import ENDLESS
+from tests.wires.wired import ENDLESS, SECRET, wired
 
 pytestmark = pytest.mark.engine
 
@@ -203,3 +206,56 @@ def test_a_caller_that_vanishes_leaves_its_sandbox_to_the_next(saturated: Server
             pass
         assert answer.json()["output"]["stdout"] == "1\n", (name, answer.text)
     assert {line for line in metrics(saturated) if 'code="timeout"' in line} == timed_out, "no row went on to its end"
+
+
+@pytest.fixture(scope="module")
+def signing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A host whose wires have a secret and a header for signatures."""
+    options = {name: {"secret": SECRET, "signature_header": "X-Sig"} for name in wires()}
+    with wired(tmp_path_factory.mktemp("signing"), *wires(), **options) as server:
+        yield server
+
+
+def signed(key: str, body: bytes) -> dict[str, str]:
+    at = str(int(time.time()))
+    return {"x-sig": f"t={at},v1={hmac.new(key.encode(), at.encode() + b'.' + body, sha256).hexdigest()}"}
+
+
+@pytest.mark.parametrize("name", wires())
+def test_a_signature_proves_its_body_and_nothing_else(signing: Server, name: str) -> None:
+    """A caller without the secret reaches no route, and does not use up the rate of those who have it."""
+    wire = wires()[name].load()
+    for probe in wire.probes(""):
+        url, body = f"{signing.url}{wire.path}{probe.path}", json.dumps(probe.body).encode()
+        if probe.path in wire.open_paths:
+            continue
+        if probe.method == "GET":  # a signature of the empty body would open everything for five minutes
+            for headers in ({"x-sig": "junk"}, signed("a wrong secret", b""), signed(SECRET, b"")):
+                assert httpx.get(url, headers=headers).status_code in (401, 403)
+            assert httpx.get(url, headers=bearer(SECRET)).status_code == 200
+            continue
+        for headers in ({"x-sig": "junk"}, signed("a wrong secret", body), signed(SECRET, b"another body")):
+            assert httpx.post(url, content=body, headers=headers).status_code in (401, 403)
+            assert httpx.post(f"{url}/nowhere", content=body, headers=headers).status_code in (401, 403)
+        for content in (body, iter([body])):  # the second has no length in its headers
+            headers = {**probe.headers, **signed(SECRET, body)}
+            assert probe.expects(httpx.post(url, content=content, headers=headers, timeout=30))
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_a_sandbox_is_not_shown_or_deleted_for_a_signature(signing: Server, method: str) -> None:
+    api = f"{signing.url}/wires/daytona/api/sandbox"
+    made = httpx.post(api, json={"env": {"A": "b"}}, headers=bearer(SECRET)).json()
+    for headers in ({"x-sig": "junk"}, signed(SECRET, b"")):
+        assert httpx.request(method, f"{api}/{made['id']}", headers=headers).status_code == 401
+    assert httpx.get(f"{api}/{made['id']}", headers=bearer(SECRET)).json()["env"] == {"A": "b"}
+
+
+def test_made_up_signatures_use_up_no_rate(tmp_path: Path) -> None:
+    limits = {"EVALUATOR_HOST_RATE_LIMIT_PER_S": "0.001", "EVALUATOR_HOST_RATE_LIMIT_BURST": "2"}
+    with wired(tmp_path, "langfuse", environment=limits, langfuse={"secret": SECRET}) as server:
+        url = f"{server.url}/wires/langfuse"
+        for _ in range(4):
+            junk = httpx.post(url, json=DISPATCH, headers={"x-langfuse-signature": "t=1,v1="})
+            assert junk.status_code == 401
+        assert httpx.post(url, json=DISPATCH, headers=bearer(SECRET)).status_code == 200

@@ -8,12 +8,13 @@ An unexpected exception in the application becomes a 500 response without any us
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator_host.engine.system.memory import MemoryBudget, Reservation
@@ -39,6 +40,7 @@ _DISCARD_S: Final = 3.0
 
 _MEMORY: Final = "evaluator_host.memory"
 _ARRIVED: Final = "evaluator_host.body_arrived"
+_SIGNED: Final = "evaluator_host.signed_body"
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _READING: Final = frozenset({"GET", "HEAD"})
 _CALL: Final = "/v1/evaluate"
@@ -96,13 +98,14 @@ class AccessMiddleware:
             headers = _headers(scope)
             ceiling, body_timeout_s = self._limits(scope)
             length = self._check(headers, ceiling)
-            workspace = await self._admit(scope, headers)
+            signed = partial(self._signed_body, scope, receive, length, ceiling, body_timeout_s)
+            workspace = await self._admit(scope, headers, signed)
             upload = _is_upload(scope)  # an upload goes to disk while it arrives
             first = self._calls() if scope["path"] == _CALL else nullcontext()
             with first, self._counted(workspace, upload=upload), self._memory.hold(workspace) as memory:
                 scope[_MEMORY] = sending.memory = memory
                 if not upload:
-                    memory.reserve(BODY_COPIES * length)
+                    memory.reserve(BODY_COPIES * max(length, len(scope.get(_SIGNED, b""))))
                 await self._app(
                     scope, self._bounded(scope, receive, ceiling, body_timeout_s, None if upload else memory), sending
                 )
@@ -167,8 +170,11 @@ class AccessMiddleware:
             raise _too_large(ceiling)
         return length
 
-    async def _admit(self, scope: Scope, headers: dict[bytes, str]) -> str:
-        """Return the caller's workspace; an empty string for paths that need no key."""
+    async def _admit(self, scope: Scope, headers: dict[bytes, str], signed_body: Callable[[], Awaitable[bytes]]) -> str:
+        """Return the caller's workspace; an empty string for paths that need no key.
+
+        `signed_body` reads the body, if a signature of the body proves who calls.
+        """
         foreign = scope.get(FOREIGN)
         if foreign is not None and foreign.is_open:
             return ""
@@ -178,13 +184,27 @@ class AccessMiddleware:
             raise Unauthorized("this host accepts no calls now; try again, or call another host")
         keyring = self._access.keyring
         try:
-            caller = await (foreign.admit(keyring) if foreign else keyring.admit(headers.get(b"authorization")))
+            caller = await (
+                foreign.admit(keyring, signed_body) if foreign else keyring.admit(headers.get(b"authorization"))
+            )
         except Unauthorized:
             self._access.note_refusal((scope.get("client") or ("unknown",))[0])
             raise
         await self._access.count_request(caller)
         set_caller(scope, caller)
         return caller.workspace
+
+    async def _signed_body(self, scope: Scope, receive: Receive, length: int, ceiling: int, timeout_s: float) -> bytes:
+        """Read a body before the caller is known, and keep it for the application.
+
+        Until its signature is checked, the request takes a place and memory of the workspace with no name.
+        """
+        places = self._access.requests.hold("") if self._access else nullcontext()
+        with places, self._memory.hold("") as memory:
+            memory.reserve(BODY_COPIES * length)
+            body = await Request(scope, self._bounded(scope, receive, ceiling, timeout_s, memory)).body()
+        scope[_SIGNED] = body
+        return body
 
     def _counted(self, workspace: str, *, upload: bool) -> AbstractContextManager[None]:
         """Return a context in which a request counts as one of its workspace's requests, or as one of its uploads."""
@@ -201,6 +221,8 @@ class AccessMiddleware:
 
         async def bounded() -> Message:
             nonlocal seen
+            if (body := scope.pop(_SIGNED, None)) is not None:
+                return {"type": "http.request", "body": body}
             if _ARRIVED in scope:  # the body was already read; the next message says that the caller hung up
                 return await receive()
             try:

@@ -27,6 +27,7 @@ MARGIN_S: Final = 0.5
 """Seconds by which a row ends before its wire must respond, and a wire responds before its caller gives up."""
 
 _SKEW_S: Final = 300
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 _INVALID: Final = "this key does not work: it is unknown, revoked or expired"
 
 Refuse: TypeAlias = Callable[[HostError, str], Response]
@@ -117,7 +118,6 @@ class WireRequest:
         self._workspace_of = workspace_of
         self._scope = scope
         self.key = key  # the key in the path, if it has one
-        self._signature: str | None = None
         self.below = scope["path"].removeprefix(wire.path)
         self.ends_at = asyncio.get_running_loop().time() + wire.clock_s - MARGIN_S
         self.is_open = self.below in wire.open_paths
@@ -129,8 +129,8 @@ class WireRequest:
         """Return the response for an error of the host, in the platform's format."""
         return self._wire.refuse(error, self.below)
 
-    async def admit(self, keyring: Keyring) -> KeyHolder:
-        """Return the caller of this request. The wire's secret, a signature or a key proves who calls.
+    async def admit(self, keyring: Keyring, body: Callable[[], Awaitable[bytes]]) -> KeyHolder:
+        """Return the caller of this request. The wire's secret, a signature of the body or a key proves who calls.
 
         Raises:
           Unauthorized: secret, signature and key are all missing, or one of them is wrong.
@@ -144,8 +144,9 @@ class WireRequest:
             if token is not None and hmac.compare_digest(token.encode(), wanted.encode()):
                 return await self._caller_with_secret()
             header = self._options.signature_header or self._wire.signature_header
-            if token is None and header and header.lower() in headers:
-                self._signature = headers[header.lower()]  # `require_signature` checks it once the body has arrived
+            signature = headers.get(header.lower()) if token is None and self._scope["method"] in _WITH_BODY else None
+            if signature is not None:
+                _require_signature(signature, wanted.encode(), await body())
                 return await self._caller_with_secret()
             if not keyring.required:
                 raise Unauthorized("this wire needs its secret, and the request has no secret or a wrong one")
@@ -154,22 +155,6 @@ class WireRequest:
     async def _caller_with_secret(self) -> KeyHolder:
         self.has_secret = True
         return KeyHolder(await self._workspace_of(self._options.workspace), f"wire:{self._wire.name}")
-
-    def require_signature(self, body: bytes) -> None:
-        """Check the signature of a request without a key: `t=<unix seconds>,v1=<hex>`, made of `<t>.<body>`.
-
-        Raises:
-          Unauthorized: the signature is not valid, or older than five minutes.
-        """
-        if self._signature is None or self._options.secret is None:
-            return
-        parts = dict(part.partition("=")[::2] for part in self._signature.split(",")[:10])
-        at, given = parts.get("t", ""), parts.get("v1", "")
-        signed = at.encode() + b"." + body
-        wanted = hmac.new(self._options.secret.get_secret_value().encode(), signed, sha256).hexdigest()
-        fresh = at.isascii() and at.isdecimal() and len(at) < 12 and abs(time.time() - int(at)) <= _SKEW_S
-        if not fresh or not hmac.compare_digest(given.encode(), wanted.encode()):
-            raise Unauthorized("the signature of this request is not valid; check the secret on both sides")
 
 
 def wire_request(scope: Scope) -> WireRequest:
@@ -196,3 +181,17 @@ def described(error: EvaluationError, *, with_line: bool = True) -> str:
 def _bearer(authorization: str) -> str | None:
     scheme, _, token = authorization.partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def _require_signature(signature: str, secret: bytes, body: bytes) -> None:
+    """Check the signature of a body: `t=<unix seconds>,v1=<hex>`, made of `<t>.<body>`.
+
+    Raises:
+      Unauthorized: the signature is not valid, or older than five minutes.
+    """
+    parts = dict(part.partition("=")[::2] for part in signature.split(",")[:10])
+    at, given = parts.get("t", ""), parts.get("v1", "")
+    wanted = hmac.new(secret, at.encode() + b"." + body, sha256).hexdigest()
+    fresh = at.isascii() and at.isdecimal() and len(at) < 12 and abs(time.time() - int(at)) <= _SKEW_S
+    if not fresh or not hmac.compare_digest(given.encode(), wanted.encode()):
+        raise Unauthorized("the signature of this request is not valid; check the secret on both sides")
