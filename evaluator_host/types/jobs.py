@@ -105,11 +105,24 @@ class JobEstimate:
     sampled: Annotated[int, Doc("Results on which the estimate is based.")]
     failed: Annotated[int, Doc("Failed results among them.")]
     sample: Annotated[ModelUsage, Doc("Use by these results.")]
-    usage: Annotated[ModelUsage, Doc("Usage of all rows, in proportion to the sample.")]
+    usage: Annotated[
+        ModelUsage,
+        Doc(
+            "Usage of all rows, in proportion to the sample. With `replay: prefer`, recorded answers of the sample "
+            "count as requests, since other rows may have none."
+        ),
+    ]
     over: Annotated[
         tuple[str, ...],
         Doc("Why the job, or the workspace today, would exceed a budget, so that rows fail with `budget_exceeded`."),
     ]
+    target: Annotated[
+        ModelUsage | None,
+        Doc(
+            "Usage of the job's target by all rows, which no budget counts, with the tokens and cost that it reports; "
+            "None for a job without a target."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

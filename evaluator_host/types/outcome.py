@@ -1,6 +1,6 @@
 """Frozen types for the outcome of an evaluation: the returned value, the error, the result."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 
@@ -332,7 +332,10 @@ class SandboxInfo:
     ] = None
 
 
-_USAGE_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "connections", "network_bytes")
+_USAGE_COUNTS: Final = (
+    *("requests", "replayed", "input_tokens", "output_tokens", "connections", "network_bytes"),
+    *("replayed_input_tokens", "replayed_output_tokens"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,18 +352,36 @@ class ModelUsage:
     wait_ms: Annotated[float, Doc("Milliseconds in which the row waited for an answer.")] = 0.0
     connections: Annotated[int, Doc("Connections to other hosts.")] = 0
     network_bytes: Annotated[int, Doc("Bytes that these connections carried, both ways.")] = 0
+    replayed_input_tokens: Annotated[int, Doc("Tokens that `replayed` requests would have sent to models.")] = 0
+    replayed_output_tokens: Annotated[int, Doc("Tokens of the recorded answers.")] = 0
+    replayed_cost: Annotated[float | None, Doc("What they would have cost; None without a price.")] = 0.0
 
     def __add__(self, other: "ModelUsage") -> "ModelUsage":
-        """Return the sum of both; the cost is None if one of the two has no cost."""
+        """Return the sum of both; a cost is None if one of the two has no cost."""
         counts = {name: getattr(self, name) + getattr(other, name) for name in _USAGE_COUNTS}
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return ModelUsage(**counts, cost=cost, wait_ms=self.wait_ms + other.wait_ms)
+        cost, replayed = _sum(self.cost, other.cost), _sum(self.replayed_cost, other.replayed_cost)
+        return ModelUsage(**counts, cost=cost, wait_ms=self.wait_ms + other.wait_ms, replayed_cost=replayed)
+
+    def without_replay(self) -> "ModelUsage":
+        """Return the usage as it would be if models had answered the replayed requests."""
+        return replace(
+            self,
+            requests=self.requests + self.replayed,
+            input_tokens=self.input_tokens + self.replayed_input_tokens,
+            output_tokens=self.output_tokens + self.replayed_output_tokens,
+            cost=_sum(self.cost, self.replayed_cost),
+            **dict.fromkeys(("replayed", "replayed_input_tokens", "replayed_output_tokens", "replayed_cost"), 0),
+        )
 
     def scaled(self, factor: float) -> "ModelUsage":
         """Return this usage multiplied by a factor, with whole numbers of requests, tokens and bytes."""
         counts = {name: round(getattr(self, name) * factor) for name in _USAGE_COUNTS}
-        cost = None if self.cost is None else round(self.cost * factor, 9)
-        return ModelUsage(**counts, cost=cost, wait_ms=round(self.wait_ms * factor, 3))
+        costs = [None if cost is None else round(cost * factor, 9) for cost in (self.cost, self.replayed_cost)]
+        return ModelUsage(**counts, cost=costs[0], wait_ms=round(self.wait_ms * factor, 3), replayed_cost=costs[1])
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.client import Client
+from evaluator_host.platform.terminal.job_tables import estimate_text
 from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.jobs import JobReport, JobStatus, Target
 from tests import forked
@@ -161,6 +162,18 @@ def test_a_job_is_made_with_a_model_on_the_command_line(server: Server, tmp_path
             assert list(frame["output"]) == said_by_row
     assert (model.bodies[0]["temperature"], model.bodies[0]["user"]) == (0, "alice")
     assert model.bodies[0]["messages"][0]["content"] == "Be brief."
+
+
+def test_an_estimate_counts_the_requests_to_the_target(server: Server) -> None:
+    with ModelServer() as model, Client(server.url) as client:
+        target = Target(model.url, "m-1", prompt_template="{{ question }}")
+        found = client.jobs.estimate([EXACT, EXACT], [{"question": "q"}] * 50, rows=2, target=target)
+        assert (found.rows, found.sampled, found.usage.requests, len(model.asked)) == (100, 4, 0, 2)
+        assert found.target is not None
+        assert (found.target.requests, found.target.output_tokens, found.target.cost) == (50, 50 * 3, None)
+        assert f"the target would answer 50 requests, {found.target.input_tokens} + 150 tokens" in str(
+            estimate_text(found)
+        )
 
 
 @pytest.mark.long

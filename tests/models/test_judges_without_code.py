@@ -5,6 +5,7 @@ estimates.
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,10 @@ class TestOnAHost:
             part = client.jobs.estimate(["polite"], ROWS, rows=2, shard="1/2", **options)
             # the sample is taken from all rows, but the total counts only rows of the shard
             assert (part.rows, part.sampled) == (2, 2)
+            again = client.jobs.estimate(["polite"], ROWS, rows=2, **options)
+            assert (again.sample.requests, again.sample.replayed) == (0, 2)
+            assert replace(again.usage, wait_ms=0) == replace(estimate.usage, wait_ms=0)
+            assert again.usage.cost == pytest.approx(2.5 * (estimate.sample.cost or 0))
             assert client.jobs.all() == []
             job = client.jobs.wait(client.jobs.create(["polite"], ROWS, **options).id)
             assert job.status is JobStatus.COMPLETED

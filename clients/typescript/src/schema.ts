@@ -777,6 +777,7 @@ export interface components {
             rows: number;
             sample: components["schemas"]["ModelUsage"];
             sampled: number;
+            target: components["schemas"]["ModelUsage"] | null;
             usage: components["schemas"]["ModelUsage"];
         };
         JobEvaluatorReport: {
@@ -1149,6 +1150,9 @@ export interface components {
             network_bytes: number;
             output_tokens: number;
             replayed: number;
+            replayed_cost: number | null;
+            replayed_input_tokens: number;
+            replayed_output_tokens: number;
             requests: number;
             wait_ms: number;
         };

@@ -64,7 +64,7 @@ class Meter:
         self.budget = budget
         self.whose = whose
         self.requests = 0
-        self.replayed = 0
+        self.replayed = ModelUsage()  # use of recorded answers, which no budget limits
         self.input_tokens = 0
         self.output_tokens = 0
         self.cost: float | None = 0.0
@@ -102,16 +102,22 @@ class Meter:
 
         A request with a recorded answer counts as `replayed`, and needs no `begin` before.
         """
-        self.replayed += used.replayed
+        if used.replayed:
+            self.replayed += ModelUsage(
+                replayed=1,
+                replayed_input_tokens=used.input_tokens,
+                replayed_output_tokens=used.output_tokens,
+                replayed_cost=used.cost,
+            )
+            return
         self.input_tokens += used.input_tokens
         self.output_tokens += used.output_tokens
         self.cost = None if self.cost is None or used.cost is None else self.cost + used.cost
 
     def usage(self, wait_s: float) -> ModelUsage:
         """Return what all requests used together; `wait_s` is how long rows waited for answers."""
-        return ModelUsage(
+        return self.replayed + ModelUsage(
             requests=self.requests,
-            replayed=self.replayed,
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
             cost=None if self.cost is None else round(self.cost, 9),

@@ -13,8 +13,9 @@ from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.platform.models.table import Models
 from evaluator_host.platform.store.workspace_limits import LimitsOfWorkspaces
 from evaluator_host.types.errors import HostBusy, HostError
-from evaluator_host.types.evaluator import ModelBudget
+from evaluator_host.types.evaluator import ModelBudget, Replay
 from evaluator_host.types.jobs import JobEstimate
+from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import ModelUsage
 
 _LONGEST_S: Final = 300.0
@@ -53,6 +54,7 @@ class JobEstimates:
                 async for report in reports:
                     job = report
             figures = (await self._results.figures(workspace_id, job.id)).evaluators
+            asked_target = await self._asked_target(job.id, rows)
         except TimeoutError as error:
             raise HostBusy(
                 f"scoring the first {rows} rows took longer than {_LONGEST_S:g} s; estimate from fewer rows"
@@ -64,12 +66,28 @@ class JobEstimates:
                 await self._jobs.delete_job(workspace_id, job.id)
         scored = sum(one.rows for one in figures)
         used = sum((one.usage for one in figures if one.usage is not None), start=ModelUsage())
-        whole = used.scaled(total * len(figures) / scored) if scored else ModelUsage()
+        # rows after the sample may have no recorded answers
+        asked = used if spec.config.replay is Replay.REQUIRE else used.without_replay()
+        factor = total * len(figures) / scored if scored else 0.0
+        whole = asked.scaled(factor)
         over = [
             *_over("the job", spec.config.budget, whole),
             *_over("the workspace today", await self._rest(workspace_id), whole),
         ]
-        return JobEstimate(total * len(figures), scored, sum(one.failed for one in figures), used, whole, tuple(over))
+        failed = sum(one.failed for one in figures)
+        target = None if spec.target is None else asked_target.scaled(factor)
+        return JobEstimate(total * len(figures), scored, failed, used, whole, tuple(over), target)
+
+    async def _asked_target(self, job_id: str, rows: int) -> ModelUsage:
+        """Return the use of the job's target by its first rows, as far as the target reports it."""
+        used = ModelUsage()
+        async for found in self._jobs.outputs.stretches(job_id, 0, rows):
+            for one in found.values():
+                log = decode_json(one.log.encode())
+                tokens, requests = log.get("tokens", {}), len(log["attempts"])
+                cost = log.get("cost") if requests else 0.0
+                used += ModelUsage(requests, 0, tokens.get("prompt", 0), tokens.get("completion", 0), cost)
+        return used
 
     async def _rest(self, workspace_id: str) -> ModelBudget:
         """Return how much of the workspace's budget for today is left."""

@@ -297,6 +297,11 @@ def _group(group: FailureGroup) -> tuple[object, ...]:
 def estimate_text(one: JobEstimate) -> Text:
     """Format a job's estimate as text, with the budgets that the estimate exceeds."""
     made = Text(plain(f"{counted(one.rows, 'result')} would use {usage_text(one.usage)}\n"))
+    if one.usage.requests and one.sample.replayed:
+        made.append("recorded answers of the sample count as requests, since other rows may have none\n")
+    if one.target is not None:
+        unknown = f"{one.target.requests} requests, whose tokens it does not report"
+        made.append(f"the target would answer {usage_text(one.target) if one.target.input_tokens else unknown}\n")
     results = counted(one.sampled, "result")
     made.append(plain(f"estimated from {results}, of which {one.failed} failed: {usage_text(one.sample)}"))
     return made.append(plain("".join(f"\nbudget_exceeded: {why}" for why in one.over)))

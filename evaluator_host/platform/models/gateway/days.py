@@ -105,9 +105,10 @@ class DayBudgets:
         date = _date()
         counts = self._unwritten[workspace, date].setdefault(model, dict.fromkeys(_COUNTS, 0))
         counts["replayed" if used.replayed else "requests"] += 1
-        counts["input_tokens"] += used.input_tokens
-        counts["output_tokens"] += used.output_tokens
-        counts["cost"] += used.cost or 0.0
+        if not used.replayed:
+            counts["input_tokens"] += used.input_tokens
+            counts["output_tokens"] += used.output_tokens
+            counts["cost"] += used.cost or 0.0
         day = self._days.get(workspace)
         if day is not None and day.date == date:
             day.meter.add(used)

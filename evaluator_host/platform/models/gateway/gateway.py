@@ -379,7 +379,8 @@ class RowGate:
         model = self._model(route, body)
         asked = canonical(route, model.registered.model, body)
         if (recorded := await self._recorded(asked)) is not None:
-            self._count(model, Used(replayed=True))
+            tokens = recorded.input_tokens, recorded.output_tokens
+            self._count(model, Used(*tokens, model.cost(*tokens), replayed=True))
             headers = [("content-type", recorded.content_type), ("x-evaluator-host-replayed", "true")]
             await ready()
             await connection.answer(recorded.status, headers, recorded.body.encode())
