@@ -7,6 +7,7 @@ not read, and answers are redacted before they are stored.
 import asyncio
 import random
 import time
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -296,11 +297,18 @@ class Endpoint:
 async def read_body(response: httpx.Response, most: int) -> bytes:
     """Return the beginning of the body, at most `most` bytes."""
     data = bytearray()
-    async for chunk in response.aiter_raw():
+    async for chunk in chunks_of(response):
         data += chunk
         if len(data) >= most:
             break
     return bytes(data[:most])
+
+
+async def chunks_of(response: httpx.Response) -> AsyncIterator[bytes]:
+    """Yield the chunks of a body, and let other tasks run after each: one read may bring thousands of tiny chunks."""
+    async for chunk in response.aiter_raw():
+        yield chunk
+        await asyncio.sleep(0)
 
 
 def pause_s(tries: int) -> float:

@@ -19,6 +19,8 @@ from evaluator_host.platform.models.gateway.hosts import HTTPS, HostPort, host_p
 
 HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
+_SMALL_CHUNKS: Final = 2000  # chunks of a request that may have any size, since h11 takes 10 µs for each
+_CHUNK_BYTES: Final = 256  # smallest average size of all further chunks
 # bytes that may follow a request and are not read, since a client may send a second request
 UNREAD_BYTES: Final = 64 << 10
 TUNNEL_BYTES: Final = 1 << 20  # bytes that may wait in a tunnel: four reads from a sandbox
@@ -79,6 +81,7 @@ class RequestReader:
         self._head: h11.Request | None = None
         self._to: HostPort | None = None
         self._body = bytearray()
+        self._chunks = 0
 
     @property
     def rest(self) -> bytes:
@@ -106,6 +109,13 @@ class RequestReader:
                     if self._http.they_are_waiting_for_100_continue:
                         self._proceed()
                 case h11.Data():
+                    self._chunks += event.chunk_start
+                    if self._chunks > _SMALL_CHUNKS + len(self._body) // _CHUNK_BYTES:
+                        raise Refused(
+                            413,
+                            f"the request has over {_SMALL_CHUNKS:,} tiny chunks; send its body whole with a "
+                            f"Content-Length, or in chunks of at least {_CHUNK_BYTES} bytes",
+                        )
                     if len(self._body) + len(event.data) > BODY_BYTES:
                         raise Refused(413, f"the request is over {BODY_BYTES >> 20} MB; send a smaller one")
                     if not self._room(len(event.data)):

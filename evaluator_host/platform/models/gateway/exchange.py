@@ -9,7 +9,7 @@ from typing import Final
 import httpx
 
 from evaluator_host.engine.service.model_grants import Used
-from evaluator_host.platform.models.endpoint import AGAIN, pause_s, read_body, wait_s_of
+from evaluator_host.platform.models.endpoint import AGAIN, chunks_of, pause_s, read_body, wait_s_of
 from evaluator_host.platform.models.gateway.connection import Connection, Refused
 from evaluator_host.platform.models.gateway.grants import GrantedModel, base_url
 from evaluator_host.platform.models.gateway.protocols import EventStream, Route, refusal, tokens_of
@@ -172,7 +172,7 @@ class Exchange:
 
     async def _whole(self, response: httpx.Response, place: AsyncExitStack) -> bytes:
         """Return the body of an answer, cut one byte after its limit. If it is large, wait until memory is free."""
-        data, chunks = bytearray(), aiter(response.aiter_raw())
+        data, chunks = bytearray(), chunks_of(response)
         left_s, now = self._model.registered.timeout_s, asyncio.get_running_loop().time
         has_place = False
         while len(data) <= ANSWER_BYTES:
@@ -206,7 +206,7 @@ class Exchange:
         async with AsyncExitStack() as place:
             try:
                 await connection.begin(200, [("content-type", EVENTS)])
-                async for chunk in response.aiter_raw():
+                async for chunk in chunks_of(response):
                     if self._told.records and size <= LARGE_BYTES < size + len(chunk):
                         await place.enter_async_context(self._told.place())
                     size += len(chunk)

@@ -294,6 +294,7 @@ async def _pass_request(
     reader, writer = streams
     writer.write(sent.data)
     while True:
+        await asyncio.sleep(0)  # let other tasks run, since one read may bring thousands of tiny chunks
         event = await _next_event(sent.http, reader, row)
         if isinstance(event, h11.Response):
             await _begin(connection, request, event)

@@ -1,0 +1,89 @@
+"""Few bytes can make a lot of work: chunks of a single byte, or JSON of empty lists. The host refuses them, or lets other
+tasks run in between.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+from unittest.mock import AsyncMock, Mock
+
+import httpx
+import pytest
+
+from evaluator_host.platform.models.endpoint import read_body
+from evaluator_host.platform.models.gateway import proxy
+from evaluator_host.platform.models.gateway.connection import Refused, Request, RequestReader
+from evaluator_host.platform.models.gateway.hosts import HostPort
+from evaluator_host.platform.wires import forward
+from tests.unit.test_large_answers import connected
+
+CHUNKS: Final = 20_000
+CHUNKED: Final = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * CHUNKS + b"0\r\n\r\n"
+
+
+def chunk(size: int) -> bytes:
+    return b"%x\r\n%b\r\n" % (size, b"x" * size)
+
+
+def reader() -> RequestReader:
+    made = RequestReader(lambda _: True, lambda: None)
+    made.feed(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+    return made
+
+
+def test_a_request_of_a_row_in_tiny_chunks_is_refused() -> None:
+    with pytest.raises(Refused, match="2,000 tiny chunks"):
+        reader().feed(chunk(1) * 2100)
+
+
+def test_a_request_of_a_row_in_chunks_of_ordinary_sizes_is_read() -> None:
+    parts = [chunk(1)] * 1000 + [chunk(256)] * 5000
+    request = reader().feed(b"".join(parts) + b"0\r\n\r\n")
+    assert request is not None
+    assert len(request.body) == 1000 + 256 * 5000
+
+
+async def turns_during(work: Awaitable[Any]) -> int:
+    """Return how often another task ran while this work was done."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    await work
+    counting.cancel()
+    return turns
+
+
+@asynccontextmanager
+async def answering() -> AsyncIterator[str]:
+    """A server that answers in chunks of a single byte."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+@pytest.mark.parametrize("read", [lambda one: read_body(one, CHUNKS), forward._bounded], ids=["a model", "a server"])
+async def test_an_answer_in_tiny_chunks_lets_other_tasks_run(read: Callable[[httpx.Response], Awaitable[Any]]) -> None:
+    async with answering() as url, httpx.AsyncClient() as client, client.stream("GET", url) as response:
+        assert await turns_during(read(response)) > CHUNKS // 2
+
+
+async def test_an_answer_to_a_row_in_tiny_chunks_lets_other_tasks_run() -> None:
+    streams, wire = asyncio.StreamReader(), Mock(drain=AsyncMock())
+    streams.feed_data(CHUNKED)
+    request = Request("GET", "/", {}, b"", HostPort("api.test", 80))
+    row = proxy.RowTraffic("alpha", lambda _: None, Mock(), AsyncMock(), lambda: 9.0)
+    sent = proxy._anew(request, HostPort("api.test", 80))
+    assert await turns_during(proxy._pass_request(connected(wire), request, sent, row, (streams, Mock()))) > CHUNKS // 2
