@@ -21,7 +21,6 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationError
 from evaluator_host.types.redaction import Redactor
 from evaluator_host.vendors.nemo.entities import Entities, Kind, Order
 from evaluator_host.vendors.nemo.models import Models
-from evaluator_host.vendors.nemo.namespaces import Namespaces
 from tests.conftest import settings
 from tests.model_server import ModelServer
 
@@ -44,7 +43,7 @@ class Doors:
         self.directory = judges.gateway.directory
         self.service = ModelService(judges.gateway.settings, store)
         entities = Entities(store.database)
-        self.nemo = Models(entities, Namespaces(entities), self.directory.operator)
+        self.nemo = Models(entities, self.directory.operator)
 
     async def ask(self, workspace: str, name: str = NAME, **changes: Any) -> Any:
         """Return the host's answer to a judge that refers to a model by name."""

@@ -2,21 +2,23 @@
 
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Insert, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.platform.store.database import Database, Repository, columns_of, row_values
 from evaluator_host.platform.store.tables import EntityTable
-from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFound
 from evaluator_host.types.json_values import decode_json, encode_json
 
 NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}")
 
+DEFAULT: Final = "default"  # namespace that always exists
 _SHOWN: Final = 120
 
 
@@ -71,18 +73,48 @@ class Entities(Repository):
         """Add and return a new entity.
 
         Raises:
+          NotFound: there is no such namespace.
           NameTaken: there is an entity of that kind with that name.
         """
-        now = datetime.now(UTC)
-        made = Entity(f"{place.kind[:3]}-{secrets.token_hex(8)}", place.namespace, name, content, now, now)
-        values = {**row_values(made), "content": encode_json(content).decode()}
-        values |= {"workspace_id": place.workspace_id, "kind": place.kind}
+        made = _new(place, name, content)
         try:
-            await self._database.change_rows(insert(EntityTable).values(**values))
+            async with self._database.transaction() as connection:
+                await _require_namespace(connection, place)
+                await connection.execute(_insertion(place, made))
         except IntegrityError as error:
             where = f" in {place.namespace}" if place.namespace else ""
             raise NameTaken(f"there is already a {place.kind} named {name[:_SHOWN]}{where}") from error
         return made
+
+    async def put_within(
+        self, holder: Entity, place: Place, name: str, content: dict[str, Any]
+    ) -> tuple[Entity, Entity | None]:
+        """Add or replace an entity that another one contains, and return the entity and what it replaces.
+
+        Raises:
+          NotFound: the entity that contains it was deleted, even if there is a new one with its name.
+        """
+        made = _new(place, name, content)
+        same = _entities().where(EntityTable.id == holder.id).with_for_update()
+        async with self._database.transaction() as connection:
+            if (await connection.execute(same)).first() is None:
+                raise NotFound(f"{holder.name[:_SHOWN]} was deleted meanwhile; create it, and send this again")
+            row = (await connection.execute(_entities().where(_named(place, name)))).first()
+            before = None if row is None else _entity(row)
+            if before is not None:
+                made = replace(made, id=before.id, created_at=before.created_at)
+                await connection.execute(delete(EntityTable).where(EntityTable.id == before.id))
+            await connection.execute(_insertion(place, made))
+        return made, before
+
+    async def require_namespace(self, place: Place) -> None:
+        """Check that the namespace of a place exists.
+
+        Raises:
+          NotFound: there is no such namespace.
+        """
+        async with self._database.reading() as connection:
+            await _require_namespace(connection, place)
 
     async def change(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
         """Replace the content of an entity, and return it.
@@ -125,14 +157,36 @@ class Entities(Repository):
 
     async def below(self, place: Place, prefix: str) -> list[Entity]:
         """Return the entities whose names start with a prefix, sorted by name."""
-        query = _entities().where(_at(place), EntityTable.name.startswith(prefix, autoescape=True))
-        return [_entity(row) for row in await self._database.fetch_all(query.order_by(EntityTable.name))]
+        query = _entities().where(_below(place, prefix)).order_by(EntityTable.name)
+        return [_entity(row) for row in await self._database.fetch_all(query)]
 
-    async def holds(self, workspace_id: str, namespace: str) -> list[str]:
-        """Return the kinds of entities that a namespace contains."""
+    async def delete_namespace(self, workspace_id: str, name: str) -> None:
+        """Delete a namespace that contains no entity.
+
+        Raises:
+          NotFound: there is no namespace with that name.
+          InUse: the namespace contains entities; the message has their kinds.
+        """
         table = EntityTable
-        query = select(table.kind).distinct().where(table.workspace_id == workspace_id, table.namespace == namespace)
-        return sorted(await self._database.fetch_values(query))
+        kinds = select(table.kind).distinct().where(table.workspace_id == workspace_id, table.namespace == name)
+        async with self._database.transaction() as connection:
+            found = await _locked(connection, _namespaces(workspace_id), name)
+            if held := sorted(await connection.scalars(kinds)):
+                raise InUse(f"the workspace {name[:80]} is not empty; first remove each {', '.join(held)} in it")
+            await connection.execute(delete(table).where(table.id == found.id))
+
+    async def delete_with(self, place: Place, name: str, *, within: Kind) -> tuple[Entity, list[Entity]]:
+        """Delete an entity, and the entities of the kind `within` that it contains; return both.
+
+        Raises:
+          NotFound: there is no entity of that kind with that name.
+        """
+        held = _below(replace(place, kind=within), f"{name}/")
+        async with self._database.transaction() as connection:
+            found = await _locked(connection, place, name)
+            gone = [_entity(row) for row in await connection.execute(_entities().where(held))]
+            await connection.execute(delete(EntityTable).where(held | (EntityTable.id == found.id)))
+        return found, gone
 
     async def delete_entity(self, place: Place, name: str) -> Entity:
         """Delete an entity, and return it.
@@ -151,6 +205,37 @@ async def stored_files(database: Database) -> set[str]:
     return {str(decode_json(text.encode()).get("blob")) for text in await database.fetch_values(query)}
 
 
+def _new(place: Place, name: str, content: dict[str, Any]) -> Entity:
+    now = datetime.now(UTC)
+    return Entity(f"{place.kind[:3]}-{secrets.token_hex(8)}", place.namespace, name, content, now, now)
+
+
+def _insertion(place: Place, made: Entity) -> Insert:
+    values = {**row_values(made), "content": encode_json(made.content).decode()}
+    return insert(EntityTable).values(**values, workspace_id=place.workspace_id, kind=place.kind)
+
+
+async def _require_namespace(connection: AsyncConnection, place: Place) -> None:
+    """Check that the namespace of a place exists, and in a transaction keep it until the end."""
+    name = place.namespace
+    if name not in ("", DEFAULT):
+        query = select(EntityTable.id).where(_named(_namespaces(place.workspace_id), name)).with_for_update(read=True)
+        if await connection.scalar(query) is None:
+            raise NotFound(f"there is no workspace {name[:80]}; create it with client.workspaces.create(name=…)")
+
+
+async def _locked(connection: AsyncConnection, place: Place, name: str) -> Entity:
+    """Return an entity, which no other transaction can delete or add to before the end of this one."""
+    row = (await connection.execute(_entities().where(_named(place, name)).with_for_update())).first()
+    if row is None:
+        raise _missing(place, name)
+    return _entity(row)
+
+
+def _namespaces(workspace_id: str) -> Place:
+    return Place(workspace_id, Kind.WORKSPACE, "")
+
+
 def _entities() -> Select[Any]:
     return select(*columns_of(EntityTable, Entity))
 
@@ -159,6 +244,10 @@ def _at(place: Place) -> ColumnElement[bool]:
     table = EntityTable
     here = (table.workspace_id == place.workspace_id) & (table.kind == place.kind)
     return here & (table.namespace == place.namespace)
+
+
+def _below(place: Place, prefix: str) -> ColumnElement[bool]:
+    return _at(place) & EntityTable.name.startswith(prefix, autoescape=True)
 
 
 def _named(place: Place, name: str) -> ColumnElement[bool]:

@@ -15,7 +15,6 @@ from evaluator_host.types.formats import Format
 from evaluator_host.vendors.nemo.blobs import BlobFolder
 from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place, split_ref
 from evaluator_host.vendors.nemo.names import page_kept, require_name, require_path, shown, stamp
-from evaluator_host.vendors.nemo.namespaces import Namespaces
 
 _CHANGEABLE: Final = ("description", "project", "purpose", "metadata", "custom_fields")
 
@@ -48,14 +47,12 @@ class Filesets:
 
     Args:
       entities: Names and descriptions of the filesets.
-      namespaces: The namespaces that contain the filesets.
       blobs: The content of the filesets' files.
       usage: Checks that a workspace may store more.
     """
 
-    def __init__(self, entities: Entities, namespaces: Namespaces, blobs: BlobFolder, usage: StorageUsage) -> None:
+    def __init__(self, entities: Entities, blobs: BlobFolder, usage: StorageUsage) -> None:
         self._entities = entities
-        self._namespaces = namespaces
         self._blobs = blobs
         self._usage = usage
 
@@ -68,7 +65,6 @@ class Filesets:
           NameTaken: there is a fileset with that name.
         """
         require_name(name, "fileset")
-        await self._namespaces.require(workspace_id, namespace)
         return _shown(await self._entities.add_entity(_place(workspace_id, namespace), name, content))
 
     async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
@@ -101,10 +97,8 @@ class Filesets:
         Raises:
           NotFound: there is no fileset with that name.
         """
-        gone = await self._entities.delete_entity(_place(workspace_id, namespace), name)
-        files = Place(workspace_id, Kind.FILE, namespace)
-        for file in await self._entities.below(files, f"{name}/"):
-            await self._entities.delete_entity(files, file.name)
+        gone, files = await self._entities.delete_with(_place(workspace_id, namespace), name, within=Kind.FILE)
+        for file in files:
             await asyncio.to_thread(self._blobs.remove, file.content["blob"])
         return _shown(gone)
 
@@ -127,18 +121,17 @@ class Filesets:
 
         Raises:
           InvalidRequest: the path is not valid.
-          NotFound: there is no such fileset.
+          NotFound: there is no such fileset, or it was deleted during the upload.
           TooLarge: the file is over this host's limit.
           OverQuota: the workspace has reached its limit of stored bytes.
         """
         require_path(path)
-        await self._entities.get_entity(_place(workspace_id, namespace), name)
+        fileset = await self._entities.get_entity(_place(workspace_id, namespace), name)
         blob = await self._blobs.receive(self._usage.metered(workspace_id, chunks))
         place, key = Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}"
         content = {"fileset": name, "path": path, "blob": blob.id, "size": blob.size, "digest": blob.digest}
-        before = await self._entities.find_entity(place, key)
         try:
-            kept = await (self._entities.change if before else self._entities.add_entity)(place, key, content)
+            kept, before = await self._entities.put_within(fileset, place, key, content)
         except Exception as error:
             # after StoreUnavailable the entity may have been stored, so a later sweep decides whether the file stays
             if not isinstance(error, StoreUnavailable):

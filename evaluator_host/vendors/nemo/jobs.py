@@ -27,7 +27,6 @@ from evaluator_host.vendors.nemo.filesets import Filesets, RowsIn
 from evaluator_host.vendors.nemo.metrics import Metrics
 from evaluator_host.vendors.nemo.models import Models
 from evaluator_host.vendors.nemo.names import page, require_name, shown, stamp
-from evaluator_host.vendors.nemo.namespaces import Namespaces
 from evaluator_host.vendors.nemo.spec import FieldMappingIn, JobIn, ParamsIn, SpecIn
 from evaluator_host.vendors.nemo.status import JobState, failure_of, state_of
 
@@ -40,7 +39,6 @@ class NemoJobs:
 
     Args:
       entities: Names and specs of the jobs.
-      namespaces: The namespaces that contain the jobs.
       filesets: Uploaded rows, to which jobs refer.
       metrics: Stored metrics, to which jobs refer.
       models: Stored models, to which jobs refer.
@@ -54,7 +52,6 @@ class NemoJobs:
     def __init__(
         self,
         entities: Entities,
-        namespaces: Namespaces,
         filesets: Filesets,
         metrics: Metrics,
         models: Models,
@@ -66,7 +63,6 @@ class NemoJobs:
         require_python: Callable[[str | None], Awaitable[object]],
     ) -> None:
         self._entities = entities
-        self._namespaces = namespaces
         self._filesets = filesets
         self._metrics = metrics
         self._models = models
@@ -87,7 +83,7 @@ class NemoJobs:
         from evaluator_host.vendors.nemo.targets import target_of  # noqa: PLC0415 - NeMo's classes: 40 ms
 
         name = require_name(body.name or f"evaluate-{secrets.token_hex(5)}", "job")
-        await self._namespaces.require(workspace_id, namespace)
+        await self._entities.require_namespace(_place(workspace_id, namespace))
         if await self._entities.find_entity(_place(workspace_id, namespace), name) is not None:
             raise NameTaken(f"there is a job named {name} in {namespace}; choose another name")
         bundles = await self._bundles(workspace_id, namespace, body.spec)

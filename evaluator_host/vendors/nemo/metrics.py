@@ -6,15 +6,13 @@ from evaluator_host.types.errors import NotFound
 from evaluator_host.vendors.nemo.bundles import checked
 from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place, split_ref
 from evaluator_host.vendors.nemo.names import page_kept, require_name, shown
-from evaluator_host.vendors.nemo.namespaces import Namespaces
 
 
 class Metrics:
     """The stored NeMo metrics of every workspace."""
 
-    def __init__(self, entities: Entities, namespaces: Namespaces) -> None:
+    def __init__(self, entities: Entities) -> None:
         self._entities = entities
-        self._namespaces = namespaces
 
     async def create(
         self, workspace_id: str, namespace: str, name: str, bundle: dict[str, Any], project: str | None
@@ -28,7 +26,6 @@ class Metrics:
         """
         require_name(name, "metric")
         content = {"bundle": checked(bundle, field="metric"), "project": project}
-        await self._namespaces.require(workspace_id, namespace)
         return _shown(await self._entities.add_entity(_place(workspace_id, namespace), name, content))
 
     async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:

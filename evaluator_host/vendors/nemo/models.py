@@ -11,7 +11,6 @@ from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import ModelKind
 from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place, split_ref
 from evaluator_host.vendors.nemo.names import page, require_name, shown
-from evaluator_host.vendors.nemo.namespaces import Namespaces
 
 _GATEWAY: Final = re.compile(r"/apis/inference-gateway/v2/workspaces/([^/?#]+)/model/([^/?#]+)/-(?:/v1)?/?$")
 _STARTED: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -22,13 +21,11 @@ class Models:
 
     Args:
       entities: Models and providers that callers stored.
-      namespaces: The namespaces that contain the models and providers.
       operator: The operator's models for each workspace, by `namespace/name`; they take precedence.
     """
 
-    def __init__(self, entities: Entities, namespaces: Namespaces, operator: OperatorGrants) -> None:
+    def __init__(self, entities: Entities, operator: OperatorGrants) -> None:
         self._entities = entities
-        self._namespaces = namespaces
         self._operator = operator
 
     async def create(
@@ -43,7 +40,6 @@ class Models:
         """
         require_name(name, kind)
         _refuse_keys(content)
-        await self._namespaces.require(workspace_id, namespace)
         return _shown(kind, await self._entities.add_entity(Place(workspace_id, kind, namespace), name, content))
 
     async def change(

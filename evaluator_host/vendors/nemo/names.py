@@ -7,7 +7,6 @@ from typing import Any, Final
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.vendors.nemo.entities import NAME, Entities, Entity, Order, Place
 
-DEFAULT: Final = "default"  # namespace that always exists
 _PATH_CHARS: Final = 1024
 
 

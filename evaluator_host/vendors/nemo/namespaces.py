@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from evaluator_host.types.errors import InUse, NameTaken, NotFound
-from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place
-from evaluator_host.vendors.nemo.names import DEFAULT, page_of, require_name, shown
+from evaluator_host.types.errors import InUse, NameTaken
+from evaluator_host.vendors.nemo.entities import DEFAULT, Entities, Entity, Kind, Order, Place
+from evaluator_host.vendors.nemo.names import page_of, require_name, shown
 
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -54,20 +54,7 @@ class Namespaces:
         """
         if name == DEFAULT:
             raise InUse(f"the workspace {DEFAULT} cannot be removed")
-        await self._entities.get_entity(_place(workspace_id), name)
-        if held := await self._entities.holds(workspace_id, name):
-            raise InUse(f"the workspace {name[:80]} is not empty; first remove each {', '.join(held)} in it")
-        await self._entities.delete_entity(_place(workspace_id), name)
-
-    async def require(self, workspace_id: str, name: str) -> str:
-        """Check that there is a namespace with this name, and return the name.
-
-        Raises:
-          NotFound: there is no namespace with that name.
-        """
-        if name != DEFAULT and await self._entities.find_entity(_place(workspace_id), name) is None:
-            raise NotFound(f"there is no workspace {name[:80]}; create it with client.workspaces.create(name=…)")
-        return name
+        await self._entities.delete_namespace(workspace_id, name)
 
 
 def _place(workspace_id: str) -> Place:

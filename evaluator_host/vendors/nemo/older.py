@@ -14,7 +14,6 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationResult, Status
 from evaluator_host.vendors.nemo.built_in import bundle_of
 from evaluator_host.vendors.nemo.bundles import checked, evaluator_of, numeric_outputs
 from evaluator_host.vendors.nemo.metrics import Metrics
-from evaluator_host.vendors.nemo.namespaces import Namespaces
 from evaluator_host.vendors.nemo.results import figures_of
 from evaluator_host.vendors.nemo.spec import JobIn, OlderJobIn, OlderSpecIn, SpecIn
 
@@ -35,13 +34,11 @@ class OlderVerbs:
     Args:
       service: Scores rows.
       metrics: Stored metrics.
-      namespaces: The namespaces that contain the metrics.
     """
 
-    def __init__(self, service: Service, metrics: Metrics, namespaces: Namespaces) -> None:
+    def __init__(self, service: Service, metrics: Metrics) -> None:
         self._service = service
         self._metrics = metrics
-        self._namespaces = namespaces
 
     async def evaluate(
         self,

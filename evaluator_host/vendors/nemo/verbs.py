@@ -43,15 +43,13 @@ def nemo_verbs(host: Host) -> Nemo:
         await service.environments.queries.python(minor)
 
     entities = Entities(store.database)
-    namespaces = Namespaces(entities)
     bucket = None if settings.storage_url is None else Bucket(settings.storage_url)
     blobs = BlobFolder(settings.data_dir / FILES, max_bytes=settings.datasets_mb << 20, bucket=bucket)
-    filesets = Filesets(entities, namespaces, blobs, store.usage)
-    models = Models(entities, namespaces, OperatorGrants(settings, Workspaces(store.database)))
-    metrics = Metrics(entities, namespaces)
+    filesets = Filesets(entities, blobs, store.usage)
+    models = Models(entities, OperatorGrants(settings, Workspaces(store.database)))
+    metrics = Metrics(entities)
     jobs = NemoJobs(
         entities,
-        namespaces,
         filesets,
         metrics,
         models,
@@ -62,5 +60,5 @@ def nemo_verbs(host: Host) -> Nemo:
         require_python=require_python,
     )
     results = NemoResults(jobs, jobs_of_host.results, jobs_of_host.rows)
-    older = OlderVerbs(service, metrics, namespaces)
-    return Nemo(namespaces, filesets, models, metrics, jobs, results, older, store.secrets)
+    older = OlderVerbs(service, metrics)
+    return Nemo(Namespaces(entities), filesets, models, metrics, jobs, results, older, store.secrets)

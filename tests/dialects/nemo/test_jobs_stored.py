@@ -13,7 +13,6 @@ from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.stored import DatasetReport
 from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Place
 from evaluator_host.vendors.nemo.jobs import NemoJobs
-from evaluator_host.vendors.nemo.namespaces import Namespaces
 from evaluator_host.vendors.nemo.spec import JobIn
 from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
 from tests.tables import tables
@@ -40,7 +39,7 @@ def jobs_of(desk: Desk, entities: Entities, datasets: DatasetService | None = No
     others: Any = None  # stands for services of files, which no job in these tests uses
     made = datasets or datasets_of(desk, DatasetService)
     given = {"board": desk.board, "rows": others, "datasets": made, "max_rows": 10, "require_python": any_python}
-    return NemoJobs(entities, Namespaces(entities), others, others, others, **given)
+    return NemoJobs(entities, others, others, others, **given)
 
 
 def datasets_of(desk: Desk, kind: type[DatasetService]) -> DatasetService:
