@@ -102,7 +102,7 @@ class Workbench:
         self._turn = asyncio.Lock()
 
     def routes(self) -> list[Route]:
-        """Return the routes of the page, of /docs, and of the assets."""
+        """Return the routes that serve the pages, /docs and the assets."""
         pages = [
             route
             for first in sorted(PAGES)

@@ -159,7 +159,7 @@ class ImportIn(Wire):
 
 
 def migration_routes(host: Host, access: Access) -> list[BaseRoute]:
-    """Return the routes of migrations."""
+    """Return the routes that migrate evaluators and import files."""
     service, registry = host.service, host.resource(EvaluatorResource).registry
     datasets, job_rows = host.resource(DatasetResource).service, host.resource(JobResource).rows
     router = APIRouter(route_class=JsonRoute)

@@ -37,11 +37,9 @@ class AlertResource(Resource):
         )
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of alerts."""
         return alerts_api(self._alerts, access).routes
 
     def tasks(self) -> Iterable[Task]:
-        """Return the task that watches jobs and traces."""
         return (Task("the alerts", self._alerts.run),)
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:

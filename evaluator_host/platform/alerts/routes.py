@@ -49,7 +49,7 @@ class AlertChangeIn(Wire):
 
 
 def alerts_api(service: Alerts, access: Access) -> APIRouter:
-    """Return the routes of alerts. A key sees the alerts of its own workspace."""
+    """Return the routes under `/v1/alerts`. A caller sees only the alerts of its workspace."""
     router = APIRouter(prefix="/v1/alerts", route_class=JsonRoute, tags=["alerts"])
 
     @router.post("", status_code=201, response_model=AlertReport, responses=_REFUSED)

@@ -14,7 +14,6 @@ class DataResource(Resource):
     """The files that evaluators read."""
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of data files."""
         return data_api(self.host.service.data, self.host.store.usage, self.host.users, access).routes
 
 

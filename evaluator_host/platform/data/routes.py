@@ -20,7 +20,7 @@ _FILE: Final[dict[str, Any]] = {"requestBody": {"required": True, "content": {"a
 
 
 def data_api(files: DataFiles, usage: StorageUsage, users: Users, access: Access) -> APIRouter:
-    """Return the routes of data files. A key sees the files of its own workspace."""
+    """Return the routes under `/v1/data`. A caller sees only the files of its workspace."""
     router = APIRouter(prefix="/v1/data", route_class=JsonRoute, tags=["data"])
 
     @router.post(

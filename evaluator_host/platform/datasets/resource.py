@@ -39,7 +39,6 @@ class DatasetResource(Resource):
         )
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of data sets."""
         find = self.host.find
         return datasets_api(
             self.service, self.host.users, access, jobs=lambda: find(JobRows), traces=lambda: find(TraceRows)

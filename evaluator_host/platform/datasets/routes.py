@@ -100,7 +100,7 @@ def datasets_api(
     jobs: Callable[[], JobRows | None],
     traces: Callable[[], TraceRows | None],
 ) -> APIRouter:
-    """Return the routes of data sets. A key sees the data sets of its own workspace."""
+    """Return the routes under `/v1/datasets`. A caller sees only the data sets of its workspace."""
     router = APIRouter(prefix="/v1/datasets", route_class=JsonRoute, tags=["datasets"])
 
     router.routes.extend(_queries(shelf).routes)

@@ -24,7 +24,6 @@ class EvaluatorResource(Resource):
         self.registry = EvaluatorRegistry(host.service, Evaluators(host.store.database), host.store.usage)
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of evaluators and ready judges."""
         found = evaluators_api(self.registry, self.host.users, access, jobs=lambda: self.host.find(LastScores))
         return [*found.routes, *ready_judges_api().routes]
 

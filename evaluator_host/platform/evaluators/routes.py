@@ -90,7 +90,7 @@ class LastScores(Protocol):
 def evaluators_api(
     registry: EvaluatorRegistry, users: Users, access: Access, *, jobs: Callable[[], LastScores | None]
 ) -> APIRouter:
-    """Return the routes of stored evaluators. A key sees the evaluators of its own workspace."""
+    """Return the routes under `/v1/evaluators`. A caller sees only the evaluators of its workspace."""
     router = APIRouter(prefix="/v1/evaluators", route_class=JsonRoute, tags=["evaluators"])
 
     @router.post("", status_code=201, response_model=EvaluatorReport, responses={**_TAKEN, **_REFUSED, **_UNAVAILABLE})

@@ -59,7 +59,6 @@ class JobResource(Resource):
         self._exports = JobExports(self.results, self.rows)
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of jobs and of their results."""
         return [
             *jobs_api(self.service, self._estimates, self.host.users, access).routes,
             *scores_api(self.service).routes,
@@ -67,19 +66,15 @@ class JobResource(Resource):
         ]
 
     def tasks(self) -> Iterable[Task]:
-        """Return the task that runs the scheduler of jobs."""
         return (Task("the scheduler of jobs", self._runner.run),)
 
     def kept(self) -> Iterable[Kept]:
-        """Return a `Kept`, with which the host deletes jobs some days after they ended."""
         return (Kept("ended jobs", self.host.settings.jobs_days, self.service.delete_ended),)
 
     async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:
-        """Return the data set of a job; see `JobRows`."""
         return (await self.service.get_job(workspace_id, job_id)).dataset
 
     async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
-        """Return the scores of evaluators in their newest jobs; see `LastScores`."""
         return await self.service.last_scores(workspace_id)
 
 

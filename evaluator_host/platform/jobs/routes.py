@@ -164,7 +164,7 @@ class JobNameIn(Wire):
 
 
 def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access: Access) -> APIRouter:
-    """Return the routes of jobs. A key sees the jobs of its own workspace."""
+    """Return the routes under `/v1/jobs`. A caller sees only the jobs of its workspace."""
     router = APIRouter(prefix="/v1/jobs", route_class=JsonRoute, tags=["jobs"])
 
     @router.post("", status_code=202, response_model=JobReport, responses=_REFUSED)
@@ -252,7 +252,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
 
 
 def scores_api(service: JobService) -> APIRouter:
-    """Return the routes for scores over many jobs: of an evaluator, and over a data set."""
+    """Return the routes that list scores from many jobs: of one evaluator, or over one data set."""
     router = APIRouter(prefix="/v1", route_class=JsonRoute)
 
     @router.get("/evaluators/{name}/scores", response_model=list[EvaluatorScore], tags=["evaluators"])

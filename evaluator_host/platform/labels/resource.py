@@ -29,7 +29,6 @@ class LabelResource(Resource):
         )
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of label queues."""
         return labels_api(self._queues, access).routes
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
@@ -42,7 +41,6 @@ class LabelResource(Resource):
         ]
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
-        """Return the labels that people gave to rows of a job, by row. See `HumanLabels`."""
         return await self._queues.labels_of(job, queue)
 
 

@@ -71,7 +71,7 @@ class LabelQueueIn(Wire):
 
 
 def labels_api(service: LabelQueues, access: Access) -> APIRouter:
-    """Return the routes of label queues. A key sees the queues of its own workspace."""
+    """Return the routes under `/v1/label-queues`. A caller sees only the queues of its workspace."""
     router = APIRouter(prefix="/v1/label-queues", route_class=JsonRoute, tags=["labels"])
 
     @router.post("", status_code=201, response_model=LabelQueue, responses=_REFUSED)

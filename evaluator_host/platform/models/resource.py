@@ -28,7 +28,6 @@ class ModelResource(Resource):
         self.service = ModelService(host.settings, host.store)
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of models and of their recorded answers."""
         found = models_api(self.service, self.host.users, access)
         return [*found.routes, *model_answers_api(self.service, access).routes]
 
@@ -50,7 +49,6 @@ class ModelResource(Resource):
         return [f"model {one.name}" for one in models if not one.operator and one.secret == used.name]
 
     async def code_secrets(self, workspace_id: str) -> set[str]:
-        """Return the names of the secrets that evaluators of a workspace may be granted. See `CodeSecrets`."""
         return await self.service.directory.operator.code_secrets(workspace_id)
 
 

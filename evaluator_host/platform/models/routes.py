@@ -100,7 +100,7 @@ class ModelIn(ModelChangeIn):
 
 
 def models_api(service: ModelService, users: Users, access: Access) -> APIRouter:
-    """Return the routes of models. A key sees the models of its own workspace, and the operator's."""
+    """Return the routes under `/v1/models`. A caller sees the models of its workspace and the operator's models."""
     router = APIRouter(prefix="/v1/models", route_class=JsonRoute, tags=["models"])
 
     @asynccontextmanager
@@ -162,7 +162,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
 
 def model_answers_api(service: ModelService, access: Access) -> APIRouter:
-    """Return the routes that show the use of models by day, and the routes of recorded answers."""
+    """Return the routes for model hosts, for the use of models by day, and for recorded answers."""
     router = APIRouter(route_class=JsonRoute, tags=["models"])
 
     @router.get("/v1/model-hosts", response_model=ModelHosts)

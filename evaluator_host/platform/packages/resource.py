@@ -14,7 +14,6 @@ class PackageResource(Resource):
     """Packages, and the environments in which they are installed."""
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of packages and environments."""
         service = self.host.service
         return [*environments_api(service, access).routes, *packages_api(service).routes]
 

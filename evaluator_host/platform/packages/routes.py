@@ -34,7 +34,7 @@ _VERSIONS: dict[int | str, dict[str, Any]] = {
 
 
 def environments_api(service: Service, access: Access) -> APIRouter:
-    """Return the routes of package sets. A key sees the package sets that its workspace requested."""
+    """Return the routes under `/v1/environments`. A caller sees only the package sets that its workspace requested."""
     router = APIRouter(prefix="/v1/environments", route_class=JsonRoute, tags=["environments"])
 
     @router.post("", response_model=EnvironmentReport, responses=_REFUSED)
@@ -109,7 +109,7 @@ async def _build_events(events: AsyncGenerator[BuildEvent, None]) -> AsyncGenera
 
 
 def packages_api(service: Service) -> APIRouter:
-    """Return the routes of the package indexes."""
+    """Return the route that lists the versions of a package."""
     router = APIRouter(prefix="/v1/packages", tags=["environments"], route_class=LateRoute)
 
     @router.get("/{language}/{name:path}/versions", response_model=PackageVersions, responses=_VERSIONS)

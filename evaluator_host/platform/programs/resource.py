@@ -14,7 +14,6 @@ class ProgramResource(Resource):
     """Programs. A host runs each of them once and does not keep it."""
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the route that runs programs."""
         return programs_api(self.host.service, access).routes
 
 

@@ -28,11 +28,9 @@ class ScheduleResource(Resource):
         self._registry = host.resource(EvaluatorResource).registry
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of schedules."""
         return schedules_api(self._schedules, self.host.users, access).routes
 
     def tasks(self) -> Iterable[Task]:
-        """Return the task that creates jobs when it is time."""
         return (Task("the schedules of jobs", self._schedules.run),)
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
@@ -51,11 +49,9 @@ class ScheduleResource(Resource):
         return uses is not None and any(map(uses, await evaluators_of(self._registry, workspace_id, spec)))
 
     async def require_schedule(self, workspace_id: str, name: str) -> None:
-        """Check that there is a schedule; see `MissedRuns`."""
         await self._schedules.require_schedule(workspace_id, name)
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
-        """Return the last run of a schedule if it created no job. See `MissedRuns`."""
         return await self._schedules.missed_run(workspace_id, name)
 
 

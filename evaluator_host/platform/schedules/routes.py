@@ -64,7 +64,7 @@ class ScheduleChangeIn(Wire):
 
 
 def schedules_api(service: Schedules, users: Users, access: Access) -> APIRouter:
-    """Return the routes of schedules. A key sees the schedules of its own workspace."""
+    """Return the routes under `/v1/schedules`. A caller sees only the schedules of its workspace."""
     router = APIRouter(prefix="/v1/schedules", route_class=JsonRoute, tags=["schedules"])
 
     @router.post("", status_code=201, response_model=ScheduleReport, responses=_REFUSED)

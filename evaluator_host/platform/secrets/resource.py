@@ -19,7 +19,6 @@ class SecretResource(Resource):
         self.secrets = host.store.secrets
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of secrets."""
         return secrets_api(self.secrets, self.host.users, access, granted=lambda: self.host.find(CodeSecrets)).routes
 
 

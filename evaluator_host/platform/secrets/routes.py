@@ -40,7 +40,7 @@ class CodeSecrets(Protocol):
 def secrets_api(
     secrets: Secrets, users: Users, access: Access, *, granted: Callable[[], CodeSecrets | None]
 ) -> APIRouter:
-    """Return the routes of secrets. A key sees the secrets of its own workspace."""
+    """Return the routes under `/v1/secrets`. A caller sees only the secrets of its workspace."""
     router = APIRouter(prefix="/v1/secrets", route_class=JsonRoute, tags=["secrets"])
 
     async def shown(workspace: str, *reports: SecretReport) -> list[SecretReport]:

@@ -25,27 +25,21 @@ class TraceResource(Resource):
         self._traffic = Traffic(host.service, host.resource(EvaluatorResource).registry, self._traces, host.store.usage)
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes of live traffic."""
         return traces_api(self._traffic, access, body_bytes=self.host.settings.traces_mb << 20).routes
 
     def tasks(self) -> Iterable[Task]:
-        """Return the task that scores traces."""
         return (Task("the scoring of live traffic", self._traffic.run),)
 
     def kept(self) -> Iterable[Kept]:
-        """Return a `Kept`, with which the host deletes scored traces after some days."""
         return (Kept("traces", self.host.settings.traces_days, self._traces.delete_before),)
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
-        """Check that there is an evaluator; see `LiveScores`."""
         await self._traces.require_evaluator(workspace_id, name)
 
     async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
-        """Return the scores of an evaluator over live traces; see `LiveScores`."""
         return await self._traces.live_figures(workspace_id, name, since=since)
 
     async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Convert live traces to data set rows. See `TraceRows`."""
         return await self._traffic.rows_of_traces(workspace_id, name, numbers)
 
 

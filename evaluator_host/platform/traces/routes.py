@@ -33,7 +33,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRouter:
-    """Return the routes of live traffic. A key reaches the evaluators of its workspace.
+    """Return the routes that receive and list the live traces of one of the caller's evaluators.
 
     `body_bytes` is the size limit of an export, both before and after it is unpacked.
     """

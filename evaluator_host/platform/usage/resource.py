@@ -14,7 +14,6 @@ class UsageResource(Resource):
     """The storage of workspaces on a host."""
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:  # noqa: ARG002 - it changes nothing
-        """Return the route that shows the storage of a workspace."""
         return usage_api(self.host.store.usage).routes
 
 

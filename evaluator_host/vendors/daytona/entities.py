@@ -219,7 +219,10 @@ class Records(Repository):
             await self._end_leases(record, decode_json(text.encode()))
 
     async def _change(self, record: Record, change: Callable[[dict[str, Any]], None]) -> dict[str, Any] | None:
-        """Change the content of a stored record, and return it; None if the sandbox was deleted meanwhile."""
+        """Apply `change` to the stored content of a sandbox.
+
+        Return the new content, or None if the sandbox has been deleted.
+        """
         this = _named(record.workspace, record.id)
         async with self._database.transaction() as connection:
             text = await connection.scalar(select(EntityTable.content).where(this).with_for_update())

@@ -133,7 +133,7 @@ class _Verbs:
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
-    """Return the routes of sandboxes, snapshots and scripts."""
+    """Return the routes for sandboxes, for snapshots, and for running a script in a sandbox."""
     verbs, path = _Verbs(calls), calls.wire.path
     api, one = f"{path}/api/sandbox", f"{path}/api/sandbox/{{id}}"
     return [

@@ -14,7 +14,6 @@ class NemoResource(Resource):
     """The objects of NeMo's client: metrics, filesets, models and jobs."""
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        """Return the routes for NeMo's client."""
         return nemo_routes(self.host, access)
 
 

@@ -89,7 +89,7 @@ class Graded:
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
-    """Return the routes of `run` and `validate`."""
+    """Return the routes that run a grader on one sample, and that check a grader."""
 
     async def run(request: Request) -> Response:
         body = await calls.read(request)

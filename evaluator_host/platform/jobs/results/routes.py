@@ -57,7 +57,7 @@ _DOWNLOAD_BYTES = 6 * PART_BYTES  # bytes of memory that a download takes while 
 
 
 def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -> APIRouter:
-    """Return the routes of job results."""
+    """Return the routes under `/v1/jobs/{job_id}` that show, compare and download a job's results."""
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=JsonRoute, tags=["jobs"])
 
     @router.get("/results", response_model=JobFigures, responses=_MISSING)

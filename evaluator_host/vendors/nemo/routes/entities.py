@@ -68,7 +68,7 @@ class ChangesIn(SmallBody):
 
 
 def workspaces_api(namespaces: Namespaces, access: Access) -> APIRouter:
-    """Return the routes of workspaces."""
+    """Return the routes for NeMo's workspaces, which this host calls namespaces."""
     router = APIRouter(prefix=_WORKSPACES, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
@@ -104,7 +104,7 @@ def workspaces_api(namespaces: Namespaces, access: Access) -> APIRouter:
 
 
 def models_api(models: Models, access: Access) -> APIRouter:
-    """Return the routes of models and model providers."""
+    """Return the routes for models and model providers."""
     router = APIRouter(prefix=_MODELS, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("/models", status_code=201, response_model=parts.Described, responses=parts.TAKEN)

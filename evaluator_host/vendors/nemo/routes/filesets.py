@@ -55,7 +55,7 @@ class FilesetChangesIn(BaseModel):
 
 
 def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
-    """Return the routes of filesets, including the route that lists a fileset's files."""
+    """Return the routes for filesets, and the route that lists the files in a fileset."""
     router = APIRouter(prefix=_PREFIX, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
@@ -114,7 +114,7 @@ def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
 
 
 def files_api(filesets: Filesets, access: Access) -> APIRouter:
-    """Return the routes of single files, whose bodies are not JSON."""
+    """Return the routes that upload, download and delete one file; its content is not JSON."""
     router = APIRouter(prefix=_PREFIX, tags=["nemo"], responses=parts.REFUSED, route_class=LateRoute)
     refused = {**parts.MISSING, **describe_error(413, "The file is too large.")}
 

@@ -35,7 +35,7 @@ _DOWNLOAD: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def jobs_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str) -> APIRouter:
-    """Return the routes of NeMo's jobs under a URL prefix."""
+    """Return the routes that create, list, show and delete jobs under a URL prefix."""
     router = APIRouter(prefix=prefix, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)

@@ -24,7 +24,7 @@ _RESULT_FILTER: Final = parts.filter_by(
 
 
 def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
-    """Return the routes of stored metrics."""
+    """Return the routes for stored metrics, and the health check of NeMo's client."""
     router = APIRouter(route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.get(f"{_EVALUATOR}/v1/healthz", response_model=dict[str, str])
@@ -74,7 +74,7 @@ def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
 
 
 def eval_results_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: str) -> APIRouter:
-    """Return the routes of the results of completed jobs, by the job's name."""
+    """Return the routes that list, show and delete the results of completed jobs, each under its job's name."""
     router = APIRouter(prefix=prefix, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.get("", response_model=parts.Described)

@@ -40,7 +40,7 @@ class SecretChangeIn(BaseModel):
 
 
 def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
-    """Return the routes of secrets. None of them returns a secret's value."""
+    """Return the routes for secrets. None of them returns a secret's value."""
     router = APIRouter(prefix=_PREFIX, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
