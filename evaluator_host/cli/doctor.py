@@ -156,7 +156,7 @@ def _authorities(settings: Settings) -> str:
     if settings.ca_file is None:
         return "no CA file is set, so the public certificate authorities are trusted"
     require_authorities(settings.ca_file)
-    return f"{settings.ca_file}, beside the public authorities"
+    return f"{settings.ca_file}, in addition to the public certificate authorities"
 
 
 def _port(settings: Settings) -> Finding:

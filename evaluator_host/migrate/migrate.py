@@ -164,7 +164,7 @@ async def migrate(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One migration: the evaluator, and what is needed to prove it."""
+    """One migration in progress: the evaluator, and what is needed to prove that its new code gives the same scores."""
 
     evaluator: Evaluator
     rows: Sequence[Row] | None

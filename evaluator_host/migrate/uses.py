@@ -60,4 +60,4 @@ def require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
     if draft.names.is_hidden(inputs, use, legacy.scope):
         raise refuse(use.node, f"{use.name} is used where {inputs} is another variable; rename {inputs} there first")
     if use.access is not Access.READ:
-        raise refuse(use.node, f"{use.name} is assigned where no statement can be added; rewrite it by hand")
+        raise refuse(use.node, f"{use.name} is assigned, so a read of {inputs} cannot replace it; rewrite it by hand")

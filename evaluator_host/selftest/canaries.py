@@ -53,7 +53,10 @@ class Canaries:
     model_url: str = ""
 
     def granting(self, settings: Settings) -> Settings:
-        """Return settings with which evaluators may also use a listener and the model `canary` at `model_url`."""
+        """Return `settings`, changed so that evaluators may reach `inputs["granted"]` and the model `canary`.
+
+        `inputs["granted"]` is the address of a listener.
+        """
         model = ModelEndpoint(base_url=self.model_url, key=SecretStr(self.secret))
         hosts = {"network_hosts": (self.inputs["granted"], SLOW), "network_private": ("127.0.0.1/32",)}
         return settings.model_copy(update={"models": {MODEL: model}, **hosts})

@@ -81,11 +81,11 @@ async def test_extreme_javascript_is_rewritten_or_refused(
     ("code", "reason"),
     [
         ("const evaluate = (a, i, o, c) => [1].map((inputs) => c)[0]", "c is used where inputs is another variable"),
-        ("const evaluate = (a, i, o, c) => (c = 3)", "c is assigned where no statement can be added"),
+        ("const evaluate = (a, i, o, c) => (c = 3)", "c is assigned, so a read of inputs cannot replace it"),
         ("const evaluate = (a, i, o, c) => { a.x = 1; return c; }", None),
         (
             "const evaluate = (a, i, o, c) => (a.x = 1, c)",
-            "a is assigned where no statement can be added",
+            "a is assigned in an arrow function without braces, which cannot hold statements",
         ),
         ("const evaluate = ({x}, i, o, c) => x", "the function destructures its parameters and has no body"),
     ],

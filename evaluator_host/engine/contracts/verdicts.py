@@ -36,7 +36,7 @@ class Verdict:
 
 
 def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationError:
-    """Read the verdict of an object; return an error if the only verdict means neither yes nor no."""
+    """Read the verdict of an object. Return an error if it has verdicts, but none of them means yes or no."""
     given = given_verdicts(value)
     read = {key: meant for key, one in given.items() if (meant := _meant(one)) is not None}
     if given and not read:

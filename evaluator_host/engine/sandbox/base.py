@@ -49,7 +49,7 @@ class Gate(Protocol):
         ...
 
     def open(self, wire: Wire) -> None:
-        """Begin to serve a row; if the row is tried again in another sandbox, begin again."""
+        """Start to serve the row over `wire`. Called again if the row is retried in another sandbox."""
         ...
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:

@@ -261,9 +261,7 @@ def memory_error(memory_mb: int) -> EvaluationError:
 def _error(raw: dict[str, Any]) -> EvaluationError:
     code = raw["code"]
     if code in (ErrorCode.SANDBOX_LOST, ErrorCode.HOST_BUSY, ErrorCode.TARGET_FAILED):
-        raise ValueError(
-            "the runner reported a failure of a sandbox or model, but only the host can find such a failure"
-        )
+        raise ValueError(f"the runner reported {code}, an error that only the host may report")
     return EvaluationError(
         code=ErrorCode.CRASHED if code == "cancelled" else ErrorCode(code),
         message=_plain(_text(raw["message"])).strip("\r\n"),

@@ -1,7 +1,8 @@
 """One sandbox as the pool uses it. It speaks the runner protocol (runtimes/PROTOCOL.md) over a link.
 
-Everything that a guest can do comes back as a value. After an unexpected event (a malformed frame, an answer without a
-call, silence past the limit), the sandbox is destroyed, never repaired.
+A guest's failure is returned as a result. An exception means that the sandbox or its runner was lost, or that the
+machine was too busy. After an unexpected event (a malformed frame, an answer without a call, silence past the limit),
+the sandbox is destroyed, never repaired.
 """
 
 import asyncio

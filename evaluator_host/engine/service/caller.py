@@ -1,4 +1,4 @@
-"""Who calls an evaluator, and how: the workspace, the use of models, a lock, a time limit."""
+"""Describes one call of an evaluator: its workspace, its use of models, its package lock and its load time limit."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -94,7 +94,7 @@ class Turns:
         waiting = len(self._waiting.get(workspace, ()))
         if self._queue_limit is not None and waiting >= self._queue_limit:
             raise Busy(
-                f"{waiting} calls of this kind are waiting already for this workspace; send fewer at once",
+                f"{waiting} calls of this kind from this workspace are already waiting; send fewer at once",
                 retry_after_s=2,
             )
         self._known.add(workspace)

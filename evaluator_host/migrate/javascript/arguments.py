@@ -157,7 +157,8 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):
         what = "is assigned" if changed else "is used more than once"
-        raise refuse(legacy.node, f"{first.name} {what} where no statement can be added; rewrite it by hand")
+        where = "an arrow function without braces, which cannot hold statements"
+        raise refuse(legacy.node, f"{first.name} {what} in {where}; rewrite it by hand")
     for use in staying[:1] if changed else staying:
         draft.left(
             use.node, f"{use.name} was always empty, so it is an empty object now; replace it with the value you mean"

@@ -50,7 +50,8 @@ _WAITING: Final = 100  # highest number of messages to keep, sent or not
 _WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds after each failed attempt to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host stopped before it sent the message"
-_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run counts from its scheduled time, before its job is made
+# a missed run is dated by its scheduled time, which may lie a few seconds before the alert's start
+_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)
 _OVERLAP: Final = timedelta(minutes=1)  # a job is stored a moment after it ended
 _AT_ONCE: Final = 8
 _LOCALHOST: Final = re.compile(r"(?:.+\.)?localhost\.?", re.IGNORECASE)  # loopback by its name (RFC 6761)

@@ -80,7 +80,7 @@ def read_evaluator(
     file: Path,  # file with the source
     language: Language | None,  # language of the file; None to decide by the suffix
     *,
-    host: Settings,  # settings with the package indexes, which are asked for versions when a pin is not exact
+    host: Settings,  # settings that name the package indexes, to find a version if a pin is not exact
     project: Project | None = None,  # project whose files are sent; None for the project that contains the file
     extra: Sequence[Path] = (),  # further files to send, and folders of data files
     # folders whose files are all sent; a folder that contains `file` is the project's root

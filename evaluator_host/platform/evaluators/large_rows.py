@@ -129,9 +129,10 @@ def cut_rows(model: str, body: Octets, max_rows: int) -> EvaluateIn | BatchIn:
 def _joined(
     model: str, others: dict[str, Any], rows: list[dict[str, Octets]], shapes: list[dict[str, Any]]
 ) -> EvaluateIn | BatchIn:
-    """Return a body with rows that stay JSON.
+    """Return the validated body; its rows stay encoded as JSON.
 
-    `shapes` are short rows with values of the same types. They are checked in place of the rows.
+    `others` are the fields besides the rows. Pydantic checks `shapes` instead of the real rows: small stand-ins with
+    the same JSON types.
     """
     kept = [EncodedRow(row) for row in rows]
     if model != BatchIn.__name__:

@@ -1,4 +1,4 @@
-"""Base of request bodies. Unknown fields are refused by name, and integers and times have limits."""
+"""Base class of request bodies. An error names each unknown field; integers and times are bounded."""
 
 from collections.abc import Callable
 from dataclasses import MISSING, fields
@@ -36,7 +36,7 @@ def _in_utc(moment: datetime) -> datetime:
 def _not_below(number: int) -> int:
     """Return a number unless it is too small. A `ge` in the type would check this, but replace a field's own `ge`."""
     if number < -MOST:
-        raise PydanticCustomError("too_small", "it is below {least}", {"least": -MOST})
+        raise PydanticCustomError("too_small", "must be at least {least}", {"least": -MOST})
     return number
 
 

@@ -199,7 +199,7 @@ class BodyRoute(JsonRoute):
         try:
             if _JSON.fullmatch(request.headers.get("content-type", "")) is not None:
                 given = await request.decoded(given)
-            return self.model.model_validate(given, from_attributes=True)  # for the same messages as FastAPI's
+            return self.model.model_validate(given, from_attributes=True)  # as FastAPI does, for the same errors
         except json.JSONDecodeError as error:
             fault = {"type": "json_invalid", "loc": ("body",), "msg": "", "ctx": {"error": error.msg}}
             raise invalid_request([fault]) from error

@@ -20,7 +20,7 @@ def ended_jobs(metrics: Metrics) -> Counter:
 
 
 def record_end(metrics: Metrics, job: Job, status: JobStatus, error: str | None) -> None:
-    """Count a run of a job that ended, and log why a job failed or was paused by the host."""
+    """Count the end of a job's run. If it failed, or the host paused it, log why."""
     if status not in _ENDS:
         return
     ended_jobs(metrics).labels(status).inc()

@@ -130,7 +130,10 @@ def revoke(
 
 
 def _note(settings: "Settings", verb: str, key: "ApiKey") -> None:
-    """Add an entry to the audit log, once the result is printed: a new key would be lost if this failed before."""
+    """Write the audit entry. Call this only after the result is printed.
+
+    If the entry came first and failed, a new key would never be shown.
+    """
     subject = f"{key.name} ({key.id})"
     with_store(settings, lambda store: store.audit.note_command(verb, workspace=key.workspace, subject=subject))
 

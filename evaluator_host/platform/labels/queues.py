@@ -47,12 +47,9 @@ _CONTENT: Final = Adapter(_Content)
 
 @dataclass(frozen=True, slots=True)
 class LabelQueues:
-    """The label queues of one host.
+    """Creates, fills and reads the label queues of one host.
 
-    For every method that takes the `name` of a queue:
-
-    Raises:
-      NotFound: there is no queue with that name.
+    Every method that takes the `name` of an existing queue raises `NotFound` if there is no such queue.
     """
 
     labels: Labels

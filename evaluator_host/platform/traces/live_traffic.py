@@ -33,9 +33,9 @@ from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import TraceReport
 
-QUIET_S: Final = 1.0  # seconds to wait after the root for spans from other processes
-SILENT_S: Final = 15.0  # seconds without a new span after which a trace that has no root is scored
-SESSION_QUIET_S: Final = 60.0  # seconds after its last span at which a session counts as complete
+QUIET_S: Final = 1.0  # a trace with a root is scored when no span has arrived for this many seconds
+SILENT_S: Final = 15.0  # a trace without a root is scored when no span has arrived for this many seconds
+SESSION_QUIET_S: Final = 60.0  # a session is complete when no span has arrived for this many seconds
 _LOOK_EVERY_S: Final = 0.25
 _HELD_BYTES: Final = 64 << 20
 _OF_EACH_BYTES: Final = 2048  # bytes that a trace takes besides its spans
@@ -66,7 +66,7 @@ class _Pending:
     rooted: bool = False
     refused: bool = False  # whether the trace has become too large, so that its spans are dropped
     last: float = 0.0
-    quiet_s: float | None = None  # for a session: seconds without a span after which it is complete
+    quiet_s: float | None = None  # for a session: it is complete when no span has arrived for this long
     traces: set[str] = field(default_factory=set)  # ids of a session's traces
 
     def due(self, now: float) -> bool:

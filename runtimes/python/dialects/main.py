@@ -22,7 +22,10 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return an `Entry` that calls `main` or the function `name`, with JSON objects whose keys are also attributes."""
+    """Return an `Entry` that calls `main`, or the function `name`.
+
+    JSON objects are passed as dicts whose keys are also attributes.
+    """
     found = entry.find_function(namespace, name or "main")
     found.decode = _decode
     return found

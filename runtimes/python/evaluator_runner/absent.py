@@ -1,8 +1,7 @@
-"""Records the imports of an evaluator that fail, so that the host also learns of failures that the code catches.
+"""Records an evaluator's failed imports, including those that the code catches, so that the host learns of them.
 
-An import finder that runs after all others is called for each import that fails. It keeps only imports in the
-evaluator's own code, not the imports that packages try. It leaves out an import if the code binds another module to the
-same name.
+A last import finder sees every import that no other finder resolves. It keeps only imports in the evaluator's own code,
+not those in packages, and skips an import if the code binds another module to the same name.
 """
 
 from __future__ import annotations

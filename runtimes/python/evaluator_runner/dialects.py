@@ -128,7 +128,7 @@ class Recognised:
 
     @property
     def imports(self) -> dict[str, str]:
-        """Return what the code may use from the platform's package without importing it, by name: `module:name`."""
+        """Return the names from the platform's package that need no import, each with its `module:name`."""
         imports: dict[str, str] = getattr(self.dialect, "IMPORTS", {})
         return imports
 

@@ -178,7 +178,7 @@ class _Watch:
         if not self._entropy or mtrand is None or bits is None:
             return []
         default = mtrand._rand._bit_generator  # noqa: SLF001 - the generator behind numpy.random's functions
-        if len(self._entropy) == 1:  # no other generator can have taken it
+        if len(self._entropy) == 1:  # numpy's default generator draws first, on import
             return [] if self._numpy_seeded or not self._took_entropy(default) else [default]
         kind = bits.BitGenerator
         every = {id(one): one for one in gc.get_objects() if issubclass(type(one), kind)}

@@ -25,7 +25,8 @@ _ERROR_BYTES = 256 * 1024  # room for an error's message and traceback as JSON
 _FORK_TRIES = 50
 _PASS_ON_S = 0.5  # seconds that the host and a row may take to pass on a large call
 _EARLY_DEATHS = 3  # number of processes that may die before their first call, until the sandbox ends
-# maximum number of tries, 1 ms apart; not a time limit, because each takes longer on a busy machine
+# how many times to check whether the row process is dead, 1 ms apart; a count, not a time limit, because each check
+# takes longer on a busy machine
 _DYING_TRIES = 200
 _CANCELLED = ("cancelled", "the call was cancelled", None)
 
@@ -135,7 +136,10 @@ class Rows:
         return False
 
     def _cancel_reload(self, handle: RowHandle) -> None:
-        """Cancel the call that waits for a new load of the evaluator. Its run time counts from the load's start."""
+        """Cancel the call that is waiting for the evaluator to be loaded again.
+
+        The run time reported for the call starts with that load.
+        """
         run_ms = (time.monotonic() - handle.started_at) * 1000
         self._supervisor.send_error(
             frames_out.failed_header(self._supervisor.queue.popleft(), run_ms=run_ms), _CANCELLED

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _PAUSE_S = 0.0005
-_TRIES = 10_000  # maximum number of tries; not a time limit, because each takes longer on a busy machine
+# maximum number of attempts to kill the survivors; not a time limit, because each takes longer on a busy machine
+_TRIES = 10_000
 _SIGKILL = 9
 
 

@@ -34,7 +34,8 @@ _FILTER_MODE = 2
 _MOST_CAPABILITIES = 64
 _CAPSET_HEADER = (0x20080522).to_bytes(4, sys.byteorder) + bytes(4)
 _NO_RIGHTS = bytes(24)
-_RIGHTS_TO_DROP = (0xC0).to_bytes(4, sys.byteorder) * 2 + bytes(16)  # setuid and setgid, which stay until `--drop-to`
+# CAP_SETGID and CAP_SETUID, kept until `--drop-to` has changed the user
+_RIGHTS_TO_DROP = (0xC0).to_bytes(4, sys.byteorder) * 2 + bytes(16)
 _MOVE_MOUNT, _EMPTY_PATH, _AT_FDCWD = 429, 4, -100
 _CLOSE_RANGE, _LAST_DESCRIPTOR = 436, 0xFFFFFFFF
 _SET_FLAGS, _UP_AND_RUNNING = 0x8914, b"\x41\x00"
@@ -100,7 +101,7 @@ class _Template:
         self._control = control
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._request = bytearray(_REQUEST_BYTES)
-        self._watched = select.epoll()  # kept in the kernel, because forks copy memory
+        self._watched = select.epoll()  # epoll: the kernel keeps the list of descriptors, so forks do not copy it
         self._watched.register(control.fileno(), select.EPOLLIN)
 
     def serve(self) -> None:

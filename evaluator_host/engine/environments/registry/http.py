@@ -410,7 +410,7 @@ def _opened(repository: str) -> Iterator[_Registry]:
             f"the registry {host} does not answer: {error}; check its address and the network, then try again"
         ) from error
     except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise PackagesFailed(f"a layer of the image is not a complete tar file, push the set again: {error}") from error
+        raise PackagesFailed(f"the tar file of an image layer is damaged ({error}); push the set again") from error
 
 
 def _is_safe(realm: str, scheme: str) -> bool:

@@ -127,7 +127,7 @@ def _read_record(content: bytes) -> tuple[Record, str]:
             )
         return Record.from_json(stored["record"]), str(stored["tree"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise PackagesFailed(f"the record of the package set cannot be read, push the set again: {error}") from error
+        raise PackagesFailed(f"the record of the package set is damaged ({error}); push the set again") from error
 
 
 def in_loop(progress: Progress | None) -> Progress:
@@ -190,7 +190,7 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
                 elif path != folder:
                     _write(tar, member, path)
     except _DAMAGED as error:
-        raise PackagesFailed(f"the package set is not a complete tar file, push the set again: {error}") from error
+        raise PackagesFailed(f"the package set's tar file is damaged ({error}); push the set again") from error
     for path in links:
         path.parent.mkdir(parents=True, exist_ok=True)
     for path, target in links.items():
@@ -213,9 +213,7 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
                 raise PackagesFailed(f"the record of the package set is not a regular file, or is too large{_NOT_OURS}")
             return content.read()
     except _DAMAGED as error:
-        raise PackagesFailed(
-            f"the record of the package set is not a complete tar file, push the set again: {error}"
-        ) from error
+        raise PackagesFailed(f"the tar file of the set's record is damaged ({error}); push the set again") from error
 
 
 def _inside(folder: Path, name: str) -> Path:

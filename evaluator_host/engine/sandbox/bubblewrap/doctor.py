@@ -20,7 +20,7 @@ INSTALL: Final = (
     "`dnf install bubblewrap` or `pacman -S bubblewrap`"
 )
 _VERSION_S: Final = 10.0
-_DAMAGED: Final = "That program is missing or damaged: reinstall the host's dependencies (`make setup`)"
+_REINSTALL: Final = "reinstall the host's dependencies (`make setup`)"
 # the first version with --size, without which a guest could fill the host's memory through /tmp
 _OLDEST: Final = (0, 7)
 _DISABLE_USERNS: Final = (0, 8)
@@ -98,17 +98,17 @@ def advice(stderr: str) -> str:
 
 
 def require_program(path: Path) -> None:
-    """Check that a file begins like a program.
+    """Check that a file begins like an executable.
 
     Otherwise bubblewrap and Node would start a shell to run the file.
 
     Raises:
-      SandboxUnavailable: the file is not a program.
+      SandboxUnavailable: the file is not an executable.
       OSError: the file cannot be read.
     """
     with path.open("rb") as opened:
         if not opened.read(4).startswith((b"\x7fELF", b"#!")):
-            raise SandboxUnavailable(f"{path} is not a program. {_DAMAGED}")
+            raise SandboxUnavailable(f"{path} is damaged: it is not an executable; {_REINSTALL}")
 
 
 def binary_finding(bwrap: Bubblewrap) -> Finding:
@@ -161,7 +161,7 @@ def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) ->
       euid: Effective user id with which bubblewrap ran; None for the user id of this process.
     """
     if "execvp" in said:
-        return _DAMAGED
+        return f"That program is missing or damaged: {_REINSTALL}"
     if "proc" in said and "mount" in said.lower():
         return f"This looks like a container that hides parts of /proc: {_IN_A_CONTAINER}"
     if (os.geteuid() if euid is None else euid) == 0:

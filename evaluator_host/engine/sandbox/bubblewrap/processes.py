@@ -17,7 +17,7 @@ from evaluator_host.engine.sandbox.linux.cgroups import GUEST, Cgroup
 from evaluator_host.engine.sandbox.linux.child import Child, ForkedChild, readable
 from evaluator_host.engine.sandbox.linux.watchdog import Over, Watch, Watchdog, child_pids, process_tree
 
-# how often to try to remove a cgroup, every 10 ms: it stays busy until the kernel lets go of its last page
+# number of attempts to remove a cgroup, 10 ms apart; it stays busy until the kernel frees its last page
 _REMOVE_TRIES: Final = 100
 
 _PROC: Final = Path("/proc")

@@ -48,11 +48,11 @@ def is_instance(name: str) -> bool:
 def is_dead(instance: str) -> bool:
     """Return whether the process with that name has ended.
 
-    Return False if this cannot be known: because the name has another form, because it is from another machine, boot or
-    pid namespace, or because this process has no free descriptors.
+    Return False if this process cannot tell: because the name has another form, because it is from another machine,
+    boot or pid namespace, or because this process has no free descriptors.
     """
     match = _NAME.fullmatch(instance)
-    with suppress(OSError):  # this process may open no more descriptors
+    with suppress(OSError):  # this process has no free descriptors left
         return match is not None and _is_of_here(match) and _started(int(match["pid"])) != match["started"]
     return False
 
@@ -66,7 +66,7 @@ def has_abandoned(instance: str, folder: Path) -> bool:
     and nothing directly in the folder has changed for a day.
     """
     match = _NAME.fullmatch(instance)
-    with suppress(OSError):  # the file is gone already, or this process may open no more descriptors
+    with suppress(OSError):  # the file is gone, or this process has no free descriptors left
         if match is not None and _is_of_here(match):
             return is_dead(instance)
         if match is not None:

@@ -30,11 +30,11 @@ WALL_FACTOR: Final = 100
 LEAST_WALL_S: Final = 60.0
 STALLED_S: Final = 30.0  # how long, in seconds, a sandbox that wants the processor may get none of it
 STOPPED_FACTOR: Final = 10
-_LOOKS: Final = 20  # number of looks at the process within the time limit
+_LOOKS: Final = 20  # how many times the sandbox's state is read within the time limit
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.02, 1.0
 _FAR_LOOKS: Final = 2
-_FIRST_LOOK_S: Final = 0.05  # seconds until the first look, by which most rows have answered
-# how much processor time, in seconds, may be left over for a later look: /proc counts in steps of 10 ms per process
+_FIRST_LOOK_S: Final = 0.05  # seconds until the first look; most rows answer sooner
+# seconds of processor time that may be carried over to a later look: /proc counts in steps of 10 ms per process
 _CARRIED_S: Final = 0.03
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _WANTS: Final = frozenset("RD")  # states of a process that wants the processor; version 1 of the freezer shows D

@@ -58,7 +58,7 @@ _DECODED_BYTES: Final = 128 << 20  # bytes that a decoded request may take in me
 _CONNECTIONS: Final = 64  # highest number of open connections per row
 _ROW_BYTES: Final = 2 * BODY_BYTES  # highest number of bytes in the bodies of a row's unanswered requests
 _COPIES: Final = 5  # copies of a large answer in memory, while it is read, masked, decoded and sent on
-# smallest number of large answers that are possible at once, so that one workspace leaves room for others
+# allow at least this many large answers at once, so that one workspace leaves room for others
 _FEWEST_LARGE: Final = 4
 # highest number of requests to providers at a time, over all processes; 256 of them for one workspace
 MODELS_AT_ONCE: Final = 341
@@ -282,9 +282,9 @@ class RowGate:
             self._on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Prepare the row for an answer on connection `number`, and lift the time `limit`.
+        """Mark the row as no longer waiting on connection `number`, and cancel the timeout `limit`.
 
-        If the row waits for no other answer, wait until the row may run again.
+        If this was the last answer it waited for, first wait until the row may run again.
         """
         if limit is not None and not limit.expired():
             limit.reschedule(None)

@@ -290,7 +290,10 @@ async def _pass_request(
     row: RowTraffic,
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
 ) -> None:
-    """Pass on a request and its response. This host writes them itself, so that their lengths are unambiguous."""
+    """Forward a request and its response.
+
+    Both are parsed and written anew, not copied byte for byte, so that their lengths are unambiguous.
+    """
     reader, writer = streams
     writer.write(sent.data)
     while True:

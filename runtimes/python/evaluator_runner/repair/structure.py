@@ -341,7 +341,7 @@ def _with_facts(top: _Frame, around: _Frame, live: Live) -> _Frame:
 
 
 def _ended(unit: Statement, frame: _Frame) -> _Frame:
-    """Update a block for a simple statement in it, or for a body on the line that opens the block."""
+    """Return `frame` as it is after a simple statement in it, or after a body on the header's own line (`if x: y`)."""
     live = _bound(frame) | unit.stores
     return frame._replace(
         live=None if unit.end else live,
