@@ -315,4 +315,4 @@ _FIGURES: Final[tuple[tuple[str, str, Figure], ...]] = (
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),
 )
-_VALUES: Final = {"mean": "score", "passed": "passed"}  # the field of a row from which each mean is computed
+_VALUES: Final = {"mean": "score", "passed": "passed"}  # for each mean, the field of a row that it averages

@@ -28,7 +28,7 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _FILES, _LAYOUTS, _CONTENT, _PATHS = "files", "layouts", "content", "paths.json"
 _PARTIAL: Final = "partial-"
 _LOCK: Final = "lock"  # file that is locked while a data file is counted and moved to its place
-_ABANDONED_S: Final = 3600.0  # age, in seconds, at which an unfinished upload or layout counts as abandoned
+_ABANDONED_S: Final = 3600.0  # an unfinished upload or layout that is older than this counts as abandoned
 _READ_BYTES: Final = 1 << 20
 _FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # every user may read, because each sandbox has a user of its own
 

@@ -15,7 +15,7 @@ _NEW: Final = (
     "does not exist yet; the first host that starts creates it. If a host has kept data before, name its folder with "
     "--data-dir or EVALUATOR_HOST_DATA_DIR"
 )
-_NAMED: Final = 3  # highest number of secrets that a message names
+_NAMED: Final = 3  # maximum number of secrets that a message names
 
 
 async def database_findings(settings: Settings) -> list[Finding]:

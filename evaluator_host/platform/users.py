@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from evaluator_host.types.errors import InUse
 
-_SHOWN: Final = 10  # highest number of users that a message names
+_SHOWN: Final = 10  # maximum number of users that a message names
 
 
 @dataclass(frozen=True, slots=True)

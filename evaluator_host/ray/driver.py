@@ -117,7 +117,7 @@ class Driver:
             try:
                 alive = await self._alive()
                 missed = 0
-            except Exception as error:  # noqa: BLE001 - of Ray, for which nobody waits: chunks would wait for ever
+            except Exception as error:  # noqa: BLE001 - of Ray; if it ended this task, chunks would wait for ever
                 print(f"the nodes of the cluster cannot be listed: {_last_line(error)}", file=sys.stderr)
                 missed += 1
                 alive = {}

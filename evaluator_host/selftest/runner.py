@@ -20,8 +20,8 @@ from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_probl
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 _ENGINE: Final = "unix:///var/run/docker.sock"  # the address that docker-py uses by default
-# MB by which the host may grow: buffers of frames, of at most 64 MiB each. If it read a guest's gigabyte, it would grow
-# more.
+# by how many MB the host may grow: its buffers of frames have at most 64 MiB each. If it read a guest's gigabyte, it
+# would grow more.
 _MORE_MEMORY_MB: Final = 192.0
 _LOAD_TIMEOUT_S: Final = 2.0  # seconds to load code: some attacks hang there, and honest programs take milliseconds
 # seconds until an idle sandbox ends: no attack uses it again, and it slows down the search for processes

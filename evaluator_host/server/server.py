@@ -55,7 +55,7 @@ from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 _OWN_DESCRIPTORS: Final = 224  # descriptors for sixteen sandboxes (six each), logs, database, engine and builds
 _FEWEST_CONNECTIONS: Final = 64
-_THREAD_TURN_S: Final = 0.0005  # seconds for which a thread keeps the interpreter, a tenth of Python's default
+_THREAD_TURN_S: Final = 0.0005  # how many seconds a thread keeps the interpreter: a tenth of Python's default
 _CUT_S: Final = 2.0  # seconds to answer running calls with 503 and stop their rows
 _FLUSH_S: Final = 1  # seconds to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.platform.wires.routes:mount_wires")

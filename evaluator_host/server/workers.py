@@ -45,13 +45,13 @@ from evaluator_host.types.errors import HostError, MachineExhausted, StoreUnavai
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 
-_NICE: Final = 5  # nice value of the process of jobs, so that calls go first
-_IDLE_S: Final = 60.0  # seconds without a job after which the process that runs jobs ends
+_NICE: Final = 5  # nice value of the process that runs jobs, so that calls go first
+_IDLE_S: Final = 60.0  # the process that runs jobs ends after this many seconds without a job
 _JOB_PARTS: Final = 2  # number of equal parts of the host's sandboxes and memory while jobs run: for calls and for jobs
 _CHORES_S: Final = 1.0
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_STEADY_S: Final = 30.0  # seconds after which a started process counts as working
+_STEADY_S: Final = 30.0  # a process counts as working once it has run for this many seconds
 _STOP_S: Final = 4.0  # seconds to store the results of running jobs
 _METRICS_S: Final = 2.0
 _RELEASE_S: Final = 10.0

@@ -19,7 +19,7 @@ LARGE_BYTES: Final = 256 << 10  # maximum number of bytes of JSON to work on in 
 # bytes of memory that a dict, a list, an entry of a dict and an element of a list take
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
-# this many digits, each replaced by 0, may be over 64 bits, for which orjson returns a float
+# a number with this many digits (each replaced by 0) may need over 64 bits, and orjson then returns a float
 _LONG_NUMBER: Final = b"0" * 19
 # distance between the bytes that the first look examines: it sees six of 19 digits in a row, wherever they begin
 _STEP: Final = 3

@@ -9,7 +9,7 @@ from evaluator_host.types.json_values import VALUE_DEPTH
 from evaluator_host.types.outcome import Note
 from evaluator_host.types.warnings import remedy_of
 
-MOST_METRICS: Final = 1000  # largest number of metrics in one result
+MOST_METRICS: Final = 1000  # maximum number of metrics in one result
 NAME_CHARS: Final = 300
 _INT64: Final = 2**63
 _SHOWN: Final = 60

@@ -19,7 +19,7 @@ import orjson
 
 from evaluator_host.types.json_values import VALUE_DEPTH, nests_within
 
-TRACE_SPANS: Final = 50_000  # largest number of spans in one trace; converting them takes a second or two
+TRACE_SPANS: Final = 50_000  # maximum number of spans in one trace; converting them takes a second or two
 _NANO: Final = 1_000_000_000
 _LAST_SECOND: Final = 253_402_300_799  # 9999-12-31T23:59:59Z, the last second whose year has four digits in ISO 8601
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,7 +34,7 @@ _ALIASES: Final = {  # attributes that other instrumentations use, by the docume
     "total": ("gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total"),
     "cost": ("gen_ai.usage.cost", "gen_ai.usage.total_cost", "llm.cost.total"),
 }
-ATTRIBUTE_DEPTH: Final = 16  # largest number of nested levels of kvlistValue and arrayValue
+ATTRIBUTE_DEPTH: Final = 16  # maximum number of nested levels of kvlistValue and arrayValue
 INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 
 _ID_CHARACTERS: Final = 64

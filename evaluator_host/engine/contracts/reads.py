@@ -24,7 +24,7 @@ _TEXTS: Final = ("answer", "result", "text", "content")
 _MAIN_OUTPUTS: Final = frozenset({"completion", "output", "outputs"})
 _COLUMNS_FIRST: Final = (Contract.FUNCTION, Language.PYTHON)
 _CHARS: Final = 80  # maximum length of a name in the facts about code; longer names are cut
-_EVALUATORS: Final = 256  # largest number of evaluators whose results are cached
+_EVALUATORS: Final = 256  # maximum number of evaluators whose results are cached
 
 P = ParamSpec("P")
 T = TypeVar("T")

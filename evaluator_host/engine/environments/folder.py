@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 _PREFIX: Final = "sha256:"
 _HEX: Final = 64  # digits of a digest
 _USED_EVERY_S: Final = 60.0
-# time for which a set stays after its last use, in seconds: a caller may have found it but have no sandbox yet
+# keep a set for this many seconds after its last use: a caller may have found it but have no sandbox yet
 _RECENT_S: Final = 120.0
 
 

@@ -29,7 +29,7 @@ _BUN: Final = re.compile(r'''^ {2,8}"(@?[^@\s"]{1,100})": \["\1@([^\s"]{1,100})"
 _FROM_INDEX: Final = re.compile(
     r"(?:npm:)?[^@:/]{1,100}"
 )  # a range of versions, rather than another name or an address
-_MOST: Final = 5_000  # highest number of packages to read from one file
+_MOST: Final = 5_000  # maximum number of packages to read from one file
 _CACHED: Final = 16  # sets of files whose pins are kept, since they are needed for each row with a missing import
 _AFTER_NAME: Final = re.compile(r"[@=\[<>~! ]")
 _OF_NPM: Final = "node_modules/"

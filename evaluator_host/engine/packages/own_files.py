@@ -50,7 +50,7 @@ _WRITTEN_AS: Final = {".js": (".ts", ".tsx"), ".mjs": (".mts",), ".cjs": (".cts"
 class Project:
     """The folder of a project, from which an evaluator's own files come."""
 
-    root: Path  # root of the project, from which paths are shown and sent
+    root: Path  # root of the project; paths are shown and sent relative to it
     # whether files in a folder, given by its path from the root, must not be sent
     closed: Callable[[tuple[str, ...]], bool] = lambda _parts: False
     unknown: frozenset[str] = frozenset()  # names of modules that are never looked for in the project

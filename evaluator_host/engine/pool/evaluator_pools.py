@@ -20,7 +20,7 @@ TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes whil
 # how many evaluators without a sandbox are remembered; a larger pool remembers as many as it has sandboxes
 EMPTY_POOLS: Final = 512
 _MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
-_SAMPLE: Final = 10  # average number of uses per sandbox of the pool after which all counts are halved
+_SAMPLE: Final = 10  # halve all counts once there are this many uses, on average, per sandbox of the pool
 _WINDOW: Final = 100  # one idle sandbox in this many is spared: the most recently used
 
 
@@ -78,7 +78,7 @@ class EvaluatorPool:
         self.size = 0  # number of all sandboxes of the evaluator: idle, leased, starting
         # slots whose row waits for an answer from outside, and the MB that they do not use meanwhile
         self.paused: dict[Slot, int] = {}
-        self.turn_until = 0.0  # time until which other waiting evaluators may not get its sandboxes
+        self.turn_until = 0.0  # until this time, its sandboxes are not given to other waiting evaluators
         self.uses = 0  # recent leases, for `EvaluatorPools.coldest_first`
         self.bundle: Json = None  # compiled code from the runner, for the next sandbox
 

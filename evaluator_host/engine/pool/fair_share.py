@@ -39,11 +39,11 @@ class PoolLimits:
     max_waiting: int = 200
     memory_mb: int = 4096  # maximum MB for the memory limits of busy sandboxes and the memory of idle ones together
     idle_sandboxes: int = 1  # sandboxes to start in advance for each recently used environment
-    idle_ttl_s: float = 300.0  # seconds after which an unused evaluator loses its sandbox
-    max_rows: int = 100_000  # number of rows after which a sandbox is replaced
-    max_age_s: float = 3600.0  # age, in seconds, at which a sandbox is replaced
+    idle_ttl_s: float = 300.0  # an evaluator loses its sandbox if it is unused for this many seconds
+    max_rows: int = 100_000  # a sandbox is replaced after this many rows
+    max_age_s: float = 3600.0  # a sandbox is replaced when it is this old
     queue_limit: int = 1000  # maximum number of calls that may wait for a sandbox
-    grace_s: float = 1.0  # seconds after a row's time limit in which its runner may report the time-out
+    grace_s: float = 1.0  # after a row's time limit, the runner has this many seconds to report the timeout
     answers_mb: int = 256  # maximum MB of large answers to read at once
 
 

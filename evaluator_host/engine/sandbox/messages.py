@@ -68,8 +68,8 @@ class LoadRequest:
     # packages of well-known modules that the code names, by module; if such a module is missing but not needed, the
     # runner puts a placeholder in its place
     known: dict[str, str] = field(default_factory=dict)
-    # variables of the code's processes; in them, `{address}` stands for the loopback address at which the runner serves
-    # its connections to the host (PROTOCOL.md, `bytes`); empty for code that may not connect
+    # environment variables of the code's processes; `{address}` stands for the loopback address where the runner
+    # accepts connections to the host (PROTOCOL.md, `bytes`); empty for code that may not connect
     environment: dict[str, str] = field(default_factory=dict)
     # further variables, whose values are masked in everything that comes back
     secrets: dict[str, str] = field(default_factory=dict, repr=False)

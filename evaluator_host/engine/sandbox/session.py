@@ -42,7 +42,7 @@ from evaluator_host.types.redaction import Redactor
 # time limit, in seconds, for a last read: a frame may have come in time while the host was stopped or swapped out
 _LAST_READ_S: Final = 0.01
 _AHEAD_S: Final = 0.04  # seconds of work to send ahead, so that the sandbox does not wait for the host
-# number of unanswered rows from which answers are read together, because each wake-up costs more than reading one
+# with this many unanswered rows, read answers together, because a wake-up costs more than reading an answer
 _MANY: Final = 6
 _PATIENCE_S: Final = 0.016
 _SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, since timers have a resolution of a millisecond

@@ -36,7 +36,7 @@ _MESSAGE_CHARS: Final = 1000
 _ON_TORCH: Final = frozenset(
     ("torch", "torchvision", "accelerate", "bert-score", "detoxify", "peft", "sentence-transformers", "timm", "trl")
 )
-_TORCH_MB: Final = 1024  # memory in which PyTorch and a package on top of it can be loaded
+_TORCH_MB: Final = 1024  # MB of memory needed to load PyTorch and a package that uses it
 _OUT_OF_MEMORY: Final = frozenset((ErrorCode.CRASHED, ErrorCode.MEMORY_LIMIT))
 _PYTHON: Final = re.compile(
     r"^[ \t]*(def \w+\(|from [\w.]+ import |import \w+$|elif |class \w[\w(),. ]*:$)", re.MULTILINE

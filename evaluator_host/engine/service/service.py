@@ -67,7 +67,7 @@ from evaluator_host.types.outcome import (
 from evaluator_host.types.redaction import Redactor
 
 _BATCH_MB: Final = 256  # maximum memory in MB for the results of a batch; as JSON they are several times smaller
-# minimum number of rows for which another sandbox pays; fewer would finish before it has started
+# start another sandbox only for at least this many rows; fewer would finish before it has started
 _ROWS_WORTH_A_SANDBOX: Final = 16
 _WISHES: Final = 5  # maximum number of grants that a refusal names
 

@@ -28,7 +28,7 @@ from evaluator_host.types.json_values import encode_json
 # number of parts that follow, processor seconds, and maximum bytes of memory, of a file and of a result
 REQUEST: Final = struct.Struct("!QQQQQ")
 REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, number of bytes that follow
-_CALLS: Final = 500  # number of calls after which a child is replaced, because native parsers may leak memory
+_CALLS: Final = 500  # replace the child after this many calls, because native parsers may leak memory
 _GROWTH_BYTES: Final = 256 << 20  # maximum number of bytes of address space that a child may add after its start
 _NICE: Final = 5  # nice value of a child, so that calls go first
 _FAULT_CHARS: Final = 4000

@@ -12,7 +12,7 @@ from evaluator_host.types.errors import PartFailed
 
 PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_STEADY_S: Final = 5.0  # seconds without a fault after which a restarted task counts as working
+_STEADY_S: Final = 5.0  # a restarted task counts as working if nothing fails for this many seconds
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class Supervisor:
         self.checks: list[Callable[[], None]] = []  # functions that raise if a part of the host cannot work now
         self.silent: set[str] = set()  # names of child processes that do not answer
         self._failing: set[str] = set()
-        # time by `time.monotonic` at which the grace period ends; None until the host stops
+        # end of the grace period, by `time.monotonic`; None until the host stops
         self._stop_by: float | None = None
 
     def count_restart(self) -> None:

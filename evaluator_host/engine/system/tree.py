@@ -25,7 +25,7 @@ DEPTH: Final = 64  # maximum number of levels of folders in a package set
 _log = logging.getLogger(__name__)
 
 _HELD: Final = 64  # maximum number of descriptors that one walk keeps open; below that depth it goes back up by `..`
-_PASSES: Final = 3  # maximum number of walks over a tree to which somebody is still writing
+_PASSES: Final = 3  # how many times to walk a tree that somebody is still writing to
 _LINK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC  # flags for a handle that reads nothing and needs no permission
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

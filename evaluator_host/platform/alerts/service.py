@@ -42,11 +42,11 @@ from evaluator_host.types.warnings import threshold_notes
 
 KIND: Final = "alert"
 PUBLIC: Final = "public"  # word in EVALUATOR_HOST_WEBHOOK_HOSTS for every host whose addresses are public
-_MOST: Final = 100  # highest number of alerts in a workspace
+_MOST: Final = 100  # maximum number of alerts in a workspace
 _LOOK_EVERY_S: Final = 5.0
 _JOBS_AT_ONCE: Final = 100
 _KEPT: Final = 20  # number of sent messages to keep, the newest ones
-_WAITING: Final = 100  # highest number of messages to keep, sent or not
+_WAITING: Final = 100  # maximum number of messages to keep, sent or not
 _WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds after each failed attempt to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host stopped before it sent the message"

@@ -23,7 +23,7 @@ _SHOWN_CHARS: Final = 200
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _SECOND_CHARS: Final = len("2026-01-02T03:04:05")
 _DAY_S: Final = 86_400
-_ERA_DAYS: Final = 146_097  # days of 400 years, after which the calendar repeats itself
+_ERA_DAYS: Final = 146_097  # days in 400 years; the calendar repeats itself every 400 years
 _ERA_START: Final = dt.date(2000, 1, 1)
 _TO_ERA_START: Final = (_ERA_START - dt.date(1970, 1, 1)).days
 

@@ -17,7 +17,7 @@ from evaluator_host.platform.resource import Resource
 from evaluator_host.platform.users import Used
 from evaluator_host.types.errors import NotFound
 
-_UPLOADS: Final = 2  # highest number of uploads that are read at the same time
+_UPLOADS: Final = 2  # maximum number of uploads that are read at the same time
 
 
 class DatasetResource(Resource):

@@ -78,7 +78,7 @@ class RowFile:
         mapping: Mapping,  # the column or template that each field of a row comes from
         *,
         max_row_bytes: int,  # size limit of a row
-        limit: int | None,  # highest number of rows to read; None for all
+        limit: int | None,  # maximum number of rows to read; None for all
         report: Callable[[int, str], None],  # called with the line and the fault of each bad record
         shard: Shard = Shard(),  # shard of the rows to yield
         format_: Format | None = None,  # format of the file; None to decide by its suffix

@@ -21,7 +21,7 @@ from evaluator_host.platform.datasets.notes import Notes
 from evaluator_host.platform.datasets.number_formats import NotADate, Shows, built_in, moment, shows
 from evaluator_host.types.errors import InvalidRequest
 
-UNPACKED_BYTES: Final = 256 << 20  # highest number of bytes in the parts that are read, once unpacked
+UNPACKED_BYTES: Final = 256 << 20  # maximum number of bytes in the parts that are read, once unpacked
 _CHUNK_BYTES: Final = 1 << 16
 _COLUMNS: Final = 16_384
 _ROWS: Final = 1 << 20

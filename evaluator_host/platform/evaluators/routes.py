@@ -28,7 +28,7 @@ _SAME: dict[int | str, dict[str, Any]] = {
     200: {"model": EvaluatorReport, "description": "Nothing changed: this is the newest version."}
 }
 
-MOST_TAG: Final = 50  # highest number of characters in a tag
+MOST_TAG: Final = 50  # maximum number of characters in a tag
 TagsIn = Annotated[
     list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_TAG)]] | None,
     Field(max_length=20),

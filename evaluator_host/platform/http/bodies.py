@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 from evaluator_host.types.doc import Doc
 from evaluator_host.types.json_values import is_small
 
-_SMALL_VALUES: Final = 10_000  # highest number of values in a small body, which takes less than 20 ms to encode or copy
+_SMALL_VALUES: Final = 10_000  # maximum number of values in a small body, which takes less than 20 ms to encode or copy
 _SMALL_CHARACTERS: Final = 16 << 20
 # an object with more fields gets one error instead of one for each unknown field; no valid object has nearly as many
 _MANY: Final = 100

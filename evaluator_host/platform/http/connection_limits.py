@@ -21,7 +21,7 @@ HEAD_TIMEOUT_S: Final = 20.0
 READ_TIMEOUT_S: Final = 60.0  # seconds for a client to read a response
 LINGER_S: Final = 2.0  # seconds for a client to read why its body is refused, while the rest of the body is thrown away
 LINGER_BYTES: Final = 16 << 20
-PIPELINED: Final = 32  # highest number of a connection's requests that wait for earlier responses
+PIPELINED: Final = 32  # maximum number of a connection's requests that wait for earlier responses
 CONNECTIONS: Final = 800  # leaves room for sandboxes among the 1,024 descriptors that a process usually has
 _CONTINUE: Final = b"HTTP/1.1 100 "
 

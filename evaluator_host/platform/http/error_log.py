@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any, Final, TypeAlias
 
 _FRAMES: Final = 30
-_LINES: Final = 10_000  # highest number of lines that wait to be written; further lines are dropped and counted
-_CHARACTERS: Final = 4000  # highest number of characters in one line
+_LINES: Final = 10_000  # maximum number of lines that wait to be written; further lines are dropped and counted
+_CHARACTERS: Final = 4000  # maximum number of characters in one line
 _LAST_S: Final = 1.0  # seconds for writing the waiting lines when the process exits
 _Fault: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 

@@ -12,7 +12,7 @@ from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import json_response, large_json_response
 
 _BATCH_BYTES: Final = 64 << 20  # largest response to a batch, in bytes
-_QUICK_S: Final = 0.05  # seconds in which most calls end, and in which nobody watches whether the client hangs up
+_QUICK_S: Final = 0.05  # most calls end sooner; from then on, watch whether the client hangs up
 ERRORS: Final = {
     **describe_error(401, "The host needs a key, and the request has no valid key."),
     **describe_error(403, "The Origin or Host is not allowed."),

@@ -10,7 +10,7 @@ from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult
 
-_ROW_PATIENCE: Final = 10  # how often a row may fail because of the host before its failure is stored
+_ROW_PATIENCE: Final = 10  # a row that fails this many times because of the host is stored as failed
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class RowFailures:
 
     def __init__(self, most: int | None, *, evaluators: int = 1) -> None:
         self._unit = "row" if evaluators == 1 else "result"
-        self._unanswered = 0  # rows for which the model gave no answer
+        self._unanswered = 0  # number of rows that got no answer from the model
         self._most = most
         self._first: tuple[int, str] | None = None  # the failed row with the lowest number, and its message
         self._host_faults: Counter[tuple[int, int]] = Counter()  # how often the host failed, by evaluator and row

@@ -50,7 +50,7 @@ _ROOM_EVERY_S: Final = 5.0  # seconds between two checks whether the workspace m
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
-_ROW_PATIENCE: Final = 10  # rounds in which a row may fail by a fault of the host before its failure is stored
+_ROW_PATIENCE: Final = 10  # a row that fails in this many rounds because of the host is stored as failed
 
 _log = logging.getLogger(__name__)
 

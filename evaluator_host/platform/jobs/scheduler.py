@@ -32,12 +32,12 @@ from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.jobs import Executor, JobStatus
 
 LOOK_EVERY_S: Final = 2.0  # seconds between two checks for jobs that other hosts have stored
-SILENT_S: Final = 15.0  # seconds without a heartbeat after which an owner counts as dead
+SILENT_S: Final = 15.0  # an owner that sends no heartbeat for this many seconds counts as dead
 
-TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be queued again
-LONG_TURN_S: Final = 600.0  # seconds after which any running job may be queued again
+TURN_S: Final = 60.0  # a running job that has stored something may be queued again after this many seconds
+LONG_TURN_S: Final = 600.0  # any running job may be queued again after this many seconds
 
-_ELSEWHERE_KEPT: Final = 1000  # highest number of other hosts' data sets to remember; each query for jobs lists them
+_ELSEWHERE_KEPT: Final = 1000  # maximum number of other hosts' data sets to remember; each query for jobs lists them
 _TRIES: Final = 2  # how many hosts in a row may die while they run a job and store nothing for it
 _STOP_S: Final = 1.0  # seconds for storing the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (

@@ -245,7 +245,7 @@ class Job:
     rows: int  # number of rows to score; the job is done when each evaluator has a result for each row
     done: int  # number of results stored so far
     failed: int  # number of failed results stored so far
-    running_s: float  # seconds during which a host ran the job
+    running_s: float  # for how many seconds hosts have run the job
     attempts: int  # claims by hosts since a result was last stored, or the job was last released
     error: str | None  # `{"code", "message"}` as JSON, for a job that failed
     created_at: datetime
@@ -690,5 +690,5 @@ _BEING_DELETED: Final = (
     '{"code":"deleted","message":"the job is being deleted; if the host stopped meanwhile, delete it again"}'
 )
 _DELETED_AT_ONCE: Final = 2000  # number of rows to delete at once
-_SILENT_S: Final = 10.0  # seconds without a heartbeat after which a job's speed is unknown
+_SILENT_S: Final = 10.0  # a job's speed is unknown if there was no heartbeat for this many seconds
 _UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

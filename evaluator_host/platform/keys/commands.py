@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SHOWN: Final = 10  # highest number of workspaces that a message names
+_SHOWN: Final = 10  # maximum number of workspaces that a message names
 
 app = typer.Typer(name="keys", no_args_is_help=True)
 

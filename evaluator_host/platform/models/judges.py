@@ -36,7 +36,7 @@ from evaluator_host.types.redaction import SHORTEST, Redactor
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_AT_ONCE: Final = 32  # highest number of requests at a time, over all processes
+_AT_ONCE: Final = 32  # maximum number of requests at a time, over all processes
 _NAME_CHARS: Final = 200
 _NAME: Final = r"([A-Za-z0-9_.\-]{1,255})"
 # a reference to a model, or the address that NVIDIA's client makes from such a reference

@@ -14,7 +14,7 @@ from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.system.lookups import MODEL_NAMES
 from evaluator_host.platform.models.access import make_http_client
 
-KEPT: Final = 64  # highest number of unused clients that stay open
+KEPT: Final = 64  # maximum number of unused clients that stay open
 
 
 @dataclass(slots=True)

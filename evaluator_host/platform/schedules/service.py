@@ -26,8 +26,8 @@ from evaluator_host.types.errors import HostError, InvalidRequest, NotFound, Sto
 from evaluator_host.types.jobs import JobReport
 
 KIND: Final = "schedule"
-_MOST: Final = 100  # highest number of schedules in a workspace
-_MOST_BYTES: Final = 256 << 10  # highest number of bytes in a schedule's job, since each check reads it
+_MOST: Final = 100  # maximum number of schedules in a workspace
+_MOST_BYTES: Final = 256 << 10  # maximum number of bytes in a schedule's job, since each check reads it
 _LOOK_EVERY_S: Final = 5.0
 _MISSED_COUNTED: Final = 1000
 _SHOWN: Final = 3

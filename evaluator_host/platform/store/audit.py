@@ -20,7 +20,7 @@ from evaluator_host.platform.store.tables import ApiKeyTable, AuditTable, Worksp
 from evaluator_host.platform.store.workspaces import ensure_workspace
 from evaluator_host.types.errors import StoreUnavailable
 
-KEPT: Final = 20_000  # highest number of entries in memory, a few megabytes
+KEPT: Final = 20_000  # maximum number of entries in memory, a few megabytes
 _BATCH: Final = 1_000
 
 _PRUNED_AT_ONCE: Final = 10_000  # entries to remove at once, so that no writer waits long

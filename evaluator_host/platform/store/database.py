@@ -56,7 +56,7 @@ from evaluator_host.types.names import what_was_meant
 _WAIT_S: Final = 15.0  # seconds for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
 _VACUUMED_PAGES: Final = 2000
-_NAMES: Final = 1000  # highest number of names to compare with a misspelt one
+_NAMES: Final = 1000  # maximum number of names to compare with a misspelt one
 _KEPT: Final = 2  # connections reserved for keys and for the watch, since calls may occupy all others
 _ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a lost server within half a minute
     "connect_timeout": 10,

@@ -21,7 +21,7 @@ from evaluator_host.platform.store.tables import ApiKeyTable, WorkspaceTable
 from evaluator_host.platform.store.workspaces import ensure_workspace, require_name
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound
 
-_AT_ONCE: Final = 500  # highest number of ids in one query
+_AT_ONCE: Final = 500  # maximum number of ids in one query
 _ALPHABET: Final = string.ascii_lowercase + string.digits
 _ID_LENGTH: Final = 12
 _TOKEN: Final = re.compile(rf"eh_([a-z0-9]{{{_ID_LENGTH}}})_[A-Za-z0-9_-]{{43}}")

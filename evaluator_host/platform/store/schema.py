@@ -50,7 +50,7 @@ _TABLE_BEFORE_1_0: Final = "evaluator_host_revision"  # table of revisions in da
 _FIRST: Final = "0001"
 _ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # a random number that no other program is likely to use
 _WAIT_S: Final = 600.0  # seconds to wait for another process, which may be writing a lot
-_QUIET_S: Final = 2.0  # seconds after which waiting is logged
+_QUIET_S: Final = 2.0  # a wait that is longer than this is logged
 _LACKING_SHOWN: Final = 10  # maximum number of tables and columns that a message names
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from evaluator_host.types.errors import OverQuota
 from evaluator_host.types.stored import UsageReport
 
 _KINDS: Final = [one.name for one in fields(UsageReport) if one.name.endswith("_bytes") and one.default == 0][1:]
-_MEASURED_S: Final = 5.0  # seconds for which a measurement is used; meanwhile a workspace may exceed its quota
+_MEASURED_S: Final = 5.0  # reuse a measurement for this many seconds; meanwhile a workspace may exceed its quota
 _REFUSED_S: Final = 0.5  # seconds until a workspace over its quota is measured again, since it may have deleted data
 _CHECKED_BYTES: Final = 16 << 20  # bytes of an upload between two checks
 _MB: Final = 1 << 20
@@ -28,7 +28,7 @@ _MB: Final = 1 << 20
 class Quota:
     """The operator's limits on storage."""
 
-    workspace_bytes: int = 0  # highest number of bytes that one workspace may store; 0 for no limit
+    workspace_bytes: int = 0  # maximum number of bytes that one workspace may store; 0 for no limit
     reserve_bytes: int = 0  # bytes that must stay free on the disk of the data directory
     data_dir: Path = Path()  # data directory of the host
     own_bytes: Mapping[str, int] = field(default_factory=dict)  # other limits of single workspaces, by name or id
@@ -51,7 +51,7 @@ class Quota:
 class _Measured:
     at: float  # monotonic time
     held: int  # bytes that the workspace stored then, and bytes that were allowed since then
-    most: int  # highest number of bytes that the workspace may store; 0 for no limit
+    most: int  # maximum number of bytes that the workspace may store; 0 for no limit
 
     def fits(self, more_bytes: int) -> bool:
         return not self.most or self.held + more_bytes <= self.most

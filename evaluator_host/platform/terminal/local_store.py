@@ -24,7 +24,7 @@ def require_data(settings: Settings) -> None:
     Raises:
       InvalidRequest: the file of the database does not exist.
     """
-    from evaluator_host.platform.store.database import address  # noqa: PLC0415 - SQLAlchemy, for which help need not wait
+    from evaluator_host.platform.store.database import address  # noqa: PLC0415 - `--help` needs no SQLAlchemy
 
     file = address(revealed(settings.database_url), settings.data_dir).file
     if file is not None and not file.exists():

@@ -22,7 +22,7 @@ from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import DataFile
 
 _BATCH_ROWS: Final = 200
-_BATCH_BYTES: Final = 4 << 20  # highest number of bytes in a batch, far below the default limit of a host
+_BATCH_BYTES: Final = 4 << 20  # maximum number of bytes in a batch, far below the default limit of a host
 _BATCHES: Final = 2  # default number of batches in parallel
 _DATA: Final = "data:"
 _read_event: Final = Adapter(BuildEvent).read_json

@@ -18,8 +18,8 @@ from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together, threshold_notes
 
-_ROWS_SHOWN: Final = 5  # highest number of rows to show among those that did not pass
-_METRICS_KEPT: Final = 200  # highest number of metrics in the summary of a run
+_ROWS_SHOWN: Final = 5  # maximum number of rows to show among those that did not pass
+_METRICS_KEPT: Final = 200  # maximum number of metrics in the summary of a run
 _METRICS_SHOWN: Final = 20
 _NAME_CHARS: Final = 60
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wider than the one before

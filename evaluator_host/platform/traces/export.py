@@ -21,7 +21,7 @@ from evaluator_host.types.errors import InvalidRequest, TooLarge
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, nests_within
 
 PROTOBUF: Final = "application/x-protobuf"
-REQUEST_SPANS: Final = 10_000  # highest number of spans in one request; exporters send 512
+REQUEST_SPANS: Final = 10_000  # maximum number of spans in one request; exporters send 512
 _GROWTH: Final = 4  # JSON has up to four times the bytes of protobuf; resources are repeated for each trace
 _SESSION: Final = tuple(
     re.compile(rf"(?:.+[._])?{name}") for name in (r"session[._]id", r"conversation[._]id", "thread_id")

@@ -31,16 +31,16 @@ from evaluator_host.types.json_values import decode_json, encode_json
 
 LANGUAGE: Final = "code-toolbox-language"
 _KIND: Final = "daytona sandbox"
-_MOST: Final = 500  # highest number of records in one workspace
+_MOST: Final = 500  # maximum number of records in one workspace
 _FORGOTTEN: Final = timedelta(days=1)
 _NOTED: Final = timedelta(minutes=10)  # shortest time between two updates of a record's last use
 _LEASE_S: Final = 0.25
-_LEASES_END_S: Final = _LEASE_S + 0.05  # wait after which all earlier leases have ended
-_LEASES: Final = 500  # highest number of leases that a process remembers
+_LEASES_END_S: Final = _LEASE_S + 0.05  # after this wait, all earlier leases have ended
+_LEASES: Final = 500  # maximum number of leases that a process remembers
 _LEASED: Final = "leased"  # key of the lease in a record's content
 _NONE: Final = "Sandbox with ID or name {} not found"
 _SMALL: Final = 4096  # characters of the longest content that needs no thread
-_TEXT_CHARS: Final = 64 << 10  # highest number of characters in environment and labels together
+_TEXT_CHARS: Final = 64 << 10  # maximum number of characters in environment and labels together
 _INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInterval", "autoPauseInterval")
 
 

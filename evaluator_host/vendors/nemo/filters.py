@@ -27,7 +27,7 @@ _AT_ONCE: Final = 100
 _SHOWN: Final = 60
 _LOGICAL: Final = frozenset({"$and", "$or", "$not"})
 _MANY: Final = frozenset({"$in", "$nin"})
-_SEVERAL: Final = "status"  # field for which the client sends several values with commas between them
+_SEVERAL: Final = "status"  # a field whose value may be several values, with commas between them
 
 
 def _known(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:

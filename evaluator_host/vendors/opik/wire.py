@@ -30,7 +30,7 @@ _NO_SCORE: Final = "The provided 'code' field didn't return any 'opik.evaluation
 _NOT_EVALUATED: Final = "The provided 'code' and 'data' fields can't be evaluated"
 _NOT_PYTHON: Final = "Field 'code' contains invalid Python code"
 _NOT_JSON: Final = "The browser (or proxy) sent a request that this server could not understand."
-_NAMED: Final = 10  # highest number of unusable scores that a message lists
+_NAMED: Final = 10  # maximum number of unusable scores that a message lists
 _NAME_CHARS: Final = 100
 _FRAME: Final = re.compile(r'^([ \t]*+File )"[^"\n]*"', re.MULTILINE)
 

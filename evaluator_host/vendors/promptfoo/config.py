@@ -25,7 +25,7 @@ from evaluator_host.vendors.promptfoo import asserts, judged
 _FILE: Final = "file://"
 _CODE: Final = {"python": Language.PYTHON, "javascript": Language.JAVASCRIPT}
 _MOST_ROWS: Final = 100_000
-_DEEPEST: Final = 20  # highest number of levels in which files refer to further files
+_DEEPEST: Final = 20  # maximum depth of references from file to file, and of nested assert-sets
 _USED: Final = frozenset({"tests", "defaultTest", "scenarios", "assertionTemplates", "description", "$schema", "tags"})
 _REASONS: Final = {
     "prompts": "the host does not fill in promptfoo's prompts: give a job a target, or rows with outputs",

@@ -15,7 +15,7 @@ from evaluator_host.vendors.uipath.eval_set import EvalItem, EvalSet
 from evaluator_host.vendors.uipath.evaluators import ProjectEvaluator
 from evaluator_host.vendors.uipath.executions import Execution
 
-_AT_ONCE: Final = 4  # highest number of evaluators that run at the same time
+_AT_ONCE: Final = 4  # maximum number of evaluators that run at the same time
 
 Evaluate: TypeAlias = Callable[[Evaluator, Sequence[Row]], Awaitable[list[EvaluationResult]]]
 """Evaluates rows in sandboxes; results keep their order."""

@@ -17,7 +17,7 @@ from evaluator_host.vendors.uipath.project import Layout, read_json, write_file
 from evaluator_host.vendors.uipath.template import kebab
 
 _PREFIX: Final = "file://"
-_NAME: Final = 80  # highest number of characters in the name of a class
+_NAME: Final = 80  # maximum number of characters in the name of a class
 
 
 @dataclass(frozen=True, slots=True)

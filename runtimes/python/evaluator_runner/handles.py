@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_NUDGE_MS = 500  # milliseconds without a reply after which a row may have stopped the zygote
-# number of reminders before a fork fails; not a time limit, since the whole sandbox may have been stopped
+_NUDGE_MS = 500  # after this many ms without a reply, send SIGCONT, because a row may have stopped the zygote
+# how many times to send it before a fork fails; not a time limit, since the whole sandbox may have been stopped
 _NUDGES = 20
 _SIGKILL, _SIGCONT = 9, 18
 _READ_BYTES = 64 * 1024  # for a larger buffer, malloc would map new memory at every read

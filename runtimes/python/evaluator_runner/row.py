@@ -44,7 +44,7 @@ _PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # types of 
 _absent, _unset, _wrote, _unreached = absent.failed_imports, params.unset, guest_setup.wrote, unreached.hosts
 _renewals, _renew = generators.renewals, generators.renew
 _socketpair = _socket.socketpair
-_REHEARSALS = 20  # number of runs after which the interpreter has specialised the code; it begins after eight runs
+_REHEARSALS = 20  # after this many runs, the interpreter has specialised the code; it begins after eight runs
 _MORE = MORE[0]
 
 
@@ -75,7 +75,7 @@ class RowProcess:
         self._program = program
         self._decode, self._bind, self._call, self._convert = entry.decode, entry.bind, entry.call, entry.convert
         self._result_bytes = result_bytes
-        self._order: bytes | memoryview = b""  # the row to answer, in the form in which the supervisor sent it
+        self._order: bytes | memoryview = b""  # the row to answer, as the supervisor sent it
         self._left = bytearray()  # bytes of the rows after the present row
         self._at_once = _FIRST_BYTES
         self._written = written
@@ -148,7 +148,7 @@ class RowProcess:
         if end > _LARGE_BYTES:
             return self._mapped(buffer, end)
         self._fill(buffer, end)
-        if len(buffer) == end:  # the usual case, in which returning the buffer saves a copy
+        if len(buffer) == end:  # the usual case; returning the buffer saves a copy
             self._left = bytearray()
             return memoryview(buffer)
         with memoryview(buffer) as view:

@@ -42,8 +42,8 @@ _SET_FLAGS, _UP_AND_RUNNING = 0x8914, b"\x41\x00"
 _BYTES_HEAD = bytes.__basicsize__ - 1  # number of bytes in a `bytes` object before its content
 _INSTRUCTION_BYTES = 8
 _REQUEST_BYTES = 64 * 1024
-_MOST_DESCRIPTORS = 5  # maximum number of descriptors of a request: standard streams, packages, data files
-_NUMBER_BYTES = 12  # number of bytes of a request's number, after which come the number of its descriptors and JSON
+_MOST_DESCRIPTORS = 5  # maximum number of descriptors in a request: standard streams, packages, data files
+_NUMBER_BYTES = 12  # a request is its number, in this many bytes, then how many descriptors it has, then JSON
 # parts of /proc that must be read-only, as bubblewrap makes them
 _OF_THE_KERNEL = ("sys", "sysrq-trigger", "irq", "bus")
 _FAILED = 71

@@ -68,7 +68,7 @@ class BuildView:
 class ProcessLimits:
     """Limits of one process; a limit is None if a cgroup or the watchdog enforces it instead."""
 
-    file_mb: int  # largest size of one file, in MB
+    file_mb: int  # maximum size of one file, in MB
     data_mb: int | None = None  # maximum private memory of each process, in MB
     processes: int | None = None  # maximum number of processes of the build's user, who may have other builds, too
 

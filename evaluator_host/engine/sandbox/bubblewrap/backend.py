@@ -57,7 +57,7 @@ _ZONES: Final = Path("/usr/share/zoneinfo")
 _EXIT_S: Final = 1.0
 _SETUP_S: Final = 10.0  # longest time to wait for bubblewrap, in seconds; it answers within 5 ms
 _MB: Final = 1024 * 1024
-_TEMPLATES: Final = 3  # number of failed templates after which sandboxes start without a template
+_TEMPLATES: Final = 3  # after this many failed templates, sandboxes start without a template
 _BACKENDS: Final = itertools.count(1)  # numbers of backends: a process may have several, each with its own cgroups
 
 _log = logging.getLogger(__name__)

@@ -20,9 +20,9 @@ _EXIT_S: Final = 1.0
 # how long to try to remove a container, in seconds; a later sweep removes what a loaded engine could not
 _REMOVE_S: Final = 10.0
 _POLL_S: Final = 0.01
-# exit codes by which runc and Docker report that a signal ended a process: 128 + its number
+# exit codes of runc and Docker for a process that a signal ended: 128 + the signal's number
 _SIGNALS: Final = range(129, 160)
-# age at which a container that has ended, but still exists, no longer has a living host
+# a container that ended this long ago, but still exists, no longer has a living host
 _ORPHAN_AGE: Final = timedelta(minutes=10)
 
 

@@ -34,8 +34,8 @@ _LOG: Final = logging.getLogger(__name__)
 # digits of a digest in an image's name: 128 bits, so that no two collide, and short enough for a list
 _DIGEST_CHARS: Final = 32
 _BUILD_TIMEOUT_S: Final = 600  # longest time that an engine may be silent, in seconds, while it copies a large set
-_BUILD_TIMES: Final = 3  # maximum number of tries of a build, since another process of this host may prune its image
-# seconds after which an image without a name counts as abandoned; a new one has no name for milliseconds
+_BUILD_TIMES: Final = 3  # how many times to try a build, since another process of this host may prune its image
+# an image that has had no name for this many seconds counts as abandoned; a new one gets its name within milliseconds
 _NAMING_S: Final = 1.0
 
 

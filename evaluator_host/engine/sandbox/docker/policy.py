@@ -41,7 +41,8 @@ UID_COUNT: Final = 40_000
 # a value, Podman asks for a million, which a host that may not raise limits cannot give.
 USER_PROCESSES: Final = 4096
 # Runtimes that make an empty network namespace by themselves. With `NetworkDisabled` they start a container in half the
-# time that network "none" takes, for which the engine prepares a namespace. runsc and kata are documented with "none".
+# time that they need with network "none", because the engine then prepares a namespace. The documentation of runsc and
+# kata uses "none".
 _MAKES_NAMESPACES: Final = frozenset({"", "runc", "crun", "io.containerd.runc.v2"})
 # A row is one thread of user code; the supervisor sleeps while it runs. With more processors, one evaluator
 # could take a whole small host.

@@ -34,7 +34,7 @@ _GREATEST: Final = {1: 262_144, 2: 10_000}
 # weight of a host's sandboxes together, for each processor, as a fraction of an ordinary process's weight
 _PER_PROCESSOR: Final = 0.5
 GUEST: Final = 1.0  # weight of a sandbox, relative only to the other sandboxes of its host
-_NICER: Final = 0.8  # factor for each nice value of the host, the same by which the kernel weighs processes
+_NICER: Final = 0.8  # weight factor for each step of the host's nice value, as in the kernel
 _MB: Final = 1024 * 1024
 _KEY: Final = secrets.token_bytes(16)  # key for the digests in the names of folders
 

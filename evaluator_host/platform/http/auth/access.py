@@ -33,12 +33,12 @@ _CALLER = "evaluator_host.caller"
 
 _UPLOADS: Final = 32  # uploads at the same time; each holds an open file besides its connection
 _FORGET_S: Final = 60.0  # longest time between two searches for full buckets, in seconds
-_BUCKETS_KEPT: Final = 10_000  # highest number of buckets to keep; beyond that, full ones are dropped
+_BUCKETS_KEPT: Final = 10_000  # maximum number of buckets to keep; beyond that, full ones are dropped
 
 _log = logging.getLogger(__name__)
 ABANDONED = "abandoned"
-_SUBJECT_CHARS: Final = 80  # highest number of characters in a subject, more than any valid name or id has
-_ADDRESSES: Final = 1_000  # highest number of addresses whose refused requests are counted
+_SUBJECT_CHARS: Final = 80  # maximum number of characters in a subject, more than any valid name or id has
+_ADDRESSES: Final = 1_000  # maximum number of addresses whose refused requests are counted
 _REFUSALS_S: Final = 60.0  # seconds between two log lines about refused keys
 _OK = "ok"
 

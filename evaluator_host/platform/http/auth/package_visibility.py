@@ -11,7 +11,7 @@ from evaluator_host.platform.http.auth.keyring import KeyHolder
 from evaluator_host.platform.store.workspaces import PackageSetUses
 from evaluator_host.types.errors import NotFound, StoreUnavailable
 
-_KEPT: Final = 50_000  # highest number of names to remember as stored; a forgotten name is written again
+_KEPT: Final = 50_000  # maximum number of names to remember as stored; a forgotten name is written again
 
 
 class PackageVisibility:

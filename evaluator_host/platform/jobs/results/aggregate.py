@@ -26,13 +26,13 @@ Rubrics: TypeAlias = dict[str, list[str]]
 
 Finished = TypeVar("Finished")
 
-NAMES: Final = 10_000  # highest number of metrics for which a job has statistics
+NAMES: Final = 10_000  # maximum number of metrics that get statistics in a job
 _VALUES: Final = 8 << 20
-_PASSES: Final = 16  # highest number of passes over all results
+_PASSES: Final = 16  # how many times to read all results; each time, as many metrics as fit into memory
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
-FEWEST_ROWS: Final = 10  # smallest number of rows for an interval, since people can read fewer rows themselves
+FEWEST_ROWS: Final = 10  # with fewer rows there is no interval, since people can read them themselves
 POINTS: Final = 2000
 _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 

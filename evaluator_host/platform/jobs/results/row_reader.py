@@ -131,13 +131,13 @@ class RowReader:
         evaluator: str | None = None,  # label or name of one of the job's evaluators; None for all of them
         sort: Sort = Sort.ROW,  # order of the rows
         cursor: str | None = None,  # `next_cursor` of the previous page
-        limit: int = 100,  # highest number of rows on the page
+        limit: int = 100,  # maximum number of rows on the page
         # only rows with this text in a value. One call searches 5,000 results, so a page may have fewer rows than
         # `limit`, or none, although there is a next page
         text: str | None = None,
         where: Sequence[str] = (),  # only rows that meet these conditions on columns, searched as for `text`
         total: bool = False,  # also count all rows that match the filter, whatever their text and columns
-        # return short forms (`row_preview`), for which only the beginning of a large result is read
+        # return short forms (`row_preview`), which need only the beginning of a large result
         brief: bool = False,
         memory: Reservation | None = None,  # reserves the memory that the page takes
     ) -> JobRowPage:

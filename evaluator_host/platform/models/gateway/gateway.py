@@ -55,12 +55,12 @@ if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
 _DECODED_BYTES: Final = 128 << 20  # bytes that a decoded request may take in memory
-_CONNECTIONS: Final = 64  # highest number of open connections per row
-_ROW_BYTES: Final = 2 * BODY_BYTES  # highest number of bytes in the bodies of a row's unanswered requests
+_CONNECTIONS: Final = 64  # maximum number of open connections per row
+_ROW_BYTES: Final = 2 * BODY_BYTES  # maximum number of bytes in the bodies of all unanswered requests together, per row
 _COPIES: Final = 5  # copies of a large answer in memory, while it is read, masked, decoded and sent on
 # allow at least this many large answers at once, so that one workspace leaves room for others
 _FEWEST_LARGE: Final = 4
-# highest number of requests to providers at a time, over all processes; 256 of them for one workspace
+# maximum number of requests to providers at a time, over all processes; one workspace gets at most 256
 MODELS_AT_ONCE: Final = 341
 _NO_RETRY: Final = ("x-should-retry", "false")  # header that keeps the clients of OpenAI and Anthropic from retrying
 _FORWARDED: Final = ("anthropic-version", "anthropic-beta")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
 ANY: Final = "*"
-_MOST: Final = 32  # highest number of models granted to one evaluator
-_REGISTERED: Final = 1000  # highest number of models that one workspace may register
+_MOST: Final = 32  # maximum number of models granted to one evaluator
+_REGISTERED: Final = 1000  # maximum number of models that one workspace may register
 _KIND: Final = "registered model"  # kind of the objects that store registered models
 _MODEL: Final = Adapter(RegisteredModel)
 

@@ -13,8 +13,8 @@ _LABELS: Final = r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-
 _ENTRY: Final = re.compile(
     rf"(?P<host>\*|(?:\*\.)?{_LABELS}|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?", re.IGNORECASE
 )
-_MOST: Final = 32  # highest number of hosts granted to one evaluator
-_TRIED: Final = 4  # highest number of a host's addresses to try
+_MOST: Final = 32  # maximum number of hosts granted to one evaluator
+_TRIED: Final = 4  # maximum number of a host's addresses to try
 _NOT_PUBLIC: Final = tuple(  # not public, though Python's `is_global` is true for them
     map(
         ipaddress.ip_network,

@@ -19,7 +19,7 @@ from evaluator_host.types.models import ModelHosts
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_MOST: Final = 100  # highest number of hosts that the pages can allow
+_MOST: Final = 100  # maximum number of hosts that the pages can allow
 
 
 class JudgeHosts:

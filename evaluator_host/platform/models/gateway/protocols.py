@@ -148,7 +148,7 @@ class EventStream:
         self._hides_usage = hides_usage
         self._rest = b""
         self.tokens: tuple[int, int] | None = None  # tokens of request and answer, as far as they are known
-        self.ended = False  # whether the last event has arrived, after which clients may stop reading
+        self.ended = False  # whether the last event has arrived; clients may then stop reading
 
     def feed(self, data: bytes) -> bytes:
         """Add bytes of the answer. Return the events that are complete now, to pass them on."""
