@@ -100,7 +100,7 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens on this host and port.
 
     Raises:
-      Misconfigured: the port is taken, or the address is not this machine's.
+      Misconfigured: the port is taken, or this machine does not have the address.
     """
     address = "127.0.0.1" if host == "localhost" else host
     family = socket.AF_INET6 if ":" in address else socket.AF_INET

@@ -62,7 +62,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
         Raises:
           NotFound: there is no model of that name, or no such secret.
-          InvalidRequest: a field is not valid, the model is the operator's, or the operator does not allow that host.
+          InvalidRequest: a field is not valid, the operator set up the model, or does not allow that host.
         """
         return await self._transport.send(Call("PATCH", self._path(name), RegisteredModel, encode(changes)))
 

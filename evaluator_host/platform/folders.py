@@ -8,7 +8,7 @@ from evaluator_host.types.plugin_folders import PluginFolder, own_folders, plugi
 
 @cache
 def resource_folders() -> tuple[PluginFolder, ...]:
-    """Return the packages that may contain a resource: first the platform's, sorted by name, then the plugins."""
+    """Return the packages that may contain a resource: first those of the platform, sorted by name, then plugins."""
     found = (*own_folders("platform"), *plugin_folders().values())
     # without duplicates, since a resource of the platform may be registered as a plugin too
     return tuple({one.package: one for one in found}.values())

@@ -54,7 +54,7 @@ _ADVICE: Final[dict[Guard, str]] = {
 BackendOption = Annotated[
     SandboxChoice | None,
     typer.Option(
-        help="Kind of sandbox to attack: auto, bubblewrap or docker. Default: the host's.", show_default=False
+        help="Kind of sandbox to attack: auto, bubblewrap or docker. Default: the host's backend.", show_default=False
     ),
 ]
 GroupOption = Annotated[

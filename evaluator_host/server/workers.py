@@ -124,7 +124,7 @@ class _Others(Peers):
 
     @contextmanager
     def with_worker(self, number: int, worker: _Worker) -> Iterator[None]:
-        """During the block, count a process as one of the host's. Its metrics count even after its end."""
+        """During the block, count a process as part of the host. Its metrics are still counted after it has ended."""
         self._workers[number] = worker
         try:
             yield

@@ -163,7 +163,7 @@ class Evaluator:
       network: Other hosts that the code may reach, `api.example.com:443` or `*.example.com:443`.
       secrets: Names of workspace secrets, by the environment variable in which the code gets the secret's value.
       judge: The definition of a judge from which the code was generated (`evaluators.judges`); None for other code.
-      python: Minor version of Python to run on, `3.13`; None for the host's own.
+      python: Minor version of Python to run on, `3.13`; None for the host's version.
       files: Contents of further files that the code imports or reads, by path from their common root:
         `helpers/text.py`.
       path: Path of the code itself among these files; None for `evaluator.py` (`.js`, `.ts`) in their root.

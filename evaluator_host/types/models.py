@@ -20,7 +20,7 @@ class RegisteredModel:
     model: Annotated[str, Doc("Name of the model at the provider.")] = ""
     secret: Annotated[
         str | None,
-        Doc("Name of the workspace's secret that holds its key; None for no key, or for the operator's own."),
+        Doc("Name of the workspace's secret that holds its key; None for no key, or for the operator's key."),
     ] = None
     input_price: Annotated[float | None, Doc("Price of a million tokens of requests; None when it is not known.")] = (
         None

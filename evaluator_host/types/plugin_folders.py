@@ -72,7 +72,7 @@ def plugin_folders() -> Mapping[str, PluginFolder]:
 
 
 def contract_folder(name: str) -> PluginFolder:
-    """Return the folder of the dialect that has this contract: one of the host's own dialects, or a plugin's."""
+    """Return the folder of the dialect that has this contract: a dialect of the host or of a plugin."""
     if name in OWN_CONTRACTS:
         module = name.replace("-", "_")
         return PluginFolder(name, f"{_CONTRACTS}.{module}", _HOST / "engine" / "contracts" / module)

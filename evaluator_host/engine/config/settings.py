@@ -96,7 +96,7 @@ def python_homes() -> tuple[Path, ...]:
 
 
 def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return how many MB of memory this process may use: all of the machine's, or fewer if it has a limit."""
+    """Return how many MB of memory this process may use: all memory of the machine, or less if it has a limit."""
     known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     known += [limit for limit in soft if limit != resource.RLIM_INFINITY]
@@ -116,7 +116,7 @@ def _own_cgroups(
             mount = cgroups / controllers
             group = mount / path.lstrip("/")
             yield from (group, *group.parents)[: len(Path(path).parts)]
-            yield mount  # in a container, the path may be the machine's own, so the folders above may not exist
+            yield mount  # a path of the machine, so in a container the folders above it may be missing
 
 
 def _memory_limits(group: Path) -> Iterator[int]:

@@ -35,7 +35,7 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 
     For example, `def evaluate(input, output, expected)` gets a trace as `expected`, and so always scores 0.
     """
-    if loaded.contract is Contract.JUDGE:  # the host's own function, not the user's
+    if loaded.contract is Contract.JUDGE:  # a function of the host, not of the user
         return ()
     key, found = evaluator.settings.correct_answer_key, [(loaded.entry, loaded.parameters)]
     if loaded.entry == "*":

@@ -109,7 +109,7 @@ def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: boo
     """Return the provider of a module; `has` are the names that the package's wheel has in the module.
 
     A package that is not well known must have every name that the code uses, because anybody may have published it. A
-    package with an ordinary word as its name must have them too, because the module may be the author's own.
+    package with an ordinary word as its name must have them too, because the author may have a module of that name.
     """
     if has is None:
         return Provider(is_own=True, problem=f"the package {pin.text} has no module {one.module}")

@@ -201,7 +201,7 @@ def is_plain(module: str) -> bool:
 def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
     """Return the modules in the code's import lines, each with its well-known package.
 
-    The package is "" for a module that no well-known package has; such a module is probably the author's own.
+    The package is "" for a module that no well-known package has; such a module is probably a file of the author.
     """
     if language is not Language.PYTHON:
         return _known_of_npm(language, texts)

@@ -1,4 +1,4 @@
-"""Finds this machine's Python interpreters by minor version: the host's own, and others.
+"""Finds this machine's Python interpreters by minor version: the one that runs the host, and others.
 
 The host searches for another interpreter when an evaluator first requests it: in places that the operator named, on the
 PATH, and among the interpreters that uv and pyenv installed. A program counts as an interpreter when it starts and
@@ -132,7 +132,10 @@ class Pythons:
             return self._found[minor]
 
     def minors(self) -> tuple[str, ...]:
-        """Return the minor versions on this machine, including the host's own. The first call may block for seconds."""
+        """Return the minor versions on this machine, including the host's version.
+
+        The first call may block for seconds.
+        """
         own = own_python().minor
         return tuple(minor for minor in MINORS if minor == own or self.find_version(minor) is not None)
 

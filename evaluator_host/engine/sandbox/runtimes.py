@@ -31,7 +31,7 @@ def added_files() -> tuple[tuple[str, Path], ...]:
 
 
 def runtime_file(path: str) -> Path:
-    """Return the file at a path below `runtimes/`: the host's own, or a plugin's."""
+    """Return the file at a path below `runtimes/`: from the plugin that adds it, or else from this host."""
     return dict(added_files()).get(path, RUNTIMES_DIR / path)
 
 

@@ -293,7 +293,7 @@ class Sandbox:
           turns: Limits how many bytes of large answers the host reads from all sandboxes at once; None for no limit.
 
         Raises:
-          SandboxLost: the sandbox died for a reason that is not the guest's.
+          SandboxLost: the sandbox died, and the guest is not the cause.
           HostBusy: the machine gave the sandbox too little processor time.
         """
         self._turns = turns
@@ -328,7 +328,7 @@ class Sandbox:
           gate: Serves the row's connections; None for an evaluator without a grant.
 
         Raises:
-          SandboxLost: the sandbox died for a reason that is not the guest's; the caller may retry elsewhere.
+          SandboxLost: the sandbox died, and the guest is not the cause; the caller may retry in another sandbox.
           HostBusy: the machine gave the sandbox too little processor time; the caller may retry elsewhere.
         """
         self.send(body, timeout_s=timeout_s, share=share, gate=gate)

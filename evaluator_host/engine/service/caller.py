@@ -15,7 +15,7 @@ class Caller:
     workspace: str = DEFAULT_WORKSPACE
     lock: str | None = None  # lock of the evaluator's packages, as JSON; None if this host resolves the pins
     terms: ModelTerms = NO_TERMS  # how the call may use the models that the evaluator was granted
-    load_timeout_s: float | None = None  # time limit for loading the evaluator, if less than the operator's
+    load_timeout_s: float | None = None  # time limit for loading the evaluator, if shorter than the operator's limit
 
 
 DEFAULT_CALLER: Final = Caller()

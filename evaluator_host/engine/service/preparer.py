@@ -202,7 +202,7 @@ class Preparer:
         return prepared if known is None else replace(prepared, environment_ms=environment_ms)
 
     async def _needs(self, evaluator: Evaluator) -> tuple[SdkNeeds | None, str | None]:
-        """Return what an evaluator needs for its SDK (or None), and its version of Python (None for the host's own)."""
+        """Return what an evaluator's SDK needs (or None), and its Python version (None for the host's version)."""
         needs = await _run(evaluator, partial(sdk_needs, evaluator))
         if not evaluator.packages and needs is None and evaluator.python is None:
             return None, None

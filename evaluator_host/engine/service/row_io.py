@@ -347,7 +347,7 @@ class RunInfo:
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     sandbox: SandboxInfo
-    settings: EvaluatorSettings | None = None  # settings with the name of the entry; None for the evaluator's own
+    settings: EvaluatorSettings | None = None  # settings with the name of the entry; None for the evaluator's settings
     not_loaded: tuple[str, ...] = ()  # missing modules that the code does without
 
     def result(
@@ -387,7 +387,7 @@ def normalise(
     evaluator: Evaluator,  # evaluator whose threshold and language apply
     *,
     info: RunInfo,  # copied to the result; its contract decides how the value is read
-    notes: tuple[Note, ...] = (),  # notes of the host (source, load, trace), which come before the sandbox's
+    notes: tuple[Note, ...] = (),  # notes of the host (source, load, trace), which come before the notes of the sandbox
     source: CleanSource | None = None,  # maps positions of errors to the pasted code
 ) -> EvaluationResult:
     """Return the normalised result of one row, from the outcome of its call.

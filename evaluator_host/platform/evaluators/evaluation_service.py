@@ -124,7 +124,10 @@ def with_declared(result: EvaluationResult, given: LoadedEvaluator) -> Evaluatio
 async def build(
     environments: Environments, packages: tuple[str, ...], language: Language, *, python: str | None, shown: bool
 ) -> EnvironmentReport:
-    """Install exact package versions for Python `python` (None: the host's). Draw a progress bar if `shown`."""
+    """Install exact package versions for Python version `python` (None: the host's version).
+
+    Draw a progress bar if `shown`.
+    """
     from evaluator_host.platform.terminal.progress import BuildProgress  # noqa: PLC0415 - as above
 
     report = await environments.request(packages, language, python)

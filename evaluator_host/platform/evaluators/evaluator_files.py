@@ -164,9 +164,10 @@ def _told_of(declared: Sequence[DeclaredPin], evaluator: Evaluator) -> Iterator[
 
 
 def _declaring(file: Path, around: Project, language: Language) -> Iterator[dict[str, str]]:
-    """Yield the texts of files that pin versions, by file name, for each folder from the evaluator's to the checkout's.
+    """Yield the texts of the files that pin versions, by file name, for each folder from `file` up to the checkout.
 
-    A package of a workspace has its package.json beside it, and the lock file in the workspace's root.
+    The folders above count because a package in a workspace has only package.json in its own folder; the lock file is
+    in the workspace's root.
     """
     top = (around.checkout or around.root).resolve()
     inner = file.resolve().parent

@@ -174,7 +174,7 @@ def _host_error(error: Exception) -> HostError:
         return cause
     assert isinstance(error, HTTPException)  # noqa: S101 - no other class has a handler
     if isinstance(cause, OSError | ClientDisconnect):
-        raise cause  # a fault of the host, which FastAPI would call the caller's, as it does with every error here
+        raise cause  # not the caller's fault, though FastAPI treats every error here as one
     if error.status_code == NotFound.status:
         return NotFound("there is no such path; /docs describes the API")
     more = (

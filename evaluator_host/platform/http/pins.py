@@ -69,7 +69,7 @@ LanguageIn: TypeAlias = Annotated[Language, BeforeValidator(_language)]
 
 Minor: TypeAlias = Annotated[
     str,
-    Field(pattern=r"^3\.[0-9]{1,2}$", description="Minor version of Python, such as 3.13. Default: the host's own."),
+    Field(pattern=r"^3\.[0-9]{1,2}$", description="Minor Python version, such as 3.13. Default: the host's version."),
 ]
 
 

@@ -104,7 +104,7 @@ def update(
 
 @app.command(name="list")
 def list_(*, client: ClientOption, as_json: JsonOption = False) -> None:
-    """List the models that evaluators may be granted: the operator's, and those of the workspace."""
+    """List the models that evaluators may be granted: those of the operator and of the workspace."""
     found = client.models.all()
     none = "there are no models; register one with evaluator-host models create NAME"
     print_found(found, _models_table, as_json=as_json, none=none)

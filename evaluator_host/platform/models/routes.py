@@ -115,7 +115,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
     @router.get("", response_model=list[RegisteredModel])
     async def every(workspace: WorkspaceOf) -> Response:
-        """List the models that evaluators may be granted: the operator's, and those of the workspace."""
+        """List the models that evaluators may be granted: those of the operator and of the workspace."""
         return json_response(await service.directory.list(workspace))
 
     @router.post("", status_code=201, response_model=RegisteredModel, responses=_REFUSED)

@@ -102,7 +102,7 @@ def _read_file(address: Address, file: Path) -> int:
     with translated(address), closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
         names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         for (name,) in names:
-            connection.execute(f'SELECT * FROM "{name}" LIMIT 1').fetchall()  # noqa: S608 - a name of the file's own
+            connection.execute(f'SELECT * FROM "{name}" LIMIT 1').fetchall()  # noqa: S608 - a name from the file itself
     return len(names)
 
 

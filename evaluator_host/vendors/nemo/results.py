@@ -160,7 +160,7 @@ class NemoResults:
         with tempfile.TemporaryFile() as lines:
             async for row in rows:
                 lines.write(encode_json(row) + b"\n")
-            made = tempfile.TemporaryFile()  # noqa: SIM115 - the caller's
+            made = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
             with tarfile.open(fileobj=made, mode="w") as archive:
                 _add(archive, "aggregate-scores.json", io.BytesIO(aggregates), len(aggregates))
                 size = lines.tell()

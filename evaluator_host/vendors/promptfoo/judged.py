@@ -1,7 +1,7 @@
 """Python programs for promptfoo's assertions that call a model; the host grants models to these programs.
 
-Each program requests JSON from a model, and computes promptfoo's score from the JSON; the prompts are this host's own.
-The program calls the model `judge`, or `embedding` for embeddings: an import grants registered models under these
+Each program requests JSON from a model, and computes promptfoo's score from the JSON; the prompts are written for this
+host. The program calls the model `judge`, or `embedding` for embeddings: an import grants registered models under these
 names. Source of the scoring rules: promptfoo 0.121.20, src/matchers.
 """
 

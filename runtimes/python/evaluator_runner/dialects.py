@@ -111,7 +111,7 @@ class Recognised:
         self.reason = reason
 
     def source(self, code: str) -> str:
-        """Return the code to run in place of the evaluator's, with the same line numbers."""
+        """Return the code to run in place of the evaluator's code, with the same line numbers."""
         source = getattr(self.dialect, "source", None)
         return code if source is None else source(code)
 

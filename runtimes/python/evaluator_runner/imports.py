@@ -37,10 +37,10 @@ def missing_imports(
     """Return `{"module", "line"}` of every imported module that cannot be found, each module once.
 
     `module` is the top-level name of a package, or one level more in a namespace that many packages share; for a module
-    of the evaluator's own, it is the whole name. An import in one of `files` also has `file`, the path of that file.
-    `names` are the names that the file reads from the module, if any. `optional` is set if the code has a substitute
-    for the imported names. If the imported module is below `module`, there is also `path`: where its file is if the
-    author wrote one.
+    among the evaluator's files, it is the whole name. An import in one of `files` also has `file`, the path of that
+    file. `names` are the names that the file reads from the module, if any. `optional` is set if the code has a
+    substitute for the imported names. If the imported module is below `module`, there is also `path`: where its file is
+    if the author wrote one.
 
     Args:
       code: The evaluator's own code.

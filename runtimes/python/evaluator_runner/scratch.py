@@ -22,7 +22,7 @@ class Scratch:
 
     def __init__(self, *, private: bool, data: str | None = None) -> None:
         if private:
-            self.home = "/tmp"  # noqa: S108 - the sandbox's own
+            self.home = "/tmp"  # noqa: S108 - each sandbox has its own /tmp
             self._directories = ["/tmp", "/dev/shm"]  # noqa: S108
         else:
             base = os.environ.get("TMPDIR", "/tmp")  # noqa: S108

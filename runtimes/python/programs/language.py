@@ -19,7 +19,7 @@ import jedi
 import parso.cache
 from pyflakes.checker import Checker
 
-HOME = Path("/tmp/code")  # noqa: S108 - the sandbox's own
+HOME = Path("/tmp/code")  # noqa: S108 - each sandbox has its own /tmp
 MOST_NAMES = 1000
 MOST_SIGNATURES = 3
 MOST_PROBLEMS = 50

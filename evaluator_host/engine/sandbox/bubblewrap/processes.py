@@ -58,7 +58,7 @@ class BubblewrapProcesses:
 
         Call this while the runner starts, before any code of the guest runs: the kernel takes 10 to 20 ms for the move
         (an RCU grace period), about as long as an interpreter takes to start. Memory allocated before the move (less
-        than 1 MB) still counts as the host's.
+        than 1 MB) still counts as memory of the host.
 
         Raises:
           OSError: the kernel refuses.

@@ -84,7 +84,7 @@ class ContainerPolicy:
     # the runtime image, or that of a package set (`environment_images`), which has one more layer and its own name
     image: str
     runtime: str | None  # OCI runtime, or None for the engine's default
-    # value for `seccomp=`: a profile (Docker) or a profile's path (Podman); None for the engine's own
+    # value for `seccomp=`: a profile (Docker) or a profile's path (Podman); None for the engine's default
     seccomp: str | None
     node_flags: tuple[str, ...]  # flags for Node, which come before the runner's name
     labels: Mapping[str, str]  # labels by which `sweep` finds the container

@@ -62,8 +62,8 @@ class _Day:
 class DayBudgets:
     """Counts the use of models by each workspace today (UTC). Bound to one event loop.
 
-    `budget` is the host's; the operator may give a workspace its own. `store` is None on the command line, where only
-    this process counts.
+    `budget` applies to each workspace for which the operator has set no other. `store` is None on the command line,
+    where only this process counts.
     """
 
     def __init__(self, budget: ModelBudget, store: "Store | None") -> None:

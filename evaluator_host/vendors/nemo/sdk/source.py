@@ -30,7 +30,7 @@ def metric_code(metric: Any) -> str:
     """Return the source of a module that recreates the metric object.
 
     Args:
-      metric: An instance of a built-in class or of the caller's own.
+      metric: An instance of a built-in class, or of a class that the caller wrote.
 
     Raises:
       NoSource: the class is not defined in a file, or the metric's state cannot be written as JSON.

@@ -136,7 +136,7 @@ def eval_(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Score an eval set. Exit code: 0 scored, 1 failed or under --fail-under, 2 your mistake, 3 the host's."""
+    """Score an eval set. Exit code: 0 scored, 1 failed or under --fail-under, 2 your mistake, 3 a fault of the host."""
     if allow_network:
         _require_own_agent(url, executions)
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)

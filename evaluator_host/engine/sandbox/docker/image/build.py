@@ -177,7 +177,7 @@ async def build_image(
 
     Raises:
       SandboxUnavailable: the engine does not answer, or a step failed; the detail has the end of its output.
-      Misconfigured: the tools are for another platform than the engine's.
+      Misconfigured: the tools are not built for the engine's platform.
     """
     engine = Engine(docker_host, timeout_s=_BUILD_TIMEOUT_S)
     try:

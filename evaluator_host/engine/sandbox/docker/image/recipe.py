@@ -63,7 +63,7 @@ def recipe_digest(runtimes_dir: Path | None = None) -> str:
     An image with another digest is out of date.
 
     Args:
-      runtimes_dir: The folder of the runners' sources; None for the host's own, including those from plugins.
+      runtimes_dir: The folder of the runners' sources; None for the runners of this host and its plugins.
     """
     files = [(f"images/{name}", SANDBOX_IMAGES_DIR / name) for name in _RECIPE_FILES]
     sources = [named for runner in _RUNNERS for named in _tree((runtimes_dir or RUNTIMES_DIR) / runner, runner)]
