@@ -40,7 +40,7 @@ def backup(
     kept = address(revealed(settings.database_url), settings.data_dir)
     require_data(settings)
     if file.exists():
-        raise InvalidRequest(f"{file} exists already; choose a file name that is not in use")
+        raise InvalidRequest(f"{file} already exists; choose a file name that is not in use")
     partial = file.with_name(f"{file.name}.partial")
     try:
         with TemporaryDirectory(dir=file.parent) as folder:

@@ -229,7 +229,7 @@ def build(
 
 
 def setup(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
-    """Install the pinned tools that sandboxes need. Tools that are installed already are not changed."""
+    """Install the pinned tools that sandboxes need. Tools that are already installed are not changed."""
     settings = load_settings(data_dir=data_dir)
     require_glibc()
     tools = run_async(lambda: _prepare_tools(settings))

@@ -46,7 +46,7 @@ class DataFiles:
         self._most_bytes = most_bytes
 
     async def receive(self, workspace: str, chunks: AsyncIterator[bytes]) -> DataFile:
-        """Store a file that arrives in chunks, unless it is stored already; return its digest and size.
+        """Store a file that arrives in chunks, unless it is already stored; return its digest and size.
 
         Raises:
           TooLarge: the file is over the size limit.
@@ -64,7 +64,7 @@ class DataFiles:
                 await asyncio.to_thread(partial.unlink, missing_ok=True)
 
     async def add(self, workspace: str, path: Path) -> DataFile:
-        """Store a file of this machine, unless it is stored already.
+        """Store a file of this machine, unless it is already stored.
 
         Raises:
           HostError: as in `receive`.

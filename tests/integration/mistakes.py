@@ -109,7 +109,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return {inputs: 1}", "json.dumps(…, sort_keys=True)"),
     (
         "import asyncio\nasync def judge(): return 1\nasync " + PY + "return asyncio.run(judge())",
-        "an event loop is running already",
+        "an event loop is already running",
     ),
     ("import sys\nanswer = sys.argv[1]\n" + PY + "return 1", "an evaluator gets no command-line arguments"),
     (PY + "import sys\n    return float(\n        sys.argv[2]\n    )", "an evaluator gets no command-line arguments"),

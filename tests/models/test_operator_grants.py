@@ -113,7 +113,7 @@ async def test_the_name_of_a_model_of_another_workspace_is_free(provider: ModelS
         assert (await one.directory.add(alpha, own)).operator is False
         assert (await one.directory.find(alpha, HOUSE)).key is None
         assert (await one.directory.change(alpha, HOUSE, {"retries": 1})).retries == 1
-        with pytest.raises(HostError, match="the operator has a model"):
+        with pytest.raises(HostError, match="the operator already has a model"):
             await one.directory.add(beta, own)
         found = [(m.name, m.operator) for m in await one.directory.list(alpha)]
         assert found == [(HOUSE, False)]

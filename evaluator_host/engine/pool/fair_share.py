@@ -222,7 +222,7 @@ class FairShare:
         if not self._may_wait(own):
             retry_after_s = own.retry_after_s
             raise Busy(
-                f"{own.waiting} calls of this workspace are waiting already; send fewer at once, or several rows "
+                f"{own.waiting} calls of this workspace are already waiting; send fewer at once, or several rows "
                 f"per call, and try again in {retry_after_s:.0f} s",
                 retry_after_s=retry_after_s,
             )

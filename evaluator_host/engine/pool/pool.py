@@ -78,7 +78,7 @@ class Pool:
         """Lease a sandbox that has loaded this evaluator; return a `Failed` if the evaluator does not load.
 
         Raises:
-          Busy: too many calls of this workspace wait already.
+          Busy: too many calls of this workspace are already waiting.
           SandboxUnavailable: no sandbox can be started.
           SandboxLost: the sandbox died while loading, but not because of the guest.
         """

@@ -351,7 +351,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"cannot be called from a running event loop|event loop is already running|while another loop is running",
-        "an event loop is running already: write `await` in place of asyncio.run(…), or make the evaluator a plain `def`",
+        "an event loop is already running: write `await` in place of asyncio.run(…), or make the evaluator a plain `def`",
     ),
     _Advice(
         r"^unhashable type: '(\w+)'$",

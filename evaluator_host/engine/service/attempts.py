@@ -77,7 +77,7 @@ async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
     If the sandbox is lost while it loads the evaluator, another sandbox replaces it.
 
     Raises:
-      Busy: too many calls wait already.
+      Busy: too many calls are already waiting.
       HostBusy: the machine gives sandboxes too little processor time.
       SandboxUnavailable: no sandbox can be started.
     """

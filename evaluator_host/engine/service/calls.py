@@ -192,7 +192,7 @@ class RowCalls:
         """Use one sandbox after another until no row is left.
 
         Raises:
-          Busy: too many calls wait already.
+          Busy: too many calls are already waiting.
           HostBusy: no sandbox got enough processor time for a single call.
           SandboxUnavailable: no sandbox can be started.
         """
@@ -408,7 +408,7 @@ async def call_once(
     """Call an evaluator for one row, and return the answer; time counts from `since`, a value of `time.perf_counter()`.
 
     Raises:
-      Busy: too many calls wait already.
+      Busy: too many calls are already waiting.
       HostBusy: no sandbox got enough processor time for the call.
       SandboxUnavailable: no sandbox can be started.
     """

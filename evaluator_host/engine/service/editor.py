@@ -38,7 +38,7 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
 
     Raises:
       InvalidRequest: the evaluator is not in Python, or the question is too long.
-      Busy: too many calls wait already.
+      Busy: too many calls are already waiting.
       SandboxUnavailable: no sandbox can be started.
     """
     evaluator = prepared.evaluator

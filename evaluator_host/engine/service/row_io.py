@@ -91,7 +91,7 @@ async def bind(
     If `row` is an error, it is returned unchanged.
 
     Raises:
-      Busy: too many large rows of the workspace are waiting already.
+      Busy: too many large rows of the workspace are already waiting.
       MachineExhausted: this machine is too busy to read the row.
     """
     if isinstance(row, EvaluationError):

@@ -62,7 +62,7 @@ class RowStream:
         """Yield results until every row has a result.
 
         Raises:
-          Busy: too many calls wait already.
+          Busy: too many calls are already waiting.
           SandboxUnavailable: no sandbox can be started.
         """
         producer = asyncio.create_task(self._produce())

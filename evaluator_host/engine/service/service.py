@@ -82,7 +82,7 @@ class Service:
       InvalidPin: a package is not pinned exactly.
       PackagesFailed: the package set cannot be resolved or installed.
       IndexUnavailable: the set is new, and the index does not answer.
-      Busy: too many calls wait already.
+      Busy: too many calls are already waiting.
       SandboxUnavailable: no sandbox can be started.
     """
 
@@ -253,7 +253,7 @@ class Service:
 
         Raises:
           TooLarge: the results take more memory than a batch may have.
-          Busy: too many calls wait already, or `memory` has no room for the results.
+          Busy: too many calls are already waiting, or `memory` has no room for the results.
         """
         prepared, grant = await self._granted(await self._prepare(evaluator, caller), caller)
         parallelism = None if grant is not None else 1 + len(rows) // _ROWS_WORTH_A_SANDBOX

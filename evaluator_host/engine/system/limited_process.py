@@ -115,7 +115,7 @@ class LimitedProcesses:
           OutOfMemory: the function needs more memory than `limits.memory_mb`.
           LimitExceeded: the result is larger than `limits.result_bytes`, or the data crashed a native parser.
           TooLarge: the arguments are larger than `limits.argument_bytes`.
-          Busy: 32 calls of this workspace wait already.
+          Busy: 32 calls of this workspace are already waiting.
           MachineExhausted: no child can be started, or the machine killed two children in a row.
         """
         large = [arg for arg in args if isinstance(arg, bytes) and len(arg) > _PIECE_BYTES]

@@ -89,7 +89,7 @@ class Turns:
         """Wait for a place for this workspace, and hold the place during the `with` block.
 
         Raises:
-          Busy: `queue_limit` calls of the workspace wait already.
+          Busy: `queue_limit` calls of the workspace are already waiting.
         """
         waiting = len(self._waiting.get(workspace, ()))
         if self._queue_limit is not None and waiting >= self._queue_limit:

@@ -168,7 +168,7 @@ class Alerts:
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
         """Store an alert, and return it.
 
-        The alert watches jobs that end from now on. If the rule names one job, this job may have ended already.
+        The alert watches jobs that end from now on. If the rule names one job, this job may have already ended.
 
         Raises:
           InvalidRequest: the name or the rule is not valid, or the webhook may not be called.

@@ -108,7 +108,7 @@ class Datasets(Repository):
     async def add_dataset(
         self, dataset_id: str, workspace_id: str, name: str | None, facts: DatasetFacts, *, replace: bool | str = False
     ) -> Dataset:
-        """Add a data set and return it. The rows must be stored already.
+        """Add a data set and return it. The rows must already be stored.
 
         Args:
           dataset_id: A new id, from `new_dataset_id`.

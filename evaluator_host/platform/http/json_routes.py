@@ -119,7 +119,7 @@ class LateRoute(APIRoute):
         self._is_built = False
 
     def build(self) -> None:
-        """Build the route, unless it is built already."""
+        """Build the route, unless it is already built."""
         if not self._is_built:
             options = self.options | {"response_model": None, "responses": None}
             super().__init__(self.path, self.endpoint, include_in_schema=self.include_in_schema, **options)
@@ -176,7 +176,7 @@ class BodyRoute(JsonRoute):
     """
 
     def build(self) -> None:
-        """Build the route, unless it is built already."""
+        """Build the route, unless it is already built."""
         if not self._is_built:
             super().build()
             self.app = self._answer

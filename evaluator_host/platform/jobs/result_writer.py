@@ -158,7 +158,7 @@ class ResultWriter:
         self._room.set()
 
     async def _drop_stored(self) -> None:
-        """Drop waiting results that are stored already: the connection may have broken just after they were written."""
+        """Drop waiting results that are already stored: the connection may have broken just after they were written."""
         answered = await self._queue.answered_rows(self._job_id)
         self._outputs = [one for one in self._outputs if not _marked(answered, one.row)]
         for position in {one.position for one in self._results}:

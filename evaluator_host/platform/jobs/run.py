@@ -241,7 +241,7 @@ class JobRun:
             )
 
     async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator, _: Retries) -> None:
-        """Let the evaluator compute its score over all rows that it has scored, unless this score is stored already."""
+        """Let the evaluator compute its score over all rows that it has scored, unless this score is already stored."""
         await self._writer.flush()
         if await self._context.queue.has_together(self._job.id, kept.position):
             return

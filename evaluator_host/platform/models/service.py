@@ -48,7 +48,7 @@ class ModelService:
         """Register a model of a workspace, and return it; `key` becomes a secret with the model's name.
 
         Raises:
-          InvalidRequest: a field is not valid, the host is not allowed, or the secret exists already.
+          InvalidRequest: a field is not valid, the host is not allowed, or the secret already exists.
           NameTaken: there is a model with that name.
           NotFound: there is no such secret.
           InUse: the workspace has 1,000 models.

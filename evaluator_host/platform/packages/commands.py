@@ -38,7 +38,7 @@ def build(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Install a package set in advance. Does nothing if the package set is installed already."""
+    """Install a package set in advance. Does nothing if the package set is already installed."""
     asked = read_set(pins, language, python)
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
 

@@ -45,7 +45,7 @@ def add(
     layout = find_layout(project, folder=folder)
     path = layout.custom / file
     if path.exists():
-        raise NameTaken(f"{layout.shown(path)} exists already; choose another name, or remove that file")
+        raise NameTaken(f"{layout.shown(path)} already exists; choose another name, or remove that file")
     write_file(layout, path, code)
     if as_json:
         print_json({"file": str(path)})

@@ -176,7 +176,7 @@ class RowHandle:
 
 
 def kernel_kill(pid: int) -> None:
-    """Kill one process; do nothing if it has ended already."""
+    """Kill one process; do nothing if it has already ended."""
     try:
         os.kill(pid, _SIGKILL)
     except OSError:

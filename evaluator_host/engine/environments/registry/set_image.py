@@ -92,7 +92,7 @@ def take_out(archive: Archive, *, target: Path, digest: str | None, max_bytes: i
             if tree_digest(files) != tree:
                 raise PackagesFailed("the files differ from those that were pushed; push the set again")
             if target.exists():
-                raise PackagesFailed(f"{target} exists already")
+                raise PackagesFailed(f"{target} already exists")
             files.rename(target)
     except (OSError, ValueError) as error:
         raise PackagesFailed(f"the package set cannot be unpacked: {error}") from error

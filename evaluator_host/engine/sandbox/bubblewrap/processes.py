@@ -48,7 +48,7 @@ class BubblewrapProcesses:
         """Store the first process of the namespace for `kill`; `pidfd` is its pidfd, if one is open already.
 
         Raises:
-          OSError: the process has ended already.
+          OSError: the process has already ended.
         """
         self._init = os.pidfd_open(init_pid) if pidfd is None else pidfd
         self.first_pid = init_pid
