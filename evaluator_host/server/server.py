@@ -404,7 +404,7 @@ def greeting(url: str, backend: str, access: Access) -> tuple[str, ...]:
 
 
 def room_for_connections(sandboxes: int) -> int:
-    """Raise this process's limit of descriptors. Return how many are left for connections, beside its sandboxes.
+    """Raise this process's limit of descriptors. Return how many its sandboxes leave for connections.
 
     The limit is usually 1,024, which is too low for a thousand callers and their sandboxes; the process may raise it.
     `sandboxes` is the maximum number of sandboxes that this process may have.

@@ -161,7 +161,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "the evaluator returned several scores; the score is their mean",
             remedy="to use one of them, name it in `settings.score_output`",
         ),
-        "not_an_entry": WarningKind("a function beside the evaluators is not called"),
+        "not_an_entry": WarningKind("a function that is not an evaluator is not called"),
         "entry_found_inside": WarningKind("the evaluator is inside a string or a function of the code"),
         "source_cleaned": WarningKind("a code fence, line numbers or the like were removed from the code"),
         "repaired": WarningKind("the code had lost its indentation, and ran with the only indentation that fits"),

@@ -151,7 +151,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return {'score': 1, 'passed': 'perhaps'}", "means neither passed nor failed"),
     (PY + "return {'score': None}", "the row is skipped"),
     ("def evaluate(*, outputs, strict): return strict", "needs `strict`, which the row does not have"),
-    (PY + "return 1\ndef main(completion): return {'score': 1}", "`main` beside it is not"),
+    (PY + "return 1\ndef main(completion): return {'score': 1}", "is called, and `main` is not"),
     # mistakes about the function to call
     ("def Evaluate(a, b, c):\n    return 1", "did you mean `evaluate`? Rename `Evaluate`"),
     ("def evaluator(a, b, c):\n    return 1", "did you mean `evaluate`? Rename `evaluator`"),

@@ -50,7 +50,7 @@ def _name(one: dict[str, Json]) -> str | None:
 
 
 def with_score(one: dict[str, Json]) -> dict[str, Json]:
-    """Return an object; if it has no `score`, `value` beside a name or an overall score is added as `score`.
+    """Return an object. If it has no `score`, add one: from `value` if the object has a name, or from an overall score.
 
     An object with a verdict has no overall score: its verdict is the score.
     """

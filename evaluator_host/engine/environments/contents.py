@@ -122,7 +122,7 @@ def _modules(record: Path, name: str) -> tuple[str, ...]:
     modules = {module for line in lines if (module := _module(line.rpartition(",")[0].rpartition(",")[0]))}
     tops = [module for module in modules if not any(parent in modules for parent in _parents(module))]
     public = [module for module in tops if not module.startswith("_")] or tops
-    # The module with the package's own name first: others beside it are often tests or internals.
+    # first the module with the package's name, since the others are often tests or internals
     public.sort(key=lambda module: (canonicalize_name(module) != name, module.count("."), module))
     return tuple(public[:_MODULES_OF_ONE])
 

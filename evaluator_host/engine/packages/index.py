@@ -41,7 +41,7 @@ class IndexSettings:
     # npm registry, user and password allowed in it; None is npm's default
     npm_registry: str | None = field(default=None, repr=False)
     npm_token: str | None = field(default=None, repr=False)  # bearer token of the npm registry
-    ca_file: Path | None = None  # PEM file of certificate authorities to trust **beside** the public ones
+    ca_file: Path | None = None  # PEM file of certificate authorities to trust in addition to the public ones
     proxy: str | None = field(default=None, repr=False)  # proxy for http and https; may contain user and password
     no_proxy: str = ""  # hosts reached without the proxy, comma-separated
     timeout_s: float = 120.0  # longest time for one whole resolution, in seconds

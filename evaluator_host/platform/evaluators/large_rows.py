@@ -118,7 +118,7 @@ def cut_rows(model: str, body: Octets, max_rows: int) -> EvaluateIn | BatchIn:
     else:
         rows = [{name: fields.pop(name) for name in RowIn.model_fields if name in fields}]
     if len(rows) > max_rows or sum(map(len, fields.values())) > LARGE_BYTES:
-        raise NotPlain("the body has large fields beside its rows")
+        raise NotPlain("the body has large fields besides its rows")
     try:
         shapes = [{name: _SHAPES.get(bytes(text[:1]), 0) for name, text in row.items()} for row in rows]
         return _joined(model, {name: decode_json(bytes(text)) for name, text in fields.items()}, rows, shapes)

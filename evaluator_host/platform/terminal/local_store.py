@@ -1,4 +1,4 @@
-"""Opens the database of a host for commands that run beside it."""
+"""Opens a host's database for commands that run on the same machine."""
 
 import os
 import sys

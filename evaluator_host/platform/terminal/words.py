@@ -15,7 +15,7 @@ _WORDS: Final = (
     (r"\(`network`\)", "(--network)"),
     (r"in `files`, by its path: \{\"([^\"]+)\": \"…\"\}", r"with --file: \1"),
     (r", in `files`: \{[^}]*\}, by its path from this file", ": put it beside the evaluator, or name it with --file"),
-    (r", and say in `path` where the code lies beside it: [\w./]+", ""),
+    (r", and say in `path` where the code lies, such as [\w./]+", ""),
     (r"say in `path` where the code lies[^,]*, or import", "import"),
     (r"send it in `files`, and say in `path` [^)]*\), or import", "name it with --file, and import"),
     (r"in `files`(?: \(texts\) or `data`)?|in `data`", "with --file"),

@@ -54,7 +54,7 @@ _ROLES_OF_LISTS = {
 _EXTRACTED = {"givenanswer", "studentanswer", "submittedanswer"}
 """Names of an answer that other code may have taken out of the output."""
 _TEXTS = ("answer", "result", "text", "content")
-"""Names of the output where no other parameter has such a name; beside one, `answer` is the ground truth."""
+"""Names of the output, if only one parameter has such a name; otherwise `answer` is the ground truth."""
 _FORMS = ("text", "str", "string", "json")
 """Endings of parameter names that tell the form of the value: `completion_text`."""
 _OF_FILES = ("path", "file", "filename", "dir", "folder")
@@ -401,7 +401,7 @@ class _Binding:
 
 
 def _values_by_use(function: Function) -> set[str]:
-    """Return the parameters named like a row (`sample`) of which the code reads no part, beside one for the truth.
+    """Return the parameters named like a row (`sample`) whose parts the code never reads, if another is the truth.
 
     If no parameter is for the output, such a parameter is a value, as in `sample == expected`.
     """

@@ -83,7 +83,7 @@ def takes_apart(outline: Outline, name: str) -> bool:
 
 
 def _without_async_twins(outline: Outline, names: list[str]) -> list[str]:
-    """Leave out async copies of other functions, such as `exact_async` beside `exact`."""
+    """Leave out async copies of other functions, such as `exact_async` if there is also `exact`."""
     twins = {way.format(one) for one in names for way in _TWINS}
     own = outline.functions
     return [one for one in names if one not in twins or one not in own or not own[one].is_async]

@@ -1,9 +1,9 @@
 """Finds the dialects (the ways to write an evaluator), and the dialect of given code.
 
-Each dialect is a module or a package in the folder `dialects` beside this package, and has:
+Each dialect is a module or a package in the folder `dialects` next to this package, and has:
 
 - `CONTRACT`: the dialect's name in the protocol.
-- `WORDS`, optional, on a line beside `CONTRACT`: every evaluator of the dialect contains at least one of these words.
+- `WORDS`, optional, on a line next to `CONTRACT`: every evaluator of the dialect contains at least one of these words.
   Both lines are read before the module is imported.
 - `PREBOUND`: whether code may use the modules of `prebound.NAMES` without importing them.
 - `find(namespace, *, name, config)`: returns the `Entry`, or raises a `Failure`.

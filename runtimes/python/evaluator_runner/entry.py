@@ -205,10 +205,7 @@ def note_on_main(namespace: dict[str, Any], entry: Entry) -> None:
         return
     known = signature.read(main)
     if known is not None and known.needed():
-        message = (
-            f"`{entry.name}` is called, but `main` beside it is not; name the function that you mean in "
-            "`settings.entry`"
-        )
+        message = f"`{entry.name}` is called, and `main` is not; if you mean `main`, name it in `settings.entry`"
         entry.notes.append({"code": "several_entries", "message": message})
 
 

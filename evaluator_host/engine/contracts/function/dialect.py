@@ -32,7 +32,7 @@ _QUESTIONS: Final = ("question", "query", "prompt", "userInput", "user_input")
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return `{"columns", "inputs", "outputs", "trace", "truth"?}`.
 
-    If the row has `variables`, return only them, as `columns`; beside outputs, they are more inputs.
+    If the row has `variables` but no outputs, return only the variables, as `columns`. With outputs, they are inputs.
     """
     row = _one_form(row)
     if row.variables is not None:
@@ -64,7 +64,7 @@ def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | Evaluati
 
 
 def _one_form(row: Row) -> Row:
-    """Return a row that has either outputs or variables: variables beside outputs become inputs."""
+    """Return a row that has either outputs or variables. If it has both, the variables become inputs."""
     if row.variables is None or row.outputs is None:
         return row
     return replace(row, inputs={**row.inputs, **row.variables}, variables=None)

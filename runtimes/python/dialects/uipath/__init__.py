@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 CONTRACT = "uipath"
 PREBOUND = True
 SDK = "uipath.eval.evaluators.base_evaluator"
-_WHOLE = ("id", "evaluatorTypeId", "version", "name", "description")  # keys of an evaluator's file beside its config
+# keys of an evaluator's file besides its config
+_WHOLE = ("id", "evaluatorTypeId", "version", "name", "description")
 _MOST = 100
 _SHOWN = 10
 _DESCRIPTION_BYTES = 1 << 16
