@@ -36,7 +36,7 @@ from evaluator_host.types.evaluator import Language
 _log = logging.getLogger(__name__)
 
 PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # temporary errors: a later start may work
-_TRIES: Final = 2  # how often this module tries to start a sandbox; `open_engine` tries once more
+_TRIES: Final = 2  # how many times this module tries to start a sandbox; `open_engine` tries once more
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap) "

@@ -28,7 +28,7 @@ _LOAD_TIMEOUT_S: Final = 2.0  # seconds to load code: some attacks hang there, a
 _IDLE_TTL_S: Final = 5.0
 _SETTLED_S: Final = 10.0  # seconds to wait, because a busy engine needs several seconds to remove a container
 _POLL_S: Final = 0.2
-_TIMES_ALONE: Final = 2  # how often an attack runs alone if it ran out of time while others kept the machine busy
+_TIMES_ALONE: Final = 2  # repeat an attack alone this many times if it ran out of time while others ran
 
 
 @dataclass(frozen=True, slots=True)

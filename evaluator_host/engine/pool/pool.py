@@ -411,7 +411,7 @@ class Pool:
             self._hand_on(owner, Slot(sandbox, loaded))
         else:
             if isinstance(loaded, Failed) and loaded.error.code is ErrorCode.CRASHED:
-                owner.fail_waiters(RunnerGaveUp(loaded))  # perhaps something killed it: each caller tries once more
+                owner.fail_waiters(RunnerGaveUp(loaded))  # something may have killed it: each caller retries once
             elif isinstance(loaded, Failed):
                 owner.answer_waiters(loaded)
             if sandbox is not None:

@@ -69,7 +69,7 @@ class LoadRequest:
     # runner puts a placeholder in its place
     known: dict[str, str] = field(default_factory=dict)
     # environment variables of the code's processes; `{address}` stands for the loopback address where the runner
-    # accepts connections to the host (PROTOCOL.md, `bytes`); empty for code that may not connect
+    # accepts connections to the host (PROTOCOL.md, `bytes`); empty for code that is not allowed to connect
     environment: dict[str, str] = field(default_factory=dict)
     # further variables, whose values are masked in everything that comes back
     secrets: dict[str, str] = field(default_factory=dict, repr=False)

@@ -17,7 +17,7 @@ def give_way(nice: int) -> None:
     Args:
       nice: Value to add, 1 to 19: 5 leaves a process a third of the usual processor weight, 10 a ninth.
     """
-    # the kernel may not have this file, and ordinary users may write to it only ten times a second
+    # some kernels lack this file, and ordinary users can write to it only ten times a second
     with suppress(OSError):
         _SESSION.write_text(str(nice))
     os.nice(nice)

@@ -21,7 +21,7 @@ class Supervisor:
     """Runs the long-lived tasks of one host, and restarts tasks that raise an error. Bound to one event loop."""
 
     def __init__(self) -> None:
-        self.restarts = 0  # how often a task was restarted
+        self.restarts = 0  # number of times that a task was restarted
         self.checks: list[Callable[[], None]] = []  # functions that raise if a part of the host cannot work now
         self.silent: set[str] = set()  # names of child processes that do not answer
         self._failing: set[str] = set()

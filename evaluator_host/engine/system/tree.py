@@ -320,7 +320,7 @@ class _Removal:
                     self._problem = error
 
     def _move_up(self, name: str, folder: int) -> None:
-        os.close(_open_up(name, folder))  # a folder cannot be moved if its owner may not write to it
+        os.close(_open_up(name, folder))  # makes it writable, because a folder that is not cannot be moved
         root = self._levels[0]
         self._moved += 1
         new = f"{self._token}{self._moved}"

@@ -165,7 +165,7 @@ class RowsFolder:
             dataset_id, _, writer = path.name.partition(".")
             if writer:
                 gone = has_abandoned(writer, path)
-            else:  # only old folders, since a new one may not be in the database yet
+            else:  # only old folders: a new one is perhaps not in the database yet
                 gone = dataset_id not in known and time.time() - path.stat().st_mtime > _SETTLED_S
             if gone:
                 found.append(path.name)

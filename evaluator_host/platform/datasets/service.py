@@ -38,7 +38,7 @@ _PART_BYTES: Final = 64 << 10
 _QUERY_S: Final = 10
 _EDITED_BYTES: Final = 64 * _MB
 _ROWS_BYTES: Final = 16 * _MB
-_TRIES: Final = 3  # attempts to edit a data set that others edit at the same time
+_TRIES: Final = 3  # how many times to try an edit of a data set that others edit at the same time
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ def _declaring(file: Path, around: Project, language: Language) -> Iterator[dict
     for folder in (inner, *(above for above in inner.parents if above.is_relative_to(top))):
         found = {}
         for path in (folder / name for name in declared_names(language)):
-            with suppress(OSError):  # a file that is not there, or that this user may not read, pins nothing
+            with suppress(OSError):  # a file that is missing, or that this user cannot read, pins nothing
                 if path.stat().st_size <= _LOCK_BYTES:
                     found[path.name] = path.read_text("utf-8", "replace")
         yield found

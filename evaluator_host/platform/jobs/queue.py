@@ -76,7 +76,7 @@ class StoredOutput:
     output: str | None  # the answer; None when the call failed
     error: str | None  # an `EvaluationError`; None when the call succeeded
     latency_ms: float  # milliseconds of the attempt that got an answer, or else of the last one
-    log: str  # attempts, tokens, cost and times, see `models.endpoint.Answer`
+    log: str  # the requests that were sent, with tokens, cost and times; see `models.endpoint.Answer`
 
 
 class JobQueue(Repository):

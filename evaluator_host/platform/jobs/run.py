@@ -49,7 +49,7 @@ _NODES_EVERY_S: Final = 1.0  # seconds between two times that the nodes which a 
 _ROOM_EVERY_S: Final = 5.0  # seconds between two checks whether the workspace may store more
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
-_PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
+_PATIENCE: Final = 40  # the job fails after this many attempts in a row without a result, about ten minutes
 _ROW_PATIENCE: Final = 10  # a row that fails in this many rounds because of the host is stored as failed
 
 _log = logging.getLogger(__name__)

@@ -53,7 +53,7 @@ from evaluator_host.types.jobs import (
 LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
 _NAMED: Final = 3  # maximum number of evaluators that a job's title names
 _COLUMN_CHARS: Final = 40  # characters of a column's name in a job's title
-_TRIES: Final = 3  # attempts to create a job; one fails if the data set is replaced meanwhile
+_TRIES: Final = 3  # how many times to try to create a job; this fails if its data set is replaced meanwhile
 
 Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 """Takes a workspace id and a reference (`exact-match`, `exact-match@3`); returns the evaluator, or raises NotFound."""

@@ -32,7 +32,7 @@ from evaluator_host.types.errors import NameTaken, NotFound
 HELD: Final = timedelta(minutes=10)
 _ROW_BYTES: Final = 64  # bytes that a row in a queue takes, besides its label and note
 _HELD: Final = text("held_by IS NOT NULL")
-_TRIES: Final = 20  # attempts to take a row while others take rows of the same queue
+_TRIES: Final = 20  # how many times to try to take a row, because others may take it first
 
 
 class LabelQueueTable(Table):

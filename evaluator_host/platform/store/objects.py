@@ -14,7 +14,7 @@ from evaluator_host.platform.store.tables import EntityTable
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, NameTaken
 
-_TRIES: Final = 5  # attempts to change an object that another host changes at the same time
+_TRIES: Final = 5  # how many times to try a change of an object that another host changes at the same time
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from evaluator_host.vendors.nemo.names import page, require_name, shown, stamp
 from evaluator_host.vendors.nemo.spec import FieldMappingIn, JobIn, ParamsIn, SpecIn
 from evaluator_host.vendors.nemo.status import JobState, failure_of, state_of
 
-_TRIES: Final = 3  # attempts to create a job, whose stored rows may be removed meanwhile
+_TRIES: Final = 3  # how many times to try to create a job, because its stored rows may be removed meanwhile
 _NO_BLOB: Final = "AA=="  # replaces a pickled metric in lists, because a metric may have megabytes
 
 

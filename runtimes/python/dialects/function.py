@@ -54,7 +54,7 @@ _ROLES_OF_LISTS = {
 _EXTRACTED = {"givenanswer", "studentanswer", "submittedanswer"}
 """Names of an answer that other code may have taken out of the output."""
 _TEXTS = ("answer", "result", "text", "content")
-"""Names of the output, if only one parameter has such a name; otherwise `answer` is the ground truth."""
+"""Names of the output if no other parameter is the output; if one is, `answer` is the ground truth."""
 _FORMS = ("text", "str", "string", "json")
 """Endings of parameter names that tell the form of the value: `completion_text`."""
 _OF_FILES = ("path", "file", "filename", "dir", "folder")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _PAUSE_S = 0.0005
-# maximum number of attempts to kill the survivors; not a time limit, because each takes longer on a busy machine
+# how many times to kill survivors and look for more; a count, not a time limit, because a busy machine takes longer
 _TRIES = 10_000
 _SIGKILL = 9
 

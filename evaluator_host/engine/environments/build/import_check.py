@@ -32,7 +32,7 @@ _IMPORT_S: Final = 30.0
 _GRACE_S: Final = 2.0
 _MOUNT: Final = PurePosixPath("/opt/packages")  # path of a set in a sandbox
 _TOTAL_S: Final = 240.0  # longest time for all imports of a set, in seconds; a hundred packages take a minute
-# maximum number of tries of an import, each in a new sandbox, if the machine has no processor time for it
+# how many times to try an import, each time in a new sandbox, if the machine has no processor time for it
 _BUSY_TRIES: Final = 5
 _LIMITS: Final = Limits(timeout_s=_IMPORT_S, memory_mb=1024, processes=64)
 _HARMS: Final = {

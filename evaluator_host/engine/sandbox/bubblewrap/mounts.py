@@ -145,7 +145,7 @@ def compile_runner(folder: Path) -> None:
         try:
             if here in compiled.read_bytes():
                 compiled.unlink()
-        except OSError:  # this process may not read or remove the folder, or another host was faster
+        except OSError:  # this process has no permission, or another host was faster
             continue
     compileall.compile_dir(str(folder), quiet=2, stripdir=str(folder), prependdir=str(RUNNER_HOME))
 

@@ -49,7 +49,7 @@ _NO_UNIX_SOCKETS: Final = (
     },
 )
 
-_NEWEST_REVIEWED: Final = 469  # file_setattr, Linux 6.17: guests may not use later calls, which nobody has reviewed
+_NEWEST_REVIEWED: Final = 469  # file_setattr, Linux 6.17; nobody has reviewed later calls, so guests cannot use them
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ class Template:
     def _on_answer(self, number: bytes, kind: bytes, rest: list[bytes], fds: list[int]) -> None:
         child, answer = self._children[number]
         if kind == b"S":
-            if fds:  # there are no descriptors if this process may not open more
+            if fds:  # the kernel sends no descriptors if this process has no free ones left
                 child.pidfd, child.pid = fds[0], _pid_of(fds[0])
         elif kind == b"B":
             self.works = child.confined = True

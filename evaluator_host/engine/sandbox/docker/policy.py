@@ -38,7 +38,7 @@ IMAGE_DATA: Final = "/opt/data"
 UID_FIRST: Final = 20_000
 UID_COUNT: Final = 40_000
 # Above every cgroup limit that settings allow, so that two containers with the same uid do not share a limit. Without
-# a value, Podman asks for a million, which a host that may not raise limits cannot give.
+# a value, Podman asks for a million, which fails on a host that is not allowed to raise limits.
 USER_PROCESSES: Final = 4096
 # Runtimes that make an empty network namespace by themselves. With `NetworkDisabled` they start a container in half the
 # time that they need with network "none", because the engine then prepares a namespace. The documentation of runsc and

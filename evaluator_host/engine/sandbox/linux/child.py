@@ -97,7 +97,7 @@ class Child(Pipes):
         self._loop = asyncio.get_running_loop()
         try:
             self._pidfd = os.pidfd_open(self._process.pid)
-        except OSError:  # this process may open no more descriptors
+        except OSError:  # this process has no free descriptors left
             self._process.kill()
             self._process.wait()
             self.close()

@@ -196,7 +196,7 @@ def _tmpfs_bytes(pid: int) -> int:
 def _socket_bytes(pid: int) -> int:
     """Return how many bytes the sockets in a process's network namespace can hold.
 
-    How many bytes they really hold cannot be known.
+    The kernel does not tell how many bytes they really hold.
     """
     for line in read_text(f"/proc/{pid}/net/sockstat").splitlines():
         name, _, value = line.partition(": used ")
@@ -208,7 +208,7 @@ def _socket_bytes(pid: int) -> int:
 def read_text(path: str) -> str:
     """Return the content of a file in /proc; an empty string if it cannot be read."""
     try:
-        # replaced, because guests choose the names of their processes, which may not be UTF-8
+        # guests choose the names of their processes, and may choose bytes that are not UTF-8
         with open(path, errors="replace") as file:  # noqa: PTH123 - many times a second
             return file.read()
     except OSError:

@@ -137,7 +137,7 @@ class BoundedHeaders(tarfile.TarInfo):
         return made
 
 
-_BYTES: Final = ("utf-8", "surrogateescape")  # a name may not be valid UTF-8
+_BYTES: Final = ("utf-8", "surrogateescape")  # file names need not be valid UTF-8
 
 
 def _entry(root: Path, found: tree.Entry) -> Entry:
