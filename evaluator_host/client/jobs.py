@@ -526,7 +526,10 @@ class JobVerbs(Verbs[TransportT]):
                 await self._transport.sleep(_AGAIN_S)
 
     async def _events(self, job_id: str) -> AsyncGenerator[JobReport, None]:
-        """Yield the job at each event of the server until the job or the connection ends, without the final state."""
+        """Yield a report of the job at each event of the server, until the job or the connection ends.
+
+        Skip the final report.
+        """
         call, rest = Call("GET", _path(job_id, "events"), JobReport), b""
         async with aclosing(self._transport.download(call)) as pieces:
             async for piece in pieces:

@@ -270,7 +270,10 @@ async def list_jobs(context: Context[_Hosts], limit: Annotated[int, Field(ge=1, 
 async def explain_failures(
     context: Context[_Hosts], job: Annotated[str, Field(description="Id of a job.")]
 ) -> list[dict[str, Any]]:
-    """Explain why rows of a job failed: by cause, with the line of the evaluator's code and one row as an example."""
+    """Explain why rows of a job failed.
+
+    Each cause comes with the line of the evaluator's code, and one row as an example.
+    """
     jobs = _client(context).jobs
     groups = (await jobs.failures(job))[:_SHOWN]
     return [{**_brief(group), "example": _brief(await jobs.row(job, group.rows[0]))} for group in groups]

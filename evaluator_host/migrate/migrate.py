@@ -186,7 +186,10 @@ class _Work:
         return None if contract in _MIGRATED else contract
 
     async def as_pasted(self, contract: Contract) -> Migration:
-        """Return the result for code that runs unchanged, with how many of the caller's rows it scores."""
+        """Return the result for code that runs unchanged.
+
+        Its proof says how many of the caller's rows the code scores.
+        """
         proof = scoring(await self.context.run(self._pasted(), self.rows)) if self.rows else None
         return replace(_unchanged(self.evaluator, MigrationStatus.AS_PASTED, ()), contract=contract, proof=proof)
 

@@ -1,4 +1,4 @@
-"""Migrates stored evaluators: adds to each legacy evaluator a new version, with the migration's proof."""
+"""Migrates stored evaluators: gives each legacy evaluator a new version, and stores the migration's proof in it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -12,7 +12,7 @@ _SHORTHANDS: Final = ("shorthand_property_identifier", "shorthand_property_ident
 
 
 def uses_of(draft: Draft, legacy: Legacy, parameter: Parameter) -> list[Use]:
-    """Return the uses of a parameter in the function, without code that has already been removed."""
+    """Return the uses of a parameter in the function, except in code that has already been removed."""
     found = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
     return [use for use in found if use.node != parameter.pattern and not draft.is_gone(use.node)]
 

@@ -48,7 +48,7 @@ class Chunk:
 
 
 class ScoredChunk(list[tuple[Key, dict[str, Json]]]):
-    """A list of `(key, columns)`, one for each record of a chunk, with the columns of `ChunkScorer.columns`."""
+    """One `(key, columns)` for each record of a chunk; the columns are those of `ChunkScorer.columns`."""
 
 
 @dataclass(frozen=True)

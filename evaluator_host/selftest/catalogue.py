@@ -190,7 +190,7 @@ def _program_file(folder: Path, name: str) -> tuple[Path, Language]:
 
 
 def _text(program: Path) -> str:
-    """Return a program, with the files that it includes."""
+    """Return the text of a program, in which each include is replaced by the included file."""
 
     def included(match: re.Match[str]) -> str:
         file = program.parents[1] / _INCLUDES / match[1]

@@ -95,7 +95,7 @@ async def attack_deployment(
 
 
 async def _settled_on_a_backend(settings: Settings) -> Settings:
-    """Return the settings, with the backend that `auto` chooses instead of `auto`."""
+    """Replace the backend `auto` in the settings with the backend that it chooses."""
     if settings.sandbox is SandboxChoice.NONE:
         raise Misconfigured(
             "sandbox=none has no sandbox to attack: evaluators run as the host's own user; "

@@ -32,7 +32,7 @@ class Redactor:
         return text
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value, or a dataclass of JSON values, with secrets masked in names and in values."""
+        """Mask the secrets in the names and values of a JSON value, or of a dataclass with JSON values."""
         match value:
             case str():
                 return self.text(value)

@@ -307,7 +307,7 @@ class RowWarnings:
 
     @classmethod
     def of(cls, results: Iterable[EvaluationResult]) -> "RowWarnings":
-        """Return the warnings of results, with rows numbered from 0."""
+        """Return the warnings of these results, which count as rows 0, 1, 2 and so on."""
         made = cls()
         for row, result in enumerate(results):
             made.add(row, result)

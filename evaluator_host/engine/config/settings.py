@@ -192,7 +192,7 @@ def otel_variable(name: str, default: str) -> str:
 
 
 class ModelEndpoint(BaseModel):
-    """A model that callers refer to by a name, with the address of its API."""
+    """The address, key and prices of a model, which callers refer to by its name in the settings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

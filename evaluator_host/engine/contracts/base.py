@@ -128,7 +128,7 @@ class Dialect:
         return [] if self.config_keys is None else [key for key in config if key not in self.config_keys]
 
     def explain(self, note: Note) -> Note:
-        """Return a note of the runner, with advice added if it is one of this dialect's own warnings."""
+        """Return a note of the runner. If it is one of this dialect's warnings, add its advice."""
         own = self.warnings.get(note.code)
         return note if own is None else replace(note, remedy=own.remedy)
 

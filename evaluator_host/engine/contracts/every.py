@@ -1,4 +1,4 @@
-"""Combines the values that all evaluators in a file return for a row into one result, with a metric for each."""
+"""Combines the values that all evaluators in a file return for a row into one result; each value becomes a metric."""
 
 import re
 from dataclasses import replace

@@ -102,7 +102,7 @@ class OutputsRead:
 
 @remembered
 def outputs_read(loaded: Loaded) -> tuple[ParameterFacts, ...]:
-    """Return the parameters that get the outputs of a row, without those that the code never reads."""
+    """Return the parameters that get the outputs of a row, except those that the code never reads."""
     return _outputs_read(loaded.contract, functions(loaded))
 
 

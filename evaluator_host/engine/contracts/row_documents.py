@@ -20,7 +20,7 @@ class RowDocument(Protocol):
         ...
 
     def row_count(self, document: dict[str, Any]) -> int:
-        """Return how many rows the document contains, without checking the rows."""
+        """Return how many rows the document contains; the rows are not checked."""
         ...
 
     def rows(self, document: dict[str, Any]) -> list[dict[str, Json]]:

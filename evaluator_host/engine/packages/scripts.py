@@ -139,7 +139,7 @@ def _javascript(source: str, language: Language, parse: Parse) -> Script:
 
 @dataclass(frozen=True, slots=True)
 class Specifier:
-    """One module specifier: `source[start:end] == text`, without quotes."""
+    """One module specifier, without its quotes: `source[start:end] == text`."""
 
     start: int
     end: int

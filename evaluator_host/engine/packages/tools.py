@@ -154,7 +154,7 @@ def _exhausted(said: str) -> MachineExhausted | None:
 
 
 def _clipped(said: str) -> str:
-    """Return the end of a tool's output, with long lines cut; it may contain any text from packages."""
+    """Return the end of a tool's output, and cut its long lines. Packages can put any text into it."""
     return "\n".join(line[:_LINE_CHARS] for line in said[-_SAID_CHARS:].splitlines())
 
 
@@ -169,7 +169,7 @@ def in_turn(turns: Turns, workspace: str) -> Run:
 
 
 def shorten(text: str, index: IndexSettings) -> str:
-    """Return a message that is safe to show to a user, with at most 15 lines."""
+    """Make a text safe to show to a user: remove control characters, credentials and paths; keep at most 15 lines."""
     plain = _CONTROL.sub("", _ANSI.sub("", text))
     plain = _ABSOLUTE_PATH.sub("…", index.redact(plain))
     lines = [line.rstrip() for line in plain.strip().splitlines() if line.strip()]
@@ -179,7 +179,7 @@ def shorten(text: str, index: IndexSettings) -> str:
 
 
 def unreachable(reason: str, index: IndexSettings) -> IndexUnavailable:
-    """Return the error for an index that does not answer, with the reason that the tool gave."""
+    """Return the error for an index that does not answer; `reason` is the output of the tool."""
     return IndexUnavailable(f"{shorten(reason, index)}: {_UNREACHABLE}")
 
 

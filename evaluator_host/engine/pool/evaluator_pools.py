@@ -41,7 +41,7 @@ class LeaseRequest:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Slot:
-    """A sandbox that has loaded an evaluator, with facts about it for the pool."""
+    """A sandbox that has loaded an evaluator, and what the pool knows about it."""
 
     sandbox: Sandbox
     loaded: Loaded

@@ -200,7 +200,7 @@ class FairShare:
         )
 
     def begin(self, workspace: str, memory_mb: int) -> None:
-        """Count one more busy sandbox of a workspace, with this memory limit."""
+        """Count a sandbox of a workspace, and its memory limit, as busy."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes += 1
             share.memory_mb += memory_mb

@@ -553,7 +553,7 @@ def _other_version(error: EvaluationError, evaluator: Evaluator) -> str | None:
 
 
 def without_repetition(error: EvaluationError, notes: Sequence[Note]) -> EvaluationError:
-    """Return an error, without its hint on a missing value if a warning already says that the row has no outputs."""
+    """Remove an error's hint on a missing value if a warning already says that the row has no outputs."""
     said = any(note.code == "missing_outputs" for note in notes)
     is_repeated = error.hint in (_NO_VALUE, _IS_NULL) or (error.hint or "").startswith(_IS_UNDEFINED)
     return replace(error, hint=None) if said and is_repeated else error

@@ -212,7 +212,7 @@ class Preparer:
     async def _require_set(
         self, evaluator: Evaluator, needs: SdkNeeds | None, *, python: str | None, lock: str | None, workspace: str
     ) -> InstalledSet:
-        """Return the installed package set of an evaluator, with only the evaluator's own pins in its `packages`."""
+        """Return the installed package set of an evaluator. Its `packages` are only the pins that the evaluator has."""
         environments, language = self._environments, evaluator.language
         try:
             if lock is not None:

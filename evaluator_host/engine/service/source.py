@@ -43,7 +43,7 @@ _Lines = list[str]
 
 @dataclass(frozen=True, slots=True)
 class CleanSource:
-    """A cleaned program, with a table to convert its positions to positions in the pasted text."""
+    """A cleaned program, and what is needed to convert its positions to positions in the pasted text."""
 
     code: str  # the program; its lines end in a line feed, and there are as many as were pasted
     notes: tuple[Note, ...] = ()  # notes on removals that a user would want to know about

@@ -52,7 +52,7 @@ def summarise(
 
 
 def host_info(settings: Settings, pool: Pool, environments: Environments) -> HostInfo:
-    """Return the version, backend, limits and runtimes of a host, with the default version of Python only."""
+    """Return the version, backend, limits and runtimes of a host, but only its default Python version."""
     return HostInfo(
         version=__version__,
         backend=pool.backend.name,

@@ -109,7 +109,7 @@ def search(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 20,
     client: ClientOption,
 ) -> None:
-    """Print the rows that contain TEXT and meet all conditions: one row per line, with its number first."""
+    """Print the rows that contain TEXT and meet all conditions, one per line after its number."""
     found = client.datasets.search(name, text, where=where or (), sort=sort, limit=limit)
     for one in found.rows:
         print_json_lines([one.row], prefix=f"{one.index}\t")

@@ -173,7 +173,7 @@ class RowsFolder:
 
 
 def write_upload(stage: Path, upload: Path, format_: Format, max_bytes: int, max_row_bytes: int) -> DatasetFacts:
-    """Write an uploaded file's records into a folder. Return facts about them, with notes on how the file was read."""
+    """Write an uploaded file's records into a folder. Return facts about them, and notes on how the file was read."""
     notes: list[str] = []
     with upload.open("rb", buffering=_READ_BYTES) as file:
         records = read_records(file, format_, max_row_bytes=max_row_bytes, note=notes.append)

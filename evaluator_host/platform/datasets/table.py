@@ -88,7 +88,7 @@ class Dataset:
 
     @property
     def label(self) -> str:
-        """Name of the data set, with the version if it is an older version (`qa@2`). The id if there is no name."""
+        """Name of the data set; of an older version, name and version (`qa@2`). The id if there is no name."""
         return self.name or (f"{self.title}@{self.version}" if self.title else self.id)
 
 

@@ -155,7 +155,7 @@ def case_problems(cases: Sequence[dict[str, Any]], results: Sequence[EvaluationR
 async def check_cases(
     evaluate: Callable[[list[Row]], Awaitable[list[EvaluationResult]]], report: CheckReport, cases: Sequence[Any]
 ) -> CheckReport:
-    """If `report` says that an evaluator loads, run its cases. Return the report, with the cases that fail."""
+    """If `report` says that an evaluator loads, run its cases. Add the cases that fail to the report, and return it."""
     if report.problems or not cases:
         return report
     failing = case_problems(cases, await evaluate([case_row(case) for case in cases]))

@@ -154,7 +154,7 @@ def list_(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """List the newest version of each evaluator, by name, with its last job."""
+    """List the newest version of each evaluator and its last job, sorted by name."""
     found = client.evaluators.all(tag=tag)
     none = "there are no evaluators; create one with evaluator-host evaluators create NAME FILE"
     print_found(
@@ -176,7 +176,7 @@ def describe(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Change description, sampling rate or tags of an evaluator, without a new version."""
+    """Change description, sampling rate or tags of an evaluator. This makes no new version."""
     tags = [] if no_tags else tag
     if description is None and sampling is None and tags is None:
         raise InvalidRequest("nothing to change: give --description, --sampling, --tag or --no-tags")

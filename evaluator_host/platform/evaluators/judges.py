@@ -44,7 +44,7 @@ class ExampleIn(_Part):
 
 
 class JudgeIn(_Part):
-    """An evaluator without code: a model that judges rows by a prompt, with a scale or labels."""
+    """An evaluator without code: a model that judges rows by a prompt, and answers on a scale or with a label."""
 
     model: str = Field(min_length=1, max_length=300, description="A registered model.")
     prompt: _Text = Field(description="Template: {{ inputs.question }}, {{ outputs }} and columns by name.")

@@ -109,7 +109,7 @@ def evaluators_api(
         workspace: WorkspaceOf,
         tag: Annotated[str | None, Query(max_length=MOST_TAG, description="Only evaluators with this tag.")] = None,
     ) -> Response:
-        """List the newest version of each evaluator, by name, with its last job."""
+        """List the newest version of each evaluator and its last job, sorted by name."""
         found, scores = await registry.list_evaluators(workspace), jobs()
         last = {} if scores is None else await scores.last_scores(workspace)
         chosen = (one for one in found if tag is None or tag in one.tags)
@@ -143,7 +143,7 @@ def evaluators_api(
         responses={**_MISSING, **describe_error(422, "The request is invalid; every faulty field is named.")},
     )
     async def describe(name: str, body: EvaluatorFactsIn, caller: CallerOf) -> Response:
-        """Change description, sampling rate or tags of an evaluator, without a new version."""
+        """Change description, sampling rate or tags of an evaluator. This makes no new version."""
         about = NameFacts(body.description, body.sampling, body.tags)
         with AuditedCall(access, caller, "evaluators.describe", name):
             report = await registry.describe_evaluator(caller.workspace, name, about)
@@ -174,7 +174,7 @@ def evaluators_api(
 
 
 def shown(report: EvaluatorReport | JobEvaluatorReport) -> dict[str, Any]:
-    """Convert an evaluator version to the API's format, with `evaluator` in the form of `POST /v1/evaluate`."""
+    """Convert an evaluator version to the API's format; its `evaluator` has the form of `POST /v1/evaluate`."""
     found = {one.name: getattr(report, one.name) for one in fields(report)}
     evaluator = {one.name: getattr(report.evaluator, one.name) for one in fields(report.evaluator)}
     del evaluator["name"], evaluator["version"]

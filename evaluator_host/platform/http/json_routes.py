@@ -62,7 +62,7 @@ class JsonRequest(Request):
         return await self.arrived()  # type: ignore[return-value] # only `decoded` reads it
 
     async def arrived(self) -> Octets:
-        """Return the whole body as it was received, without a check of its Content-Encoding."""
+        """Return the whole body as it was received; its Content-Encoding is not checked."""
         return await super().body()
 
     async def json(self) -> Any:

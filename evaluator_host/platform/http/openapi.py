@@ -77,7 +77,7 @@ class DescribedApi(FastAPI):
         self.add_route("/openapi.json", self._document, include_in_schema=False)
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return the application with its middleware, without the FastAPI layers that `AccessMiddleware` replaces."""
+        """Return the application with its middleware, but not the FastAPI layers that `AccessMiddleware` replaces."""
         app: ASGIApp = AsyncExitStackMiddleware(self.router)
         app = ExceptionMiddleware(app, handlers=self.exception_handlers)
         for kind, positional, named in reversed(self.user_middleware):

@@ -58,7 +58,7 @@ class InlineRowsIn(Wire):
 
 
 class EvalSetIn(Wire):
-    """An eval set inside the body of a job, with the executions of the agent."""
+    """An eval set in the body of a job, and perhaps the executions of the agent."""
 
     eval_set: dict[str, Any] = Field(description="The eval set, as its platform documents it or its tools write it.")
     executions: list[dict[str, Any]] | None = Field(

@@ -24,7 +24,7 @@ CHUNK_BYTES: Final = 8 << 20  # bytes in a chunk, as JSON in the file of rows
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some rows of a job, with their numbers in the data set. A row that is not evaluated is an error or a skip."""
+    """Some rows of a job, and their numbers in the data set. A row that is not evaluated is an error or a skip."""
 
     numbers: list[int]
     rows: list[Given]

@@ -526,7 +526,7 @@ class Jobs(Repository):
     async def list_completed(
         self, workspace_id: str, dataset: str, *, limit: int
     ) -> list[tuple[Job, tuple[EvaluatorTally, ...]]]:
-        """Return the completed jobs over the data set with this name, newest first, with each evaluator's scores."""
+        """Return the completed jobs over the data set with this name, newest first, and their evaluators' scores."""
         chosen = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.dataset_name == dataset)
         chosen = chosen.where(JobTable.status == JobStatus.COMPLETED)
         async with self._database.reading() as connection:
@@ -601,7 +601,7 @@ class Jobs(Repository):
         await self._database.give_space_back()
 
     async def delete_ended(self, before: datetime) -> int:
-        """Delete the jobs that ended before a time, with their results; return how many were deleted."""
+        """Delete the jobs that ended before a time, and their results. Return how many jobs were deleted."""
         ended = select_jobs().where(JobTable.finished_at < before)
         jobs = [as_job(row) for row in await self._database.fetch_all(ended)]
         deleted = [await self._delete(job) for job in jobs].count(True)
@@ -643,7 +643,7 @@ _ZERO: Final = '"failures":"zero"'  # in the request of every job that counts fa
 
 @cache  # building the query takes a millisecond, as long as reading a job
 def _tallies() -> Select[Any]:
-    """Return the query for jobs' evaluators, with their row counts in these jobs and in the previous jobs."""
+    """Return the query for jobs' evaluators, and for each one's row counts in the job and in its previous job."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)
     chosen = (job_before.id == table.previous_job) & job_before.request.contains(_ZERO)
     zero = select(job_before.request).where(chosen).scalar_subquery()

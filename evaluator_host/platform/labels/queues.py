@@ -163,7 +163,7 @@ class LabelQueues:
     async def list_rows(
         self, workspace_id: str, name: str, *, state: LabelState | None = None, after: int = -1, limit: int = 100
     ) -> LabelPage:
-        """Return the rows of a queue after row number `after`, with their labels but without data."""
+        """Return the labels of a queue's rows after row number `after`, but not the rows' data."""
         queue = await self.labels.get_queue(workspace_id, name)
         found = await self.labels.list_labels(queue, state=state, after=after, limit=limit + 1)
         shown = tuple(LabelEntry(**_entry(one)) for one in found[:limit])

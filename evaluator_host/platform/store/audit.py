@@ -28,7 +28,7 @@ _PRUNED_AT_ONCE: Final = 10_000  # entries to remove at once, so that no writer 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One entry of the audit log: a call, with ids of workspace and key."""
+    """One entry of the audit log: who called what, when, and how it ended."""
 
     at: datetime  # when the call began, in UTC
     workspace_id: str  # the caller's workspace

@@ -59,7 +59,7 @@ def token_hash(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A stored API key, without its secret."""
+    """The facts about a stored API key, but not the key itself."""
 
     id: str
     name: str

@@ -156,7 +156,7 @@ class SecretTable(Table):
 
 
 class AuditTable(Table):
-    """Audit entries, without data of rows."""
+    """The audit log. It contains no data of rows."""
 
     __tablename__ = "audit"
     __table_args__ = (Index("ix_audit_workspace_id_at", "workspace_id", "at"), Index("ix_audit_at", "at"))

@@ -129,7 +129,7 @@ def _wants_debug(arguments: Sequence[str]) -> bool:
 
 
 def print_error(error: HostError) -> None:
-    """Print an error to standard error, with the problems and hints that are not part of its message."""
+    """Print an error to standard error, then the problems and hints that its message does not contain."""
     err.print(plain(f"error: {in_options(error.detail)}"))
     shown: set[str] = set()
     for problem in error.problems:

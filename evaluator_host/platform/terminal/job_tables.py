@@ -295,7 +295,7 @@ def _group(group: FailureGroup) -> tuple[object, ...]:
 
 
 def estimate_text(one: JobEstimate) -> Text:
-    """Format a job's estimate as text, with the budgets that the estimate exceeds."""
+    """Format a job's estimate as text, which also names the budgets that the estimate exceeds."""
     made = Text(plain(f"{counted(one.rows, 'result')} would use {usage_text(one.usage)}\n"))
     if one.usage.requests and one.sample.replayed:
         made.append("recorded answers of the sample count as requests, since other rows may have none\n")

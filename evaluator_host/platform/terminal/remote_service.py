@@ -1,4 +1,4 @@
-"""Evaluates rows for a command on the running host in `--url`, with the key in the settings. Sends rows in batches."""
+"""Evaluates a command's rows on the running host in `--url`, in batches. Uses the API key in the settings."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator

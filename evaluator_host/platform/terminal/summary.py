@@ -1,4 +1,4 @@
-"""Formats results as tables, and summarises a run, one row after the other, with a fixed amount of memory."""
+"""Formats results as tables, and summarises a run row by row, in a fixed amount of memory."""
 
 import math
 from collections import Counter
@@ -318,7 +318,7 @@ def result_table(result: EvaluationResult) -> Text:
 
 
 def message_of(error: EvaluationError) -> str:
-    """Return an error's message, with options instead of API fields. A KeyError's message begins with `KeyError`."""
+    """Return an error's message; options replace names of API fields. A KeyError's message begins with `KeyError`."""
     return f"KeyError: {error.message}" if error.type == "KeyError" else in_options(error.message)
 
 

@@ -50,7 +50,10 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read `reason` and `score`, a number or a string with a number; any other score becomes None, without an error."""
+    """Read `reason` and `score`, a number or a string with a number.
+
+    Any other score becomes None, which is not an error.
+    """
     if (error := unreadable(returned)) is not None:
         return error
     value = returned.value

@@ -126,7 +126,10 @@ class _Verbs:
         return await self._records.get(self._workspace(request), request.path_params["id"])
 
     def _toolbox(self, request: Request) -> str:
-        """Return the URL to which the client sends scripts, with the host name that the client uses."""
+        """Return the URL to which the client sends scripts.
+
+        It has the host name that the client used for this request.
+        """
         key = wire_request(request.scope).key
         segment = "" if key is None else f"/key/{key}"
         return f"{request.url.scheme}://{request.headers['host']}{self._calls.wire.path}{segment}/toolbox"

@@ -182,7 +182,7 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Json]:
-    """Convert one piece of feedback to the form that LangSmith stores, with the key `name` if it has no key."""
+    """Convert one piece of feedback to the form that LangSmith stores. If it has no key, its key is `name`."""
     if not isinstance(value, dict) or not value:
         raise _Refused(f"LangSmith does not take {shown(value)} as a result")
     key = value.get("key") or name

@@ -117,7 +117,7 @@ class NemoJobs:
         return _shown(entity, await self.state(workspace_id, entity))
 
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
-        """Return page `number`, from 1, of the NeMo jobs in a namespace, without their pickled metrics."""
+        """Return page `number`, from 1, of the NeMo jobs in a namespace. Their pickled metrics are left out."""
         place = _place(workspace_id, namespace)
         found, total = await self._entities.page(place, order=order, first=(number - 1) * size, limit=size)
         data = [_listed(_shown(one, await self.state(workspace_id, one))) for one in found]
@@ -307,7 +307,7 @@ def _renamed(problem: Problem) -> Problem:
 
 
 def _with_model(spec: dict[str, Any], target: Target | None) -> dict[str, Any]:
-    """Return a job's spec as clients see it, with the model itself in place of a reference to it."""
+    """Return a job's spec as clients see it, in which the model itself replaces a reference to it."""
     if target is None or not isinstance(spec.get("target"), str):
         return spec
     return {**spec, "target": {"url": target.base_url, "name": target.model, "format": "nim"}}

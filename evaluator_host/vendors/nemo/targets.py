@@ -123,7 +123,7 @@ async def _endpoint(models: Models, workspace_id: str, namespace: str, target: M
 
 
 def place_of(url: str, name: str, secret: str | None) -> ModelPlace:
-    """Make a model's endpoint from its URL, without a request path such as `/chat/completions` at the end."""
+    """Make a model's endpoint from its URL. A request path at its end, such as `/chat/completions`, is removed."""
     url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions")
     return ModelPlace(url, name, secret.rpartition("/")[2] if secret else None)
 

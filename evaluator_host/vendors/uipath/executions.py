@@ -160,7 +160,7 @@ def _of_output(name: str, execution: dict[str, Any]) -> Execution:
 
 
 def _of_trace_file(spans: list[Any], named: str) -> list[Execution]:
-    """Group the spans in a `--trace-file` by test case, without the spans of the evaluation itself."""
+    """Group the spans in a `--trace-file` by test case, and leave out the spans of the evaluation itself."""
     by_item: dict[str, list[Json]] = {}
     for span in spans:
         attributes = span["attributes"] if isinstance(span["attributes"], dict) else {}

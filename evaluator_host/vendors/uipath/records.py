@@ -85,11 +85,11 @@ class EvalSetDocument:
     """Reader for an eval set, or for an object `{"eval_set": {…}, "executions": […]}`."""
 
     def recognises(self, document: dict[str, Any]) -> bool:
-        """Whether a JSON object is an eval set, with or without executions."""
+        """Whether a JSON object is an eval set, or an eval set and its executions."""
         return "eval_set" in document or is_eval_set(document)
 
     def row_count(self, document: dict[str, Any]) -> int:
-        """Return the number of test cases, without checking them."""
+        """Return the number of test cases; they are not checked."""
         eval_set = document.get("eval_set", document)
         return len(items_of(eval_set)) if isinstance(eval_set, dict) else 0
 

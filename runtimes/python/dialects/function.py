@@ -269,7 +269,7 @@ def _method(outline: Outline) -> _Method | None:
 
 
 def _scoring_methods(node: Any, outline: Outline) -> list[Function]:
-    """Return a class's public methods whose names say that they score, without those that other methods use."""
+    """Return a class's public methods whose names say that they score, except those that other methods use."""
     own = [one for one in node.body if type(one).__name__ in ("FunctionDef", "AsyncFunctionDef")]
     used = {name for one in own if one.args.args for name in _attributes(one, one.args.args[0].arg)}
     plain = [one for one in own if one.name[:1] != "_" and one.args.args and one.name not in used]

@@ -320,7 +320,7 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
 
 
 def _made(name: str, kind: Any) -> str:
-    """Return the code that makes an object of a class, with `…` for each argument that the class needs."""
+    """Return the code that makes an object of a class; `…` stands for each argument that the class needs."""
     initial = signature.read(kind.__init__) if type(kind.__init__) is type(is_function) else None
     needed = [] if initial is None else initial.needed()[1:]
     return f"{name}({', '.join(f'{one}=…' for one in needed)})"

@@ -1,4 +1,4 @@
-"""Finds an evaluator's imports that are not installed in its syntax tree, without running it."""
+"""Reads an evaluator's syntax tree, and finds the imports that are not installed. It does not run the code."""
 
 from __future__ import annotations
 

@@ -222,13 +222,13 @@ class Outline:
 
     @property
     def has_own_entry(self) -> bool:
-        """Return whether the code has an entry for the host's own contracts: `evaluate` or `main`, with parameters."""
+        """Return whether an entry for the host's own contracts is in the code: `evaluate` or `main` with parameters."""
         found = [self.functions[name] for name in ("evaluate", "main") if name in self.functions]
         return any(one.parameters and not one.is_program for one in found)
 
     @property
     def has_evaluate(self) -> bool:
-        """Return whether the code has `evaluate(inputs, outputs, trace)`, with these names and no decorators."""
+        """Return whether the code has `evaluate(inputs, outputs, trace)`: exactly these names, and no decorators."""
         found = self.functions.get("evaluate")
         return found is not None and not found.decorators and list(found.parameters) == ["inputs", "outputs", "trace"]
 

@@ -64,7 +64,7 @@ def raising_frame(raised: BaseException, file: str) -> FrameType | None:
 
 
 def render(raised: BaseException, lines: list[str]) -> str:
-    """Format the traceback of an exception, with its causes and contexts."""
+    """Format the traceback of an exception and of its causes and contexts."""
     parts: list[str] = []
     seen: set[int] = set()
     current: BaseException | None = raised

@@ -13,7 +13,7 @@ from evaluator_host.types.outcome import EvaluationError, Kind, Returned
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the arguments `inputs`, `outputs` and `trace`, with the trace in the shape that `trace_tree` describes."""
+    """Return the arguments `inputs`, `outputs` and `trace`; the trace has the shape that `trace_tree` describes."""
     trace, notes = convert(row.trace)
     return Binding({"args": [row.inputs, row.outputs, trace]}, notes)
 

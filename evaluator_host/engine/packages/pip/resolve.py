@@ -251,7 +251,7 @@ def last_cause(said: str) -> str:
 
 @lru_cache(maxsize=64)
 def shipped_lock(file: Path, roots: frozenset[str], target: LockTarget) -> Lock:
-    """Return a lock of the packages `roots` and their dependencies, with the versions in a requirements file."""
+    """Return a lock of the packages `roots` and their dependencies, in the versions that a requirements file pins."""
     known = _read(file)
     names = _needed(roots, known)
     packages = tuple(replace(known[name], requested=name in roots) for name in sorted(names))
@@ -260,7 +260,7 @@ def shipped_lock(file: Path, roots: frozenset[str], target: LockTarget) -> Lock:
 
 @lru_cache(maxsize=64)
 def shipped_pins(file: Path, roots: frozenset[str]) -> tuple[Pin, ...]:
-    """Return pins of the packages `roots`, with the versions in a requirements file."""
+    """Return pins of the packages `roots`, in the versions that a requirements file pins."""
     known = _read(file)
     return tuple(Pin(name, known[name].version) for name in sorted(roots))
 

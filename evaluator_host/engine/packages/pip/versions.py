@@ -124,7 +124,7 @@ def _tags(runtime: str, machine: str, glibc: list[int]) -> Iterator[Tag]:
 
 
 def fetched(url: str, asked: dict[str, Any]) -> Iterator[File] | None:
-    """Return the files that an index lists for a package, without withdrawn files; None for an unknown package."""
+    """Return the files that an index lists for a package, except withdrawn ones; None for an unknown package."""
     try:
         with opened(url, asked, {"Accept": _ACCEPT, "Accept-Encoding": "gzip"}) as answer:
             body = answer.read(_PAGE_BYTES)

@@ -35,7 +35,7 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class HostPython:
-    """The host's base Python interpreter, with its paths in a sandbox."""
+    """The host's base Python interpreter, and where a sandbox sees its files."""
 
     executable: Path  # path inside the sandbox
     binds: tuple[Bind, ...]  # the interpreter, its standard library, and its own shared libraries

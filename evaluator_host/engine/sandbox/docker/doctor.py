@@ -1,4 +1,4 @@
-"""Checks a Docker engine for `doctor`, with advice for each problem."""
+"""Checks a Docker engine for `doctor`, and gives advice on each problem."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator

@@ -219,7 +219,7 @@ def _unlimited(runtime: tuple[str, Mapping[str, Any]]) -> str | None:
 
 
 def unavailable(error: BaseException, *, address: str, image: str) -> SandboxUnavailable:
-    """Return the exception for one of `ENGINE_ERRORS`, with advice for the operator."""
+    """Return the exception for one of `ENGINE_ERRORS`; its message advises the operator."""
     words = _words(error)
     if any(isinstance(cause, PermissionError) for cause in _causes(error)):
         return SandboxUnavailable(f"no permission to use the Docker engine at {address}; {_permission_advice(address)}")

@@ -38,7 +38,7 @@ class Over(Enum):
 
 @dataclass(slots=True)
 class Watch:
-    """A sandbox that the watchdog measures, with the limits."""
+    """A sandbox that the watchdog measures, and its limits."""
 
     init_pid: int  # the first process of its pid namespace, an ancestor of all others
     memory_bytes: int  # limit of memory, including files in /tmp and /dev/shm and buffers of sockets

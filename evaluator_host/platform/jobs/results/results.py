@@ -570,7 +570,7 @@ def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Colle
 
 
 def _case(record: dict[str, Json], answers: Collection[str]) -> dict[str, Json]:
-    """Return the parts of a row that identify its test case, without the columns `answers`."""
+    """Return the fields of a row that identify its test case: `id` and `inputs`, or else all columns but `answers`."""
     if is_keyed(record) and record.get("id") is not None:
         return {name: record[name] for name in ("id", "inputs")}
     return {name: value for name, value in record.items() if name not in answers}

@@ -39,7 +39,7 @@ class Told:
 
 
 class Exchange:
-    """One request to a provider, with its retries."""
+    """One request to a provider, and its retries."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ _MODEL: Final = Adapter(RegisteredModel)
 
 @dataclass(frozen=True, slots=True)
 class GrantedModel:
-    """A model that an evaluator may call, with the API key for the model."""
+    """A model that an evaluator may call, and the API key for it."""
 
     registered: RegisteredModel
     key: str | None = field(repr=False)

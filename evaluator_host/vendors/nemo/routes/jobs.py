@@ -60,7 +60,7 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
         sort: parts.Sort = Order.CREATED_DOWN,
         keep: Filter | None = _FILTER,
     ) -> Response:
-        """List jobs, without their pickled metrics."""
+        """List jobs, but not their pickled metrics."""
         fetch = partial(jobs.all, parts.workspace_of(request), workspace, order=sort)
         return json_response(await filtered(fetch, keep, number=number, size=page_size))
 
@@ -76,7 +76,7 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
 
     @router.delete("/{name}", status_code=204, responses=parts.IN_USE)
     async def delete_job(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
-        """Delete a job that has ended, with its results."""
+        """Delete a job that has ended, and its results."""
         with AuditedCall(access, caller_of(request.scope), "nemo.jobs.delete") as caller:
             await jobs.delete(caller.workspace, workspace, name)
         return Response(status_code=204)

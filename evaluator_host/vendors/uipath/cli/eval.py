@@ -183,7 +183,10 @@ def _require_own_agent(url: str | None, executions: list[Path] | None) -> None:
 
 
 def _eval_set(project: Path, folder: str | None, named: str, items: list[str] | None) -> tuple[Layout, EvalSet]:
-    """Return the layout of an eval set's project, and the eval set, with only the test cases `items` if given."""
+    """Return the layout of an eval set's project, and the eval set.
+
+    If `items` are given, keep only these test cases.
+    """
     path = Path(named)
     layout = layout_of_eval_set(path) if path.is_file() and folder is None and project == Path() else None
     layout = layout or find_layout(project, folder=folder)
@@ -229,7 +232,7 @@ def _given(
 
 
 def _agent(layout: Layout, name: str | None, read: Callable[..., LoadedEvaluator], limits: Limits) -> LoadedEvaluator:
-    """Return the agent's program, with the packages that its file pins."""
+    """Return the agent's program and the packages that its file pins."""
     entry = find_entry_point(layout.root, name)
     own: LoadedEvaluator = read(layout.root / entry.file)
     program = agent_program(layout.root, entry, packages=own.evaluator.packages, limits=limits)

@@ -1,4 +1,4 @@
-"""Runs AgentCore evaluators (dialect `agentcore`): Lambda handlers, with or without the package's decorator."""
+"""Runs AgentCore evaluators (dialect `agentcore`): Lambda handlers, which may have the package's decorator."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Conversation:
         self._times: dict[str, int] = {}
 
     def begin(self, answers: dict[str, Any]) -> None:
-        """Start a row, or start it again, with the answers so far."""
+        """Start or restart a row; `answers` are the models' answers to its requests so far."""
         self.open = []
         self._answers = answers
         self._times = {}

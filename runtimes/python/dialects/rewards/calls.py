@@ -1,4 +1,4 @@
-"""Calls reward functions as their platforms do, with rows in the platform's form or in this host's form."""
+"""Calls reward functions as their platforms do. Rows may have the platform's form or this host's form."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ class _Parts:
         return _examples(lists, names, next(key for key in ("solution_strs", "predicts", *lists) if key in lists))
 
     def beside(self, names: dict[str, str]) -> dict[str, Any]:
-        """Return the fields of a platform's own row, without the lists that have these names."""
+        """Return the fields of a row in the platform's form, except those with these names, singular or plural."""
         return {key: one for key, one in (self._native or {}).items() if key not in {*names, *names.values()}}
 
     def reward_inputs(self) -> list[dict[str, Any]]:
@@ -360,7 +360,7 @@ def _parser() -> Any:
 
 
 def _plural(rows: list[dict[str, Any]], names: dict[str, str]) -> dict[str, Any]:
-    """Return the arguments for a batch: lists under plural names, without arguments that no row has."""
+    """Return the arguments for a batch: lists under plural names. Leave out arguments that no row has."""
     return {many: [row.get(one) for row in rows] for many, one in names.items() if any(one in row for row in rows)}
 
 

@@ -1,4 +1,4 @@
-"""Makes the rubric of an environment's loader function, without the data set and the environment."""
+"""Makes only the rubric from an environment's loader function, not the data set or the environment."""
 
 from __future__ import annotations
 

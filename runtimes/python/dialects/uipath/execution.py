@@ -68,7 +68,7 @@ class Evaluator:
         return {**plain, "ignored": ignored} if ignored else plain
 
     def _execution(self, agent_input: Any, output: Any, spans: Any, more: dict[str, Any]) -> Any:
-        """Return the execution object, with the field names of the installed release."""
+        """Return the execution object; its fields have the names that the installed release uses."""
         trace = [_span(span, self._resource) for span in spans]
         kind = vars(self._models).get("WorkloadExecution")
         if kind is None:

@@ -1,4 +1,4 @@
-"""Reads code without indentation as a list of separate statements, with the names that each binds and uses."""
+"""Reads code whose indentation is lost as a list of statements, and finds the names that each binds and uses."""
 
 from __future__ import annotations
 

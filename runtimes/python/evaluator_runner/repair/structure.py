@@ -147,7 +147,7 @@ class Structures:
         return not self._strict or all(name in module.stores for name, _ in module.pending)
 
     def _ways(self, unit: Statement, frames: _Frames) -> Iterator[tuple[int, _Frames]]:
-        """Yield each depth that a statement can have, with the blocks that are then open."""
+        """Yield each depth that a statement can have, and the blocks that are then open."""
         last = len(frames) - 1
         forced = frames[-1].empty and last > 0
         ways: list[tuple[int, Callable[..., _Frames], int]]

@@ -1,4 +1,4 @@
-"""Provides `Evaluator`, with which async or plain code runs metrics over a data set."""
+"""Provides `Evaluator`, which runs metrics over a data set, for async and for plain code."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalize_text(s: str) -> str:
-    """Return a text in lower case, without punctuation and articles, with single spaces."""
+    """Normalise a text: lower case, no punctuation, no articles, single spaces."""
     return " ".join(_ARTICLES.sub(" ", s.lower().translate(_NO_PUNCTUATION)).split()) if s else ""
 
 

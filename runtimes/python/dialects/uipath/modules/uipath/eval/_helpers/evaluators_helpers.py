@@ -40,7 +40,7 @@ def extract_tool_calls_outputs(spans: Sequence[ReadableSpan]) -> list[ToolOutput
 
 
 def trace_to_str(workload_trace: Sequence[ReadableSpan]) -> str:
-    """Format the tool calls as a conversation, with each span once; times are in this machine's time zone."""
+    """Format the tool calls as a conversation that has each span once; times are in this machine's time zone."""
     lines: list[str] = []
     told = set()
     for span in workload_trace:
