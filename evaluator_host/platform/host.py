@@ -1,4 +1,4 @@
-"""The class `Host`: what the resources of a host share. It opens the resources and runs their tasks."""
+"""The class `Host`: opens the resources of a host, runs their tasks, and holds what they share."""
 
 import asyncio
 import logging

@@ -26,7 +26,7 @@ class Named(NamedTuple):
 
 
 def list_route(router: APIRouter, report: Any, every: Callable[[str], Awaitable[object]], says: str) -> None:
-    """Add the route that lists what `every(workspace)` returns. Its description for the API documentation is `says`."""
+    """Add the route that lists what `every(workspace)` returns; `says` describes the route in the API documentation."""
 
     @router.get("", response_model=list[report], description=says, name=str(router.tags[0]))
     async def all_(workspace: WorkspaceOf) -> Response:

@@ -27,7 +27,7 @@ class Used:
 
 
 class Asked(Protocol):
-    """A part of the host that stores objects. Its objects may use objects of other parts."""
+    """A part of the host that stores objects, which may use objects of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
         """Return this object with all its names, if this part stores it and it has several. Otherwise return None."""

@@ -187,7 +187,7 @@ class Driver:
             await self._give_back(chunk)
 
     def _leave(self, node: _Node, state: str, reason: str) -> None:
-        """End a worker that does not answer. Its node is tried once more, because its machine may only be busy."""
+        """End a worker that does not answer. The node gets one more worker, because it may only have been busy."""
         if node.again is None:
             node.again = time.monotonic() + _AGAIN_S
             self._change(node, state, reason)

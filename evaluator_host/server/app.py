@@ -48,7 +48,7 @@ def create_app(host: Host, access: Access) -> FastAPI:
 
 
 def describe_app(settings: Settings) -> FastAPI:
-    """Build the application without a host, only to describe it in the OpenAPI document. It refuses every call."""
+    """Build an application without a host, which only makes the OpenAPI document and refuses every call."""
     host, access = described_host(settings)
     app = _app_with_routes(host, access)
     _guard(app, host.service, settings, None)
@@ -56,7 +56,7 @@ def describe_app(settings: Settings) -> FastAPI:
 
 
 def described_host(settings: Settings) -> tuple[Host, Access]:
-    """Return a host and an access object that have no services. This is enough to list and describe routes."""
+    """Return a host and an access object without services, only to list and describe routes."""
     nothing: Any = _Nothing()
     nothing.settings = settings
     host = Host(nothing, nothing)

@@ -76,7 +76,7 @@ class CallProcess(Part):
 
     @asynccontextmanager
     async def open_app(self, service: Service, store: Store, access: Access) -> AsyncIterator[Application]:
-        """Open the application. It answers calls here, and passes other requests on to the first process."""
+        """Yield the application, which answers calls here and passes other requests on to the first process."""
         self._service = service
         service.pool.divide(self._parts)
         registry = EvaluatorRegistry(service, Evaluators(store.database), store.usage)

@@ -180,7 +180,7 @@ def _date_header(second: int) -> list[tuple[bytes, bytes]]:
 
 
 class _State(ServerState):
-    """The state of the server. It needs no clock, because it computes the date when a response is sent."""
+    """The state of uvicorn's server. No clock has to update the date header, which is computed for each response."""
 
     @property
     def default_headers(self) -> list[tuple[bytes, bytes]]:

@@ -165,7 +165,7 @@ class _Processes:
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def rest(self) -> None:
-        """End the process that forks the others, because it takes much memory. It is started again when needed."""
+        """End the process that forks the others, because it takes much memory. The next fork starts it again."""
         await self._forker.rest()
 
     async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:
@@ -214,7 +214,7 @@ class _JobProcess:
         self._others.tell_jobs("set_desired_state", job_id, desired)
 
     async def run(self) -> None:
-        """Keep a process for jobs running while there are jobs. This method runs until it is cancelled."""
+        """Until cancelled, keep a process for jobs running whenever there are jobs."""
         last = time.monotonic()
         while True:
             try:
@@ -285,7 +285,7 @@ class Workers(Part):
             yield await stack.enter_async_context(open_host(service, store, jobs))
 
     def stop(self) -> None:
-        """Tell the other processes to stop. This is called when this process begins to stop."""
+        """Tell the other processes to stop, because this process begins to stop."""
         self._stopping = True
         self._others.tell_jobs("drain")
         self._others.tell_calls("drain")

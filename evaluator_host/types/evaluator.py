@@ -126,7 +126,7 @@ class EvaluatorSettings:
 
 
 class ModelKind(StrEnum):
-    """The API of a model's provider. It is `openai` for every provider that is compatible with OpenAI's API."""
+    """The API of a model's provider: `openai` for every provider that is compatible with OpenAI's API."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"

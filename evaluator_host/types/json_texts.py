@@ -120,7 +120,7 @@ def _require_common_values(text: Octets) -> None:
 
 
 def _has_huge_exponent(kinds: bytes) -> bool:
-    """Return whether a number may have an exponent of three digits. This is also true for a few strings."""
+    """Return whether a number may have an exponent of three digits. For a few strings, the answer is wrongly true."""
     end = len(kinds)
     for _ in range(_MOST_HUGE):
         if (end := kinds.rfind(_HUGE, 0, end)) < 0:

@@ -1,4 +1,4 @@
-"""The operations of a host. Its web server, its commands and its jobs use them."""
+"""The operations of a host, which its web server, its commands and its jobs use."""
 
 import asyncio
 import time

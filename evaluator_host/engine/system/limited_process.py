@@ -90,7 +90,7 @@ class LimitedProcesses:
         self._started: set[_Child] = set()
 
     async def __aenter__(self) -> Self:
-        """Return this object. Its child processes end when the `with` block ends."""
+        """Return this object. The end of the `with` block ends the child processes."""
         return self
 
     async def __aexit__(self, *_: object) -> None:

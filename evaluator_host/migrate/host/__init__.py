@@ -1,1 +1,1 @@
-"""The commands and routes for migrations. They may import all other packages, and are loaded by name."""
+"""The commands and routes for migrations. This package may import all others, and is loaded by name."""

@@ -107,6 +107,6 @@ def _is_set(draft: Draft, spread: Spread, parameter: Parameter) -> bool:
 
 
 def _free(name: str, own: set[str], parameters: tuple[Parameter, ...], index: int) -> str:
-    """Return a name for a new parameter. It begins with `_` if the function already uses the plain name."""
+    """Return a name for a new parameter: the plain name, or one with a leading `_` if the function already uses it."""
     same = index < len(parameters) and parameters[index].name == name and name == "inputs"
     return name if same or name not in own else f"_{name}"

@@ -89,7 +89,7 @@ def _rest_name(spread: Spread) -> str:
 
 
 def _free(draft: Draft, spread: Spread, name: str) -> str:
-    """Return a name for a new parameter. It begins with `_` if the function uses the plain name for something else."""
+    """Return a name for a new parameter: the plain name, or one with a leading `_` if the function already uses it."""
     scope = spread.function.scope
     parameters = [one.name for one in spread.function.parameters]
     used = [use for use in draft.names.within(scope) if use.name == name]

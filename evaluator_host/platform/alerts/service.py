@@ -208,7 +208,7 @@ class Alerts:
         return _report(await self._change(workspace_id, name, changed))
 
     async def test_alert(self, workspace_id: str, name: str) -> AlertReport:
-        """Send an `alert.test` message, and return the alert. Its newest delivery says whether the message arrived."""
+        """Send an `alert.test` message, and return the alert; the newest of its deliveries says whether it arrived."""
         text = f"alert {name}: this is a test"
         stored = await self._change(
             workspace_id, name, lambda kept: _with_message(kept, name, "alert.test", {"text": text})

@@ -161,7 +161,10 @@ class FirstRows:
         return [] if nested else [name for name in names if name not in self.columns]
 
     def _no_inputs(self, judge: str, names: Sequence[str], report: CheckReport, *, generated: bool) -> InvalidRequest:
-        """Return the error for a judge that reads inputs which no row has. Its hint is a mapping to use instead."""
+        """Return the error for a judge that reads inputs which no row has.
+
+        The error's hint is a mapping that would work.
+        """
         within = "inputs." if any(map(is_row, self.records)) else ""
         columns = dict.fromkeys(name for row in self.rows for name in row.inputs) if within else self.columns
         sources = dict(self.mapping.sources)

@@ -1,4 +1,4 @@
-"""Checks templates, and makes rows from them. This happens in limited processes, since callers write the templates."""
+"""Checks templates, and makes rows from them, in limited processes, because callers write the templates."""
 
 import asyncio
 import time

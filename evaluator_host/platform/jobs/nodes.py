@@ -70,7 +70,7 @@ class RayNodes:
 
     @property
     def at_once(self) -> int:
-        """The number of chunks to send at the same time. It is enough to keep all ready nodes busy."""
+        """How many chunks to send at the same time, to keep all ready nodes busy."""
         return 2 + 2 * sum(state == NodeState.READY for _, state, _ in self._found)
 
     async def evaluate(

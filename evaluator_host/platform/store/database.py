@@ -290,7 +290,7 @@ class Repository:
         self._database = database
 
     async def _not_found(self, what: str, given: str, names: Select[Any], *, otherwise: str) -> NotFound:
-        """Return the error for an unknown name. It suggests the nearest of the given `names`, or else `otherwise`."""
+        """Return the error for an unknown name, which suggests the nearest of `names`, or else `otherwise`."""
         known = [str(row[0]) for row in await self._database.fetch_all(names.limit(_NAMES))]
         return NotFound(f"there is no {what} {given[:80]}; {what_was_meant(given, known, otherwise=otherwise)}")
 

@@ -62,7 +62,7 @@ def _refuse() -> datetime:
 
 
 class Size(NamedTuple):
-    """A query that returns how many bytes of one kind each workspace stores. Its column `owner` is the workspace."""
+    """A query that returns how many bytes of one kind each workspace stores; `owner` is the column of workspaces."""
 
     kind: str
     owner: InstrumentedAttribute[str]

@@ -90,7 +90,7 @@ def require_name(name: str, what: str) -> None:
 
 
 def _near_name(name: str) -> str:
-    """Return a similar valid name, `my-data-v1` for `my data (v1)`. It is empty if no character is valid."""
+    """Return a similar valid name, `my-data-v1` for `my data (v1)`; an empty string if no character is valid."""
     plain = unicodedata.normalize("NFKD", name[:200].replace("ß", "ss")).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).lstrip("._-")[:_NAME_CHARS].rstrip("-")
 

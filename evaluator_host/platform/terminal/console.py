@@ -54,7 +54,7 @@ def print_json_lines(values: Iterable[Any], *, prefix: str = "") -> None:
 
 
 def _print_line(text: str) -> None:
-    """Print JSON with its control characters escaped. These occur only in strings, where the escapes mean the same."""
+    """Print JSON, and escape control characters: they occur only in strings, where the escapes mean the same."""
     safe = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
     sys.stdout.buffer.write(safe.encode("utf-8", "replace") + b"\n")
 

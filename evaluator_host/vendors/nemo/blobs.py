@@ -85,7 +85,7 @@ class BlobFolder(FileFolder):
         return path
 
     def remove(self, blob_id: str) -> None:
-        """Remove a file, if it exists. This blocks."""
+        """Remove a file, if it exists. Call this in a thread, because it blocks."""
         if self._bucket is not None:
             self._bucket.delete(_key(blob_id))
         self.file(blob_id).unlink(missing_ok=True)

@@ -80,7 +80,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
 
 
 async def filtered(fetch: Fetch, keep: Filter | None, *, number: int, size: int) -> dict[str, Any]:
-    """Return page `number`, from 1, of the objects that match a filter. This reads the whole list."""
+    """Return page `number`, from 1, of the objects that match a filter. With a filter, all objects are read."""
     if keep is None:
         return await fetch(number=number, size=size)
     kept, sort = await every(fetch, keep)

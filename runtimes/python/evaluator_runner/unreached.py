@@ -42,7 +42,7 @@ def _note(name: Any) -> None:
 
 
 def _noting(kind: Any) -> Any:
-    """Return a subclass of a socket class. It records each host that refuses a connection and does not answer later."""
+    """Return a subclass of a socket class. It records the hosts that refuse a connection and do not answer later."""
     asked: dict[int, Any] = {}  # places that have not answered yet, by the socket's descriptor
 
     def settle(place: Any, *, reached: bool) -> None:

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Environment:
-    """An environment with its rubric. It cannot make rollouts here."""
+    """An environment with its rubric, which cannot make rollouts here."""
 
     def __init__(self, *, rubric=None, **settings):
         self.rubric = rubric

@@ -7,7 +7,7 @@ FIELDS = (
 
 
 class EvaluationResult:
-    """One piece of feedback. It has the fields in `FIELDS`; only `key` is required."""
+    """One piece of feedback, with the fields in `FIELDS`; only `key` is required."""
 
     def __init__(self, **fields):
         unknown = [name for name in fields if name not in FIELDS]

@@ -27,7 +27,7 @@ class AssessmentError:
 
 
 class Feedback:
-    """A value with its rationale. Its default name `feedback` stands for the scorer's name."""
+    """A value with its rationale. The default name, `feedback`, stands for the scorer's name."""
 
     def __init__(self, name="feedback", value=None, error=None, source=None, trace_id=None, metadata=None, span_id=None,
                  rationale=None, **_other):  # fmt: skip

@@ -1,4 +1,4 @@
-"""Defines executions, results and errors. They accept the field names of all releases of the package."""
+"""Defines executions, results and errors, which accept the field names of all releases of the package."""
 
 from __future__ import annotations
 
