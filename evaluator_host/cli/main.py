@@ -158,7 +158,7 @@ def _resources() -> dict[str, dict[str, Any]]:
 
 @cache
 def _groups() -> dict[str, str]:
-    """Return the module of each group of commands, by the group's name."""
+    """Return the module for each command group, by the group's name."""
     from evaluator_host.platform.folders import resource_folders  # noqa: PLC0415 - as above
 
     found = {one.name: one.package for one in resource_folders() if one.name in _resources()}

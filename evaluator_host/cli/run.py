@@ -41,7 +41,7 @@ from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult, Status
 
 _BAD_LINES_SHOWN: Final = 20
-_WAITING_BYTES: Final = 64 << 20  # maximum number of bytes of results that wait until an earlier row is done
+_WAITING_BYTES: Final = 64 << 20  # results that wait until an earlier row is done may have this many bytes
 _OTHER_FORMATS: Final = (".csv", ".tsv", ".parquet", ".xlsx")  # suffixes that a file of results cannot have
 
 

@@ -330,7 +330,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
     @verb
     async def columns(self, name: str) -> list[ColumnFacts]:
-        """Return statistics of each column of a data set: kinds, missing and frequent values, ranges."""
+        """Return what each column in a data set contains: kinds, missing and frequent values, ranges."""
         return await self._get(self._path(name, "columns"), list[ColumnFacts])
 
     @verb

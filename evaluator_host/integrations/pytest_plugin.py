@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PROPERTY: Final = "evaluator_host"
 _ENOUGH: Final = 0.5
-_SHOWN: Final = 1000  # maximum number of characters to show of each part of a row
+_SHOWN: Final = 1000  # show at most this many characters of each part of a row
 _WARNINGS_SHOWN: Final = 5
 
 

@@ -42,7 +42,7 @@ _NOT_OF_FILE: Final = (
     "the file lists this evaluator but does not define it: write a function that calls it, or store the whole file"
 )
 _MOST_LEFT_OUT: Final = 1000  # maximum number of omitted parts that a report names
-_MOST_COLUMNS: Final = 1000  # maximum number of columns of a data set that a report names
+_MOST_COLUMNS: Final = 1000  # a report names at most this many columns of a data set
 _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 _MODULES: Final = "module"
 _SCRIPTS: Final = ("", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".json", "/index.ts", "/index.js")

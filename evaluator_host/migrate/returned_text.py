@@ -137,7 +137,7 @@ class _Kinds:
         return combined(kinds)
 
     def _entry(self, node: Node, scope: Scope) -> Kind:
-        """Return the kind of an entry of a dict or object that is written out in the program."""
+        """Return the kind of an entry in a literal dict or object."""
         grammar = self._grammar
         value = child(node, grammar.entries[node.type])
         owner = self._names.lookup(text(value), scope) if value is not None and value.type == "identifier" else None

@@ -58,11 +58,14 @@ class Resource:
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:  # noqa: ARG002 - for subclasses
-        """Return this object with all its names, if it is in this resource and has several. Otherwise return None."""
+        """Return the given object with all its names, if it is in this resource and has several.
+
+        Otherwise return None.
+        """
         return None
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:  # noqa: ARG002 - for subclasses
-        """Return kind and name of each object of this resource that uses this object, such as `["alert low"]`."""
+        """Return kind and name of each object in this resource that uses the given object, such as `["alert low"]`."""
         return []
 
 

@@ -30,11 +30,14 @@ class Asked(Protocol):
     """A part of the host that stores objects, which may use objects of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return this object with all its names, if this part stores it and it has several. Otherwise return None."""
+        """Return the given object with all its names, if this part stores it and it has several.
+
+        Otherwise return None.
+        """
         ...
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return kind and name of each object of this part that uses this object, such as `["alert low"]`."""
+        """Return kind and name of each object in this part that uses the given object, such as `["alert low"]`."""
         ...
 
 

@@ -103,7 +103,7 @@ class _Others(Peers):
         return await self._owners.evaluate(evaluator, row, caller)
 
     async def add_metrics(self, own: bytes) -> bytes:
-        """Return the sum of the metrics of all processes, including those that have ended."""
+        """Add up the metrics of all processes, including those that have ended."""
         others = await asyncio.gather(*(one.update_metrics() for one in self._all()))
         return summed([own, *others], ended=(self._ended,))
 

@@ -41,7 +41,7 @@ class Numbers:
         return self._sum / (self.count * _UNIT) if self.count else None
 
     def std_error(self, *, zeros: int = 0) -> float | None:
-        """Return the standard error of the mean of the numbers and of so many zeros.
+        """Return the standard error of the mean, as if `zeros` more numbers were 0.
 
         It is None for fewer than two numbers, or if it is too large for a float.
         """

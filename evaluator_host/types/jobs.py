@@ -336,6 +336,6 @@ class JobReport:
     def unit(self) -> str:
         """Return the noun for the counts of its progress: `row`, or `result` if it has several evaluators.
 
-        With several evaluators, each row has a result of each of them.
+        With several evaluators, each row has one result per evaluator.
         """
         return "row" if len(self.evaluators) == 1 else "result"

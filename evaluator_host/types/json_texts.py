@@ -56,7 +56,7 @@ def plain_fields(text: Octets) -> dict[str, Octets]:
 
 
 def field_texts(text: Octets) -> dict[str, Octets]:
-    """Return the JSON text of each field of an object.
+    """Return the fields of a JSON object, each still as JSON text.
 
     Raises:
       NotPlain: the text is not a JSON object.

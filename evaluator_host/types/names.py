@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 _LOOKED_AT: Final = 1000  # maximum number of names to compare, which takes some milliseconds
-_LETTERS: Final = 80  # maximum number of characters of a name to compare
+_LETTERS: Final = 80  # compare at most this many characters of a name
 _LONGEST: Final = 63  # maximum number of characters in the name of a stored object
 _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
 

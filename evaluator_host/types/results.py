@@ -299,7 +299,7 @@ class ClassAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of one evaluator of a job with people's labels; confidence intervals are at 95 %."""
+    """How well one evaluator in a job agrees with people's labels; confidence intervals are at 95 %."""
 
     evaluator: Annotated[str, Doc("Its label in the job.")]
     label: Annotated[str, Doc("Column of the labels, or `queue NAME`, or `label queues`.")]

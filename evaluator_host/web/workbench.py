@@ -29,7 +29,7 @@ PAGES: Final = frozenset((
     "", "migrate", "evaluators", "datasets", "jobs", "labels", "schedules", "compare", "environments", "models",
     "judge", "help",
 ))  # fmt: skip
-"""The first parts of the paths of pages; src/routes.ts has the rest of each path."""
+"""The first part of each page's path; src/routes.ts has the rest."""
 
 _ASSETS: Final = "/assets/"
 _FOREVER: Final = "public, max-age=31536000, immutable"  # for ever, because file names contain a hash of the content

@@ -16,7 +16,7 @@ _HINT: Final = "give each object in the list a `name` and a `score`"
 
 
 def is_score_list(value: Json) -> TypeGuard[list[dict[str, Json]]]:
-    """Return whether a value is a list of objects of which at least one has a score or a verdict."""
+    """Return whether a value is a list of objects, at least one of which has a score or a verdict."""
     return (
         isinstance(value, list)
         and all(isinstance(one, dict) for one in value)

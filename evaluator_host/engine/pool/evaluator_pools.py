@@ -75,7 +75,7 @@ class EvaluatorPool:
         self.idle: deque[Slot] = deque()  # slots that no call uses, the most recently used last
         self.waiters: deque[Waiter] = deque()  # callers, the longest waiting first
         self.starting = 0  # number of sandboxes that are starting or loading
-        self.size = 0  # number of all sandboxes of the evaluator: idle, leased, starting
+        self.size = 0  # number of the evaluator's sandboxes: idle, leased and starting
         # slots whose row waits for an answer from outside, and the MB that they do not use meanwhile
         self.paused: dict[Slot, int] = {}
         self.turn_until = 0.0  # until this time, its sandboxes are not given to other waiting evaluators

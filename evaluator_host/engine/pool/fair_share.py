@@ -33,9 +33,9 @@ class PoolLimits:
     max_running: int | None = None  # maximum number of sandboxes that start or run at once; None for `max_sandboxes`
     # maximum number of sandboxes that start at once; if more start than there are processors, all calls are delayed
     max_starting: int = 16
-    # maximum number of sandboxes of one evaluator, without those whose rows wait for an answer from outside
+    # maximum number of sandboxes per evaluator, not counting those whose rows wait for an answer from outside
     max_per_evaluator: int = 2
-    # maximum number of sandboxes of one evaluator, with those whose rows wait for an answer from outside
+    # maximum number of sandboxes per evaluator, counting those whose rows wait for an answer from outside
     max_waiting: int = 200
     memory_mb: int = 4096  # maximum MB for the memory limits of busy sandboxes and the memory of idle ones together
     idle_sandboxes: int = 1  # sandboxes to start in advance for each recently used environment

@@ -42,7 +42,7 @@ _MANY_WARM: Final = 32  # in a pool with more sandboxes than this, the least use
 
 
 class Pool:
-    """All sandboxes of one process of a host. Bound to one event loop.
+    """All sandboxes that one process of a host has. Bound to one event loop.
 
     `parts` is the number of processes in the host; they share `limits` equally.
     """

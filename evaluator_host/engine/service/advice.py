@@ -31,7 +31,7 @@ from evaluator_host.types.warnings import remedy_of
 
 _KEYS: Final = 12
 _JSX: Final = "JSX is not supported in evaluators; return a number, a boolean or { score: … }"
-_READ_CHARS: Final = 20_000  # maximum number of characters of the code to read
+_READ_CHARS: Final = 20_000  # how many characters of the code to read
 _MESSAGE_CHARS: Final = 1000
 _ON_TORCH: Final = frozenset(
     ("torch", "torchvision", "accelerate", "bert-score", "detoxify", "peft", "sentence-transformers", "timm", "trl")

@@ -143,7 +143,7 @@ class _Families(Collector):
 
 
 def summed(texts: Sequence[bytes], *, ended: Sequence[bytes] = ()) -> bytes:
-    """Return the sums of the metrics of processes, in the Prometheus text format.
+    """Add up the metrics of several processes, and return them in the Prometheus text format.
 
     Gauges of processes that have ended (`ended`) are left out.
     """

@@ -19,7 +19,7 @@ from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import MissingImport
 
-_ASKED: Final = 20  # maximum number of modules of an evaluator that are looked up; for others, a hint has no version
+_ASKED: Final = 20  # look up at most this many modules for an evaluator; for the others, a hint has no version
 _UNDER_WAY: Final = 32  # maximum number of questions to indexes at once, for all evaluators
 _KEPT: Final = 2000  # maximum number of modules whose pins are cached
 _NEWEST_S: Final = 3600.0  # how long a version counts as the newest, in seconds

@@ -360,7 +360,7 @@ class RunInfo:
         value: Json = None,
         scored: Scored | None = None,
     ) -> EvaluationResult:
-        """Return the result of a row of this run; without `scored`, the result has no score."""
+        """Return a row's result in this run. If `scored` is None, it has no score."""
         scored = scored or Scored(score=None, passed=None, metrics={})
         return EvaluationResult(
             status=status,

@@ -29,7 +29,7 @@ from evaluator_host.types.json_values import encode_json
 REQUEST: Final = struct.Struct("!QQQQQ")
 REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, number of bytes that follow
 _CALLS: Final = 500  # replace the child after this many calls, because native parsers may leak memory
-_GROWTH_BYTES: Final = 256 << 20  # maximum number of bytes of address space that a child may add after its start
+_GROWTH_BYTES: Final = 256 << 20  # a child's address space may grow by this many bytes after its start
 _NICE: Final = 5  # nice value of a child, so that calls go first
 _FAULT_CHARS: Final = 4000
 _PR_SET_PDEATHSIG: Final = 1

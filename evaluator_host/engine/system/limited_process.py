@@ -34,13 +34,13 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.json_values import decode_json
 
-WAITING_CALLS: Final = 32  # maximum number of calls of one workspace that may wait
+WAITING_CALLS: Final = 32  # how many calls of one workspace may wait
 _IDLE_S: Final = 120.0
 _WALL_PER_CPU: Final = 60  # seconds on the clock for each second of processor time, because a child gives way to calls
 _LOOK_S: Final = 0.01
 _LOOKS: Final = 500
 _MESSAGE_BYTES: Final = 1 << 20
-_PIECE_BYTES: Final = 1 << 20  # maximum number of bytes of a request to write at once
+_PIECE_BYTES: Final = 1 << 20  # write at most this many bytes of a request at once
 _PACKAGES: Final = str(Path(__file__).resolve().parents[3])  # folder of this package
 _REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge, MachineExhausted)}
 # without these, threads and allocators would reserve address space, and the limit would have to be larger

@@ -20,7 +20,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-DEPTH: Final = 64  # maximum number of levels of folders in a package set
+DEPTH: Final = 64  # folders in a package set may be nested this deep
 
 _log = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from evaluator_host.types.migrations import Import
 
 _MOST_FILES: Final = 2000
 _MOST_BYTES: Final = 24 << 20  # less than the 32 MB that a request may have by default
-_ROUNDS: Final = 20  # maximum number of rounds of looking for files that other files refer to
+_ROUNDS: Final = 20  # how many times to look for further files that files refer to
 
 
 def import_(

@@ -37,7 +37,7 @@ _ADAPT: Final = (
 )
 _FILES: Final = 2000  # maximum number of files in an import
 _TAKEN: Final = describe_error(409, "A name is in use, and `replace` is not set; nothing was stored.")
-_STORED_ROWS: Final = 1000  # maximum number of rows of a data set or a job on which a migration is proven
+_STORED_ROWS: Final = 1000  # prove a migration on at most this many rows of a data set or a job
 
 
 class ProofIn(Wire):

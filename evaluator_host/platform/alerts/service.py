@@ -486,7 +486,7 @@ def _signing_key(secret: str) -> bytes:
 
 
 def _end(job: JobReport) -> str:
-    """Return a text that identifies one of the ends of a job."""
+    """Return a text that identifies this end of the job, which may run and end again."""
     return f"{job.id} {job.finished_at}"
 
 

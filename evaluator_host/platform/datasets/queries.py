@@ -129,7 +129,7 @@ def compare_rows(file: Path, other: Path, first: int, limit: int) -> RowChanges:
 
 @dataclass(slots=True)
 class _Lines:
-    """The offset and a hash of each line of a file."""
+    """For each line in a file, its offset and a hash."""
 
     places: "array[int]"
     hashes: list[int]

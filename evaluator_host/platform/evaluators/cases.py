@@ -21,8 +21,8 @@ from evaluator_host.types.evaluator import ROW_FIELDS, Json, Row
 from evaluator_host.types.outcome import EvaluationResult
 
 MOST_CASES: Final = 200
-MOST_BYTES: Final = 1 << 20  # bytes of all cases of a version, as JSON
-_EXPECT_CHARS: Final = 1000  # maximum number of characters of an `expect` that is a string
+MOST_BYTES: Final = 1 << 20  # maximum bytes of all cases in a version, as JSON
+_EXPECT_CHARS: Final = 1000  # maximum number of characters in an `expect` that is a string
 _TOLERANCE: Final = 1e-9  # sums of floats that differ by at most this count as equal
 _BOUNDS: Final = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}
 _SIGNS: Final = {">=": "min", "≥": "min", "<=": "max", "≤": "max", ">": "above", "<": "below"}

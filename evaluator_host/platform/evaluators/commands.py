@@ -221,7 +221,7 @@ def scores(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show the scores of the versions of an evaluator in completed jobs, newest first."""
+    """Show the scores of each version of an evaluator in completed jobs, newest first."""
     found = client.evaluators.scores(name, dataset=dataset, limit=limit)
     header = ("JOB", "NAME", "DATA SET", "FINISHED", "EVALUATOR", *SCORE_HEADER)
     none = f"no completed job has an evaluator named {name}"

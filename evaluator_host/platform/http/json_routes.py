@@ -38,9 +38,9 @@ from evaluator_host.types.json_values import (
 )
 from evaluator_host.types.names import what_was_meant
 
-_OWN: Final = "/v1/"  # beginning of the paths of the host's own API
+_OWN: Final = "/v1/"  # paths of the host's own API begin with this
 _NAMED: Final = 50  # maximum number of unknown parameters that an error names
-_LETTERS: Final = 80  # maximum number of characters shown of each of them
+_LETTERS: Final = 80  # an error shows at most this many characters of each name
 _JSON: Final = re.compile(r"\s*application/(?:[^/;\s]*\+)?json\s*(?:;.*)?", re.IGNORECASE)  # a Content-Type of JSON
 DECODED_MB: Final = 128  # memory limit of a decoded body, in MB: a million small objects, which take 25 ms to free
 

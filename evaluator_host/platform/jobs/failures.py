@@ -24,7 +24,7 @@ class TooManyFailures(Exception):
 
 
 class RowFailures:
-    """The failed rows of one run of a job. At most `most` results may fail; None allows any number.
+    """The failed rows in one run of a job. At most `most` results may fail; None allows any number.
 
     `evaluators` is the number of evaluators, and so the number of results of a row.
     """

@@ -262,7 +262,7 @@ def scores_api(service: JobService) -> APIRouter:
         dataset: Annotated[str | None, Query(description="Only jobs over the data set of this name.")] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
-        """List the scores of the versions of an evaluator in completed jobs, newest first."""
+        """List the scores of each version of an evaluator in completed jobs, newest first."""
         return json_response(await service.scores_of(workspace, name, dataset=dataset, limit=limit))
 
     @router.get(

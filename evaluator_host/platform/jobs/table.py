@@ -257,7 +257,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Tally(Counts):
-    """The row counts, mean score and warnings so far of one of a job's evaluators."""
+    """The row counts, mean score and warnings that one evaluator has in a job so far."""
 
     numbers: int = 0  # number of rows with a score or a metric
     doubted: int = 0  # number of those rows with a warning that makes the score doubtful

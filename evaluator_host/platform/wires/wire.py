@@ -123,7 +123,7 @@ class WireRequest:
         self.is_open = self.below in wire.open_paths
         self.body_bytes = options.body_kb << 10 if options.body_kb is not None else wire.body_bytes
         self.body_timeout_s = wire.clock_s / 2
-        self.has_secret = False  # whether the caller has the wire's secret instead of a key of a workspace
+        self.has_secret = False  # whether the caller sent the wire's secret instead of a workspace's key
 
     def refuse(self, error: HostError) -> Response:
         """Return the response for an error of the host, in the platform's format."""

@@ -64,7 +64,7 @@ def scores_of(
 
 
 def figures_of(one: Aggregate, *, name: str, missing: int = 0, levels: Levels | None = None) -> dict[str, Any]:
-    """Return the figures of one output of a metric.
+    """Return the statistics of one of a metric's outputs.
 
     Args:
       one: The host's figures for the output.
@@ -112,7 +112,7 @@ class NemoResults:
         return [_described(entity, one) for one in NAMES] if state.status == COMPLETED else []
 
     async def described(self, workspace_id: str, namespace: str, name: str, result: str) -> dict[str, Any]:
-        """Return the description of one result of a job.
+        """Describe one of a job's results.
 
         Raises:
           NotFound: there is no such job, or it has no such result.
@@ -197,7 +197,7 @@ class NemoResults:
     async def records(
         self, workspace_id: str, namespace: str, keep: RecordFilter | None, *, number: int, size: int, order: Order
     ) -> dict[str, Any]:
-        """Return a page of the results of completed jobs in a namespace that match a filter."""
+        """Return a page of results that match a filter, from the completed jobs in a namespace."""
         fetch = partial(self._jobs.all, workspace_id, namespace, order=order)
         jobs, sort = await every(fetch, lambda job: job["status"] == COMPLETED)
         cut = partial(page_of, number=number, size=size, sort=sort)

@@ -13,7 +13,7 @@ _ABSENT: Final = object()
 
 
 class OutputSpecIn(BaseModel):
-    """The declaration of one output of a metric."""
+    """What a metric declares about one of its outputs."""
 
     model_config = _STRICT
 

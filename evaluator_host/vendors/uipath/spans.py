@@ -125,7 +125,7 @@ def _event(raw: Json, where: str) -> dict[str, Json]:
 
 
 def _with_tool(attributes: dict[str, Any], name: str) -> dict[str, Any]:
-    """Add `tool.name`, input and output to the attributes of a span of type `tool` in the documented tree."""
+    """If a span is a tool call of the documented tree, add `tool.name`, input and output to its attributes."""
     ag = as_object(attributes.get("ag"))
     kind = as_object(ag.get("type")).get("span", attributes.get("ag.type.span"))
     if "tool.name" in attributes or kind != "tool":

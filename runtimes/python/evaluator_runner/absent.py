@@ -199,7 +199,7 @@ def _has_other(tree: Any, line: int, package: str) -> bool:
 
 
 def covers(nodes: list[Any], line: int) -> bool:
-    """Return whether a line is part of one of these statements."""
+    """Return whether a line belongs to any of these statements."""
     return any(one.lineno <= line <= (one.end_lineno or one.lineno) for one in nodes)
 
 

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     Known = dict[str, list["Uses"]]
 
 _ONLY_AST = 0x400
-# maximum number of characters of code to read: a syntax tree takes a hundred times as much memory
+# read at most this many characters of code: a syntax tree takes a hundred times as much memory
 _MOST_CHARS = 200_000
 _MOST_FUNCTIONS = 100
 _MOST_NAMES = 20
 _MOST_READS = 500
-_MOST_PARTS = 20  # maximum number of parts of a dotted name: `a.b.c` has three
+_MOST_PARTS = 20  # maximum number of parts in a dotted name: `a.b.c` has three
 _CHARS = 80
 _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
-_WRAPPINGS = 10  # maximum number of decorators of a function to unwrap
+_WRAPPINGS = 10  # unwrap at most this many decorators of a function
 _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
 _OWN = ("self", "cls")  # parameters for a method's own object, whose attributes do not come from a row

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evaluator_runner.options import Options
 
-# number of processes of the runner itself: supervisor, zygote, the row, and for a moment the next row
+# the runner itself has these processes: supervisor, zygote, the row, and for a moment the next row
 _OWN_PROCESSES = 4
 _RESERVED_BY_NODE = 1 << 30  # bytes that Node reserves without using them; a cgroup or the watchdog limits its use
 _MB = 1024 * 1024
@@ -27,7 +27,7 @@ _LIBRARIES = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS")
 # without this, pyarrow starts a thread, which a fork would not copy
 _NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
-# descriptors of copies of the log pipes while code loads, because user code may close 1 and 2
+# while code loads, these are copies of the log pipes, because user code may close 1 and 2
 _SAVED_OUT, _SAVED_ERR = 20, 21
 _MOST_DESCRIPTORS = 1024  # number of descriptors to close; the runner opens only a dozen
 _streams: list[_Stream] = []

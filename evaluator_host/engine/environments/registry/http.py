@@ -182,7 +182,7 @@ class _Layers:
 
     registry: "_Registry"
     layers: list[dict[str, Any]]
-    max_bytes: int  # maximum size of all files of all layers, in bytes
+    max_bytes: int  # maximum size of all files in all layers together, in bytes
 
     @contextmanager
     def archive(self, path: str) -> Iterator[Iterator[bytes]]:

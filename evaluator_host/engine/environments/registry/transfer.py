@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evaluator_host.engine.environments.registry.set_image import Pulled
 
 
-MAX_BYTES: Final = 8 << 30  # maximum size of all files of a set, in bytes
+MAX_BYTES: Final = 8 << 30  # maximum size of all files in a set together, in bytes
 
 _DOCKER_PY: Final = ("docker", "pushing and pulling package sets", SandboxUnavailable)
 _log = logging.getLogger(__name__)

@@ -81,7 +81,7 @@ class Descriptors:
     seccomp: int  # descriptor of the compiled filter
     info: int  # descriptor to which bubblewrap writes the id of the first process
     block: int  # descriptor of a pipe: bubblewrap reads a byte from it before it starts anything in the sandbox
-    files: Mapping[str, int]  # descriptors of the contents of files under /etc, by name
+    files: Mapping[str, int]  # descriptors from which to read the contents of files under /etc, by file name
 
 
 def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:

@@ -23,7 +23,7 @@ from typing import Final
 from evaluator_host.engine.sandbox.linux.instance import is_dead, is_instance
 from evaluator_host.engine.system.tree import walk
 
-PREFIX: Final = "evaluator-host."  # beginning of the name of a host's folder
+PREFIX: Final = "evaluator-host."  # the name of a host's folder begins with this
 MEMORY, PIDS, CPU = "memory", "pids", "cpu"
 # processors that a sandbox may use: a row is one thread of user code, and its runner sleeps meanwhile
 _CPUS: Final = 1.0

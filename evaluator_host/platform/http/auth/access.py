@@ -262,7 +262,7 @@ class AuditedCall:
         self.subject = subject  # name or id of the object that the call creates, changes or deletes
         self._evaluator = evaluator
         self.rows = rows
-        self._grants = evaluator.grants if evaluator is not None else ()  # grants of the evaluators of the call
+        self._grants = evaluator.grants if evaluator is not None else ()  # the grants of the call's evaluators
         self._started = time.perf_counter()
 
     def note_grants(self, grants: Sequence[str]) -> None:

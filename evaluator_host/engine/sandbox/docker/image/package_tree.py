@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _PIECE_BYTES: Final = 256 * 1024
-_BLOCK_BYTES: Final = 512  # bytes of a block of a tar file
+_BLOCK_BYTES: Final = 512  # bytes in a block of a tar file
 _HEADERS: Final = frozenset(
     {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
 )
@@ -73,7 +73,7 @@ def tree_digest(root: Path) -> str:
 
 
 def tree_facts(root: Path) -> Iterator[tuple[str, Facts]]:
-    """Yield the name of each entry of a tree with the facts that the digest covers."""
+    """Yield each entry's name in a tree, and the facts about it that the digest covers."""
     for entry in entries(root):
         content = _content_digest(entry.path) if entry.kind == tarfile.REGTYPE else entry.target
         yield entry.name, (entry.kind.decode(), str(int(entry.executable)), content)

@@ -80,7 +80,7 @@ def aggregate_metrics(
 
 
 def rubrics_of(metric: object) -> dict[str, list[Rubric]]:
-    """Return the rubric levels of each of a metric's scores, by the score's name."""
+    """Return the rubric levels for each score of a metric, by the score's name."""
     scores = getattr(metric, "scores", None)
     known = scores if isinstance(scores, list | tuple) else ()
     return {score.name: score.rubric for score in known if isinstance(score, RubricScore)}

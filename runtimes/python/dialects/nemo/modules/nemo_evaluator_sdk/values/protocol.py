@@ -72,7 +72,7 @@ class MetricOutput(_Strict):
 
 
 class MetricOutputSpec(BaseModel):
-    """A metric's declaration of one of its outputs."""
+    """What a metric declares about one of its outputs."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
