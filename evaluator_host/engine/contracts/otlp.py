@@ -194,7 +194,10 @@ def _event(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_unit_sources(attributes: dict[str, Any], start_ns: int | None, end_ns: int | None) -> dict[str, Any]:
-    """Return attributes; `ag.data` and `ag.metrics.unit` are filled from attributes of other instrumentations."""
+    """Fill `ag.data` and `ag.metrics.unit` from the attributes that other instrumentations use.
+
+    Return the attributes.
+    """
     if "ag" in attributes:
         attributes["ag"] = _copied(attributes["ag"], ATTRIBUTE_DEPTH)
     found = {name: next((attributes[k] for k in keys if k in attributes), None) for name, keys in _ALIASES.items()}

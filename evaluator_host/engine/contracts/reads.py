@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def remembered(read: Callable[P, T]) -> Callable[P, T]:
-    """Return a function that does the same, but caches its results for recent evaluators.
+    """Return `read` with a cache of its results for recent evaluators.
 
     The cache finds evaluators by the id of the object, because hashing the facts about them would take longer.
     """

@@ -411,7 +411,7 @@ def _modules_below(checkout: Path, project: Project) -> dict[str, list[Path]]:
 
 
 def _with_source(folder: Path) -> list[tuple[Path, Path]]:
-    """Return a folder and its subfolder `src`, each as a pair with itself; leave out `src` if it is a package."""
+    """Return the pair `(folder, folder)`, and the same pair for the subfolder `src`, unless `src` is a package."""
     source = folder / "src"
     return [(folder, folder)] + ([] if _is_file(source / "__init__.py") else [(source, source)])
 

@@ -75,7 +75,7 @@ _WISHES: Final = 5  # maximum number of grants that a refusal names
 class Service:
     """The operations of one host: evaluate rows, check evaluators, install package sets.
 
-    A failure of the user's code is a result, never an exception. Each method that runs code may raise these errors:
+    A failure of the user's code is a result, never an exception. The methods that run code share these exceptions.
 
     Raises:
       InvalidRequest: the evaluator is not valid.

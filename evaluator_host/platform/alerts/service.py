@@ -107,7 +107,7 @@ class _Sample:
 
 @runtime_checkable
 class LiveScores(Protocol):
-    """The part of a host that scores live traces."""
+    """What alerts need of the part of a host that scores live traces."""
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
         """Check that there is an evaluator with this name; raise `NotFound` if there is not."""
@@ -120,7 +120,7 @@ class LiveScores(Protocol):
 
 @runtime_checkable
 class MissedRuns(Protocol):
-    """The part of a host that creates jobs on schedules."""
+    """What alerts need of the part of a host that creates jobs on schedules."""
 
     async def require_schedule(self, workspace_id: str, name: str) -> None:
         """Check that there is a schedule with this name; raise `NotFound` if there is not."""
@@ -138,10 +138,7 @@ class MissedRuns(Protocol):
 class Alerts:
     """The alerts of one host.
 
-    For every method that takes the `name` of an alert:
-
-    Raises:
-      NotFound: there is no alert with that name.
+    Every method that takes the `name` of an existing alert raises `NotFound` if there is none.
     """
 
     def __init__(

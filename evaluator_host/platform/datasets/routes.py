@@ -78,7 +78,7 @@ class EditIn(Wire):
 
 @runtime_checkable
 class TraceRows(Protocol):
-    """The part of a host that stores live traces."""
+    """What data sets need of the part of a host that stores live traces."""
 
     async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """Convert an evaluator's traces with these numbers to rows; raise `NotFound` if a trace does not exist."""
@@ -86,7 +86,7 @@ class TraceRows(Protocol):
 
 @runtime_checkable
 class JobRows(Protocol):
-    """The part of a host that stores jobs."""
+    """What data sets need of the part of a host that stores jobs."""
 
     async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:
         """Return the data set of a job; raise `NotFound` if the job does not exist."""

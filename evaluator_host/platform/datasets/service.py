@@ -45,10 +45,7 @@ _TRIES: Final = 3  # how many times to try an edit of a data set that others edi
 class DatasetService:
     """The data sets of one host.
 
-    For every method that takes the name of a data set:
-
-    Raises:
-      NotFound: the workspace has no such data set.
+    Every method that takes the name of an existing data set raises `NotFound` if there is none.
     """
 
     store: Datasets

@@ -113,7 +113,7 @@ async def pins_to_add(target: EvaluationService, given: LoadedEvaluator, result:
 
 
 def with_declared(result: EvaluationResult, given: LoadedEvaluator) -> EvaluationResult:
-    """Return the result. In its hint, each package gets the version that a lock file beside the evaluator pins."""
+    """Return the result. Packages in its hint get the versions that a lock file next to the evaluator pins."""
     error = result.error
     if error is None or error.hint is None:
         return result

@@ -49,10 +49,7 @@ class ResolvedEvaluator:
 class EvaluatorRegistry:
     """The named evaluators of one host.
 
-    For every method that takes the `name` of a stored evaluator:
-
-    Raises:
-      NotFound: there is no such evaluator or version.
+    Every method that takes the `name` of a stored evaluator raises `NotFound` if there is none, or no such version.
     """
 
     service: Service

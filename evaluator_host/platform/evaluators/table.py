@@ -131,10 +131,7 @@ class StoredVersion:
 class Evaluators(Repository):
     """The named evaluators in the database.
 
-    For every method that takes the `name` of a stored evaluator:
-
-    Raises:
-      NotFound: there is no evaluator with that name.
+    Every method that takes the `name` of a stored evaluator raises `NotFound` if there is none.
     """
 
     async def create_evaluator(

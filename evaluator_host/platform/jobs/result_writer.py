@@ -52,10 +52,7 @@ class ResultWriter:
       owner: Name of this host's scheduler, which has claimed the job.
       on_desired: Function that is called after every write, with the desired state of the job.
 
-    For every method that writes:
-
-    Raises:
-      NoLongerOurs: another host has claimed the job, or it was deleted.
+    Every method that writes raises `NoLongerOurs` if another host has claimed the job, or it was deleted.
     """
 
     def __init__(self, queue: JobQueue, job_id: str, owner: str, *, on_desired: Callable[[DesiredState], None]) -> None:

@@ -80,10 +80,7 @@ class JobRunner(Protocol):
 class JobService:
     """The jobs of one host.
 
-    For every method that takes a `job_id`:
-
-    Raises:
-      NotFound: the workspace has no job with that id.
+    Every method that takes a `job_id` raises `NotFound` if the workspace has no job with that id.
     """
 
     service: Service

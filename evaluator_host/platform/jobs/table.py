@@ -365,10 +365,7 @@ def as_job(row: Any, prefix: str = "") -> Job:
 class Jobs(Repository):
     """The jobs in the database.
 
-    For every method that takes a workspace and a `job_id`:
-
-    Raises:
-      NotFound: the workspace has no job with that id.
+    Every method that takes a workspace and a `job_id` raises `NotFound` if the workspace has no job with that id.
     """
 
     async def add_job(

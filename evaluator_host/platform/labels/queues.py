@@ -49,7 +49,7 @@ _CONTENT: Final = Adapter(_Content)
 class LabelQueues:
     """Creates, fills and reads the label queues of one host.
 
-    Every method that takes the `name` of an existing queue raises `NotFound` if there is no such queue.
+    Every method that takes the `name` of an existing queue raises `NotFound` if there is none.
     """
 
     labels: Labels

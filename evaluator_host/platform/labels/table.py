@@ -103,7 +103,10 @@ class StoredQueue:
     created_at: datetime
 
     def counts_for(self, job_id: str) -> bool:
-        """Whether the labels apply to a job over the same data set. Labels of a job's own outputs apply only to it."""
+        """Whether the labels apply to a job over the same data set.
+
+        Labels of outputs that a job made apply only to that job.
+        """
         return self.job_id == job_id or not self.own_outputs
 
 

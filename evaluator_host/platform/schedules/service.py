@@ -57,10 +57,7 @@ _STORED: Final = Adapter(_Schedule)
 class Schedules:
     """The schedules of one host.
 
-    For every method that takes the `name` of a schedule:
-
-    Raises:
-      NotFound: there is no schedule with that name.
+    Every method that takes the `name` of an existing schedule raises `NotFound` if there is none.
     """
 
     def __init__(self, objects: Objects, jobs: JobService) -> None:

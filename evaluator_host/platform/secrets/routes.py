@@ -31,7 +31,7 @@ class SecretIn(BaseModel):
 
 @runtime_checkable
 class CodeSecrets(Protocol):
-    """The part of a host that decides which secrets code may get."""
+    """What secrets need of the part of a host that decides which secrets code may get."""
 
     async def code_secrets(self, workspace_id: str) -> set[str]:
         """Return the names of the secrets that code of a workspace may get. `*` means all of them."""

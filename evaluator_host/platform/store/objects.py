@@ -31,10 +31,7 @@ class StoredObject:
 class Objects(Repository):
     """The objects in the database.
 
-    For every method that takes the `name` of a stored object:
-
-    Raises:
-      NotFound: there is no object of that kind with that name.
+    Every method that takes the `name` of a stored object raises `NotFound` if there is none.
     """
 
     def __init__(self, database: Database) -> None:

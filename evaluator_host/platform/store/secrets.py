@@ -201,10 +201,7 @@ class KeyRotation:
 class Secrets(Repository):
     """The secrets in the database; `box` encrypts them.
 
-    For every method that takes the `name` of a stored secret:
-
-    Raises:
-      NotFound: there is no secret with that name.
+    Every method that takes the `name` of a stored secret raises `NotFound` if there is none.
     """
 
     def __init__(self, database: Database, box: SecretBox) -> None:

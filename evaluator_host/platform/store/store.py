@@ -31,11 +31,8 @@ class Store:
 
     This includes workspaces, keys, the audit log, secrets, storage limits, and named objects.
 
-    A resource makes its own repositories over `database`. Bound to one event loop. Every method of a repository may
-    raise:
-
-    Raises:
-      StoreUnavailable: the database does not answer, or cannot write.
+    A resource makes its own repositories over `database`. Bound to one event loop. Every method of a repository raises
+    `StoreUnavailable` if the database does not answer, or cannot write.
     """
 
     def __init__(

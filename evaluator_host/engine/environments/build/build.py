@@ -230,7 +230,7 @@ def packages_of(lock: Lock) -> tuple[Package, ...]:
 
 
 class Builds:
-    """All builds of a host, each with the key of its package set. Bound to one event loop.
+    """All builds of a host, by the key of the package set. Bound to one event loop.
 
     `on_ready` is called with the record of each set as soon as the set is installed. `on_done` is called later, when
     callers have the result.

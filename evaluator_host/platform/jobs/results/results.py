@@ -65,7 +65,7 @@ _read_result: Final = Adapter(EvaluationResult).read_json
 
 @runtime_checkable
 class HumanLabels(Protocol):
-    """The part of a host in which people label the rows of jobs."""
+    """What job results need of the part of a host in which people label rows."""
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
         """Return the labels that people gave to rows of a job, by row. If `queue` is None, use all queues of the job.
@@ -79,10 +79,7 @@ class HumanLabels(Protocol):
 class JobResults:
     """Computes statistics, comparisons and groups of failures from the stored results of jobs.
 
-    For every method:
-
-    Raises:
-      NotFound: the workspace has no such job, or the job has no such evaluator.
+    Every method raises `NotFound` if the workspace has no such job, or the job has no such evaluator.
     """
 
     def __init__(

@@ -108,10 +108,7 @@ def _values(value: Any) -> Iterator[str]:
 class RowReader:
     """Reads the rows of jobs with their results.
 
-    For every method that takes a `job_id`:
-
-    Raises:
-      NotFound: there is no such job.
+    Every method that takes a `job_id` raises `NotFound` if there is no such job.
     """
 
     jobs: Jobs
