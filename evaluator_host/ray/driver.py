@@ -157,7 +157,7 @@ class Driver:
         try:
             reason = await asyncio.wait_for(_result(node.worker.probe.remote()), _PROBE_S)
         except TimeoutError:
-            detail = f"its worker did not start within {_PROBE_S:g} s: another program may have its {RESOURCE}"
+            detail = f"its worker did not start within {_PROBE_S:g} s: another program may use its {RESOURCE}"
             self._leave(node, "excluded", detail)
             return
         except self._ray.exceptions.RayError as error:

@@ -99,7 +99,7 @@ class AlertReport:
     acknowledged: Annotated[
         bool, Doc("Whether somebody has seen that it fired, or paused it; then the pages no longer count it.")
     ]
-    value: Annotated[float | None, Doc("The number at the last check; None without a check or a number.")]
+    value: Annotated[float | None, Doc("The number at the last check; None if there was no check or no number.")]
     checked_at: Annotated[datetime | None, Doc("Time of the last check of rows; None before the first.")]
     deliveries: Annotated[
         tuple[DeliveryReport, ...], Doc("Its last 20 messages, and up to 100 that wait, the newest first.")

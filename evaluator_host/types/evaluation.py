@@ -113,9 +113,9 @@ class EditorAnswer:
     problems: Annotated[tuple[EditorProblem, ...], Doc("At most 50.")] = ()
     error: Annotated[EvaluationError | None, Doc("Why there is no answer, such as a time limit.")] = None
     run_ms: Annotated[float, Doc("Milliseconds that the answer took in the sandbox.")] = 0.0
-    peak_memory_mb: Annotated[
-        float | None, Doc("Peak memory of the sandbox's process; None where it is not known.")
-    ] = None
+    peak_memory_mb: Annotated[float | None, Doc("Peak memory of the sandbox's process; None if it is not known.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class HostInfo:
     languages: Annotated[tuple[str, ...], Doc("Languages of evaluators.")]
     contracts: Annotated[tuple[str, ...], Doc("Contracts of evaluators.")]
     sandboxes: Annotated[int, Doc("Sandboxes that run now.")]
-    max_sandboxes: Annotated[int, Doc("Largest number of sandboxes at a time.")]
+    max_sandboxes: Annotated[int, Doc("Maximum number of sandboxes at a time.")]
     waiting: Annotated[int, Doc("Calls that wait for a sandbox.")]
     default_limits: Annotated[Limits, Doc("Limits of an evaluator that sets none.")]
     limit_ceilings: Annotated[Limits, Doc("Highest limits that an evaluator may set.")]
@@ -142,9 +142,9 @@ class HostInfo:
         dict[str, dict[str, Json]],
         Doc("An example of a platform's own row, by contract; `variables` of a row may be one."),
     ] = field(default_factory=dict)
-    model_requests: Annotated[int, Doc("Largest number of requests of one row to granted models.")] = 0
+    model_requests: Annotated[int, Doc("Maximum number of requests that one row may send to granted models.")] = 0
     model_day: Annotated[
-        ModelBudget | None, Doc("What a workspace may use of models per day (UTC); None without a limit.")
+        ModelBudget | None, Doc("What a workspace may use of models per day (UTC); None if there is no limit.")
     ] = None
     resources: Annotated[tuple[str, ...], Doc("Kinds of things that the host keeps: `jobs`, `labels`, `alerts`.")] = ()
     wires: Annotated[tuple[str, ...], Doc("Wires that `EVALUATOR_HOST_WIRES` can turn on.")] = ()
@@ -158,8 +158,10 @@ class BatchSummary:
     scored: Annotated[int, Doc("Rows that were scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
     skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
-    mean: Annotated[float | None, Doc("Mean score of the rows that have one; None without any.")]
-    pass_rate: Annotated[float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None without any.")]
+    mean: Annotated[float | None, Doc("Mean score of the rows that have one; None if no row has one.")]
+    pass_rate: Annotated[
+        float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None if no row has `passed`.")
+    ]
     errors: Annotated[dict[str, int], Doc("Failed rows by error code.")]
     rows_per_s: Annotated[float, Doc("Rows a second, over the whole batch.")]
     warnings: Annotated[

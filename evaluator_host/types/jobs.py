@@ -207,14 +207,15 @@ class JobScore:
     mean: Annotated[
         float | None,
         Doc(
-            "Mean score of the rows that have one; with `failures: zero`, failed rows count as 0. None without a score."
+            "Mean score of the rows that have one; with `failures: zero`, failed rows count as 0. "
+            "None if no row has a score."
         ),
     ]
     pass_rate: Annotated[
         float | None,
         Doc(
             "Share of rows with a verdict that passed, 0 to 1; with `failures: zero`, failed rows count as not passed. "
-            "None without a verdict."
+            "None if no row has a verdict."
         ),
     ]
     previous: Annotated[
@@ -223,7 +224,7 @@ class JobScore:
     ]
     change: Annotated[
         float | None,
-        Doc("The mean minus the mean of `previous`; None without it, or if the jobs differ in rows or `failures`."),
+        Doc("The mean minus the mean of `previous`; None if there is no such job, or if rows or `failures` differ."),
     ]
     warnings: Annotated[
         tuple[WarningCount, ...], Doc("Warnings of its rows, those that make a score doubtful first.")
@@ -251,7 +252,7 @@ class EvaluatorScore:
     """Scores of a stored evaluator in one job: one point of the evaluator's trend."""
 
     job: Annotated[str, Doc("Id of the job.")]
-    name: Annotated[str | None, Doc("Name of the job; None for one without.")]
+    name: Annotated[str | None, Doc("Name of the job; None if it has none.")]
     dataset: Annotated[
         str | None, Doc("Name of the data set when the job was made; None for rows that came with the job.")
     ]
@@ -266,7 +267,7 @@ class ScoredJob:
     """A completed job of a score history: one column of the table."""
 
     id: Annotated[str, Doc("Id of the job.")]
-    title: Annotated[str, Doc("Its name; without a name, its evaluators, data set and day.")]
+    title: Annotated[str, Doc("Name of the job; if it has none, its evaluators, data set and day.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
 
 
@@ -306,7 +307,7 @@ class JobReport:
     """A job, the answer of `GET /v1/jobs/{id}`."""
 
     id: Annotated[str, Doc("`job_` and 20 hex digits.")]
-    name: Annotated[str | None, Doc("Given by people; None for a job without one.")]
+    name: Annotated[str | None, Doc("Name that somebody gave the job; None if it has none.")]
     status: Annotated[JobStatus, Doc("The present state.")]
     evaluators: Annotated[tuple[str, ...], Doc("Labels of its evaluators, in order.")]
     scores: Annotated[tuple[JobScore, ...], Doc("What each of them scored so far.")]
@@ -316,7 +317,7 @@ class JobReport:
     ]
     schedule: Annotated[str | None, Doc("Name of the schedule that made it; None for others.")]
     mapping: Annotated[dict[str, str], Doc("Sources by row field, as given.")]
-    target: Annotated[Target | None, Doc("The model that writes the outputs; None where the data set has them.")]
+    target: Annotated[Target | None, Doc("The model that writes the outputs; None if the data set has them.")]
     config: Annotated[JobConfig, Doc("Parallelism and limits.")]
     progress: Annotated[JobProgress, Doc("Counts, rate and time left.")]
     error: Annotated[JobError | None, Doc("Why it failed; None unless it did.")]
@@ -325,7 +326,8 @@ class JobReport:
     finished_at: Annotated[datetime | None, Doc("When it ended, in UTC.")]
     nodes: Annotated[tuple[JobNode, ...], Doc("The nodes of a job with executor `ray`, so far.")] = ()
     doubt: Annotated[
-        str | None, Doc("The `doubt` of its evaluators that have one, each after its label; None without any.")
+        str | None,
+        Doc("The `doubt` of its evaluators that have one, each after its label; None if no evaluator has one."),
     ] = None
     title: Annotated[
         str,

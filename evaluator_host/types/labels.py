@@ -80,7 +80,7 @@ class LabelEntry:
 
     index: Annotated[int, Doc("Number of the row in the data set, from 0.")]
     state: Annotated[str, Doc("`waiting`, `labelled` or `skipped`.")]
-    label: Annotated[Json, Doc("true or false, a number, or one of the choices; None without a label.")]
+    label: Annotated[Json, Doc("true or false, a number, or one of the choices; None if the row has no label.")]
     note: Annotated[str, Doc("What the person added.")]
     by: Annotated[str | None, Doc("Name of the key, or the name that the person gave on a host without keys.")]
     at: Annotated[datetime | None, Doc("When it was labelled or skipped, in UTC.")]

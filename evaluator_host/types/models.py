@@ -55,7 +55,7 @@ class ModelTest:
     latency_ms: Annotated[float, Doc("Milliseconds of the request.")]
     input_tokens: Annotated[int, Doc("Tokens as the provider counts them.")] = 0
     output_tokens: Annotated[int, Doc("Tokens as the provider counts them.")] = 0
-    cost: Annotated[float | None, Doc("Cost by the prices of the model; None without prices.")] = None
+    cost: Annotated[float | None, Doc("Cost by the prices of the model; None if it has no prices.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +76,4 @@ class RecordedAnswers:
     """The recorded answers of a workspace."""
 
     answers: Annotated[int, Doc("Number of recorded answers.")]
-    stored_bytes: Annotated[int, Doc("Their size; EVALUATOR_HOST_MODEL_ANSWERS_MB is its limit.")]
+    stored_bytes: Annotated[int, Doc("Size of the answers in bytes; EVALUATOR_HOST_MODEL_ANSWERS_MB limits it.")]

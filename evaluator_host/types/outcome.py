@@ -64,7 +64,7 @@ class Note:
 
     code: Annotated[str, Doc("Stable, for programs.")]
     message: Annotated[str, Doc("What happened.")]
-    remedy: Annotated[str | None, Doc("What to do about it; None where nothing needs to be done.")] = None
+    remedy: Annotated[str | None, Doc("What to do about it; None if nothing needs to be done.")] = None
 
     @property
     def text(self) -> str:
@@ -110,13 +110,15 @@ class EvaluationError:
 
     code: Annotated[ErrorCode, Doc("Stable, for programs.")]
     message: Annotated[str, Doc("What happened.")]
-    type: Annotated[str | None, Doc("Type of the user's exception, `ValueError`; None without one.")] = None
-    line: Annotated[int | None, Doc("Line of the user's code, from 1; None without one.")] = None
-    column: Annotated[int | None, Doc("Column of the user's code, from 1; None without one.")] = None
+    type: Annotated[str | None, Doc("Type of the user's exception, `ValueError`; None if there is no exception.")] = (
+        None
+    )
+    line: Annotated[int | None, Doc("Line of the user's code, from 1; None if it is not known.")] = None
+    column: Annotated[int | None, Doc("Column of the user's code, from 1; None if it is not known.")] = None
     traceback: Annotated[
-        str | None, Doc("Traceback of the user's exception, without frames of the host; None without one.")
+        str | None, Doc("Traceback of the user's exception, without frames of the host; None if there is no exception.")
     ] = None
-    hint: Annotated[str | None, Doc("What to do; None where nothing is known to help.")] = None
+    hint: Annotated[str | None, Doc("What to do; None if nothing is known to help.")] = None
     fix: Annotated[Fix | None, Doc("For a `syntax_error`, the code as it was probably meant.")] = None
 
     @property
@@ -214,7 +216,7 @@ class MissingImport:
         str, Doc("Name of the module as it is imported; for a module of one's own its whole name, or relative path.")
     ]
     line: Annotated[int, Doc("Line of the import, from 1.")]
-    pin: Annotated[str | None, Doc("The package that probably provides it; None when none does.")] = None
+    pin: Annotated[str | None, Doc("The package that probably provides it; None if no package does.")] = None
     file: Annotated[str | None, Doc("Path of the evaluator's file that has the import; None for its code.")] = None
     path: Annotated[
         str | None,
@@ -223,8 +225,8 @@ class MissingImport:
             "author's; with `pin` as well, it may be a package, too."
         ),
     ] = None
-    names: Annotated[tuple[str, ...], Doc("Names that the code reads of the module; empty where unknown.")] = ()
-    problem: Annotated[str | None, Doc("Why no package provides it here; None for one that does.")] = None
+    names: Annotated[tuple[str, ...], Doc("Names that the code reads of the module; empty if they are not known.")] = ()
+    problem: Annotated[str | None, Doc("Why no package provides it here; None if a package does.")] = None
     optional: Annotated[bool, Doc("Whether the code goes on with another value, or with a stand-in.")] = False
 
 
@@ -327,9 +329,9 @@ class SandboxInfo:
 
     backend: Annotated[str, Doc("`bubblewrap`, `docker` or `none`.")]
     warm: Annotated[bool, Doc("Whether the evaluator was loaded already.")]
-    peak_memory_kb: Annotated[
-        int | None, Doc("Peak memory of the row in kilobytes; None where it is not measured.")
-    ] = None
+    peak_memory_kb: Annotated[int | None, Doc("Peak memory of the row in kilobytes; None if it is not measured.")] = (
+        None
+    )
 
 
 _USAGE_COUNTS: Final = (
@@ -398,7 +400,7 @@ class EvaluationResult:
     ]
     passed: Annotated[
         bool | None,
-        Doc("The evaluator's own verdict, or else whether the score reaches its threshold; None without either."),
+        Doc("The evaluator's own verdict, or else whether the score reaches its threshold; None if there is neither."),
     ]
     label: Annotated[str | None, Doc("Category that the evaluator returned, or None.")]
     reason: Annotated[str | None, Doc("Explanation that the evaluator returned, or None.")]

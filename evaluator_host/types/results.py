@@ -14,7 +14,7 @@ class Bin:
     """One bin of a histogram."""
 
     lower_bound: Annotated[float, Doc("Lowest value of the bin.")]
-    upper_bound: Annotated[float, Doc("First value above the bin; the last bin includes it.")]
+    upper_bound: Annotated[float, Doc("Upper bound of the bin, which only the last bin includes.")]
     count: Annotated[int, Doc("Values in the bin.")]
 
 
@@ -35,7 +35,7 @@ class Aggregate:
 
     name: Annotated[str, Doc("The metric.")]
     count: Annotated[int, Doc("Finite values.")]
-    nan_count: Annotated[int, Doc("Values that are not finite, and scored rows without the metric.")]
+    nan_count: Annotated[int, Doc("Number of values that are not finite, and of scored rows that lack the metric.")]
     sum: Annotated[float | None, Doc("Sum of the values.")] = None
     mean: Annotated[float | None, Doc("Mean of the values.")] = None
     min: Annotated[float | None, Doc("Smallest value.")] = None
@@ -112,7 +112,9 @@ class EvaluatorFigures:
     scored: Annotated[int, Doc("Rows that it scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
     skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
-    pass_rate: Annotated[float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None without any.")]
+    pass_rate: Annotated[
+        float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None if no row has `passed`.")
+    ]
     metrics: Annotated[tuple[Aggregate, ...], Doc("Statistics of each metric.")]
     errors: Annotated[tuple[ErrorCount, ...], Doc("Failed rows by error code, the most frequent code first.")]
     run_ms: Annotated[Latency | None, Doc("Percentiles of the run time; None before the first row.")]
@@ -129,7 +131,7 @@ class EvaluatorFigures:
         tuple[WarningCount, ...], Doc("Warnings of its rows, those that make a score doubtful first.")
     ] = ()
     doubt: Annotated[str | None, Doc("The same as in `scores` of the job.")] = None
-    not_passed: Annotated[int | None, Doc("Rows with `passed` false; None without any row with `passed`.")] = None
+    not_passed: Annotated[int | None, Doc("Rows with `passed` false; None if no row has `passed`.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +145,16 @@ class JobFigures:
 class GroupFigures:
     """Scores and counts of the rows that have one value in a column."""
 
-    value: Annotated[Json, Doc("The value; null for rows without one.")]
+    value: Annotated[Json, Doc("The value; null for the rows that have no value.")]
     rows: Annotated[int, Doc("Rows with a result.")]
     scored: Annotated[int, Doc("Rows that the evaluator scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
     skipped: Annotated[int, Doc("Rows that it did not have to score.")]
     mean: Annotated[float | None, Doc("Mean score; None if no row has one.")]
     mean_rows: Annotated[int, Doc("Rows that the mean is over.")]
-    pass_rate: Annotated[float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None without any.")]
+    pass_rate: Annotated[
+        float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None if no row has `passed`.")
+    ]
     std_error: Annotated[float | None, Doc("Standard error of the mean; None for fewer than two values.")] = None
 
 
@@ -161,7 +165,8 @@ class ColumnFigures:
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
     groups: Annotated[tuple[GroupFigures, ...], Doc("The first 200 values, sorted; rows without a value last.")]
     others: Annotated[
-        GroupFigures | None, Doc("All rows with a further value, or one of over 200 characters; None without any.")
+        GroupFigures | None,
+        Doc("All rows with a further value, or one of over 200 characters; None if there are no such rows."),
     ] = None
     doubt: Annotated[str | None, Doc("The same as in `scores` of the job.")] = None
 
@@ -171,8 +176,8 @@ class Change:
     """A row whose score rose or fell between two jobs."""
 
     row: Annotated[int, Doc("Its number in the data set, from 0.")]
-    before: Annotated[float | None, Doc("Score in the earlier job; None without one.")]
-    after: Annotated[float | None, Doc("Score in the later job; None without one.")]
+    before: Annotated[float | None, Doc("Score in the earlier job; None if it has none.")]
+    after: Annotated[float | None, Doc("Score in the later job; None if it has none.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +185,7 @@ class ChangePage:
     """Rows whose score changed, in order, the answer of `GET /v1/jobs/{id}/compare/{other}/changes`."""
 
     changes: Annotated[tuple[Change, ...], Doc("At most `limit` of them.")]
-    next: Annotated[int | None, Doc("`after` of the next page; None where this is the last one.")]
+    next: Annotated[int | None, Doc("`after` of the next page; None if this is the last page.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +226,7 @@ class Comparison:
     gained: Annotated[int, Doc("Improvements that failed before.")] = 0
     judged: Annotated[int, Doc("Rows with a verdict in both jobs.")] = 0
     pass_rate_before: Annotated[
-        float | None, Doc("Share of these rows that passed in the earlier job, 0 to 1; None without any.")
+        float | None, Doc("Share of these rows that passed in the earlier job, 0 to 1; None if there are no such rows.")
     ] = None
     pass_rate_after: Annotated[float | None, Doc("The same in the later job.")] = None
     warnings_before: Annotated[tuple[WarningCount, ...], Doc("Warnings of its rows in the earlier job.")] = ()
@@ -245,7 +250,7 @@ class RowDiff:
     row: Annotated[int, Doc("Its number in the data set, from 0.")]
     before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
     after: Annotated[str, Doc("Its label in the later job.")]
-    outputs: Annotated[str, Doc("Unified diff of the outputs; empty where they are equal.")]
+    outputs: Annotated[str, Doc("Unified diff of the outputs; empty if they are equal.")]
     results: Annotated[str, Doc("The same for score, label, reason and error.")]
 
 
@@ -271,7 +276,7 @@ class Pairs:
     metric: Annotated[str, Doc("Name of the metric.")]
     n: Annotated[int, Doc("Rows with a finite value in both jobs.")]
     points: Annotated[tuple[Point, ...], Doc("Points sorted by `before`, then `after`; at most 2,000.")]
-    binned: Annotated[bool, Doc("Whether neighbouring values share a point.")]
+    binned: Annotated[bool, Doc("Whether several neighbouring values are drawn as one point.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +310,9 @@ class Agreement:
     label: Annotated[str, Doc("Column of the labels, or `queue NAME`, or `label queues`.")]
     rows: Annotated[int, Doc("Rows with a label and a result that can be compared with it.")]
     unlabelled: Annotated[int, Doc("Rows without a label.")]
-    accuracy: Annotated[float | None, Doc("Share of the rows that agree; None without rows.")]
+    accuracy: Annotated[float | None, Doc("Share of the rows that agree; None if there are no rows.")]
     accuracy_interval: tuple[float, float] | None
-    kappa: Annotated[float | None, Doc("Cohen's kappa; None without rows, and where all rows have one class.")]
+    kappa: Annotated[float | None, Doc("Cohen's kappa; None if there are no rows, or all rows have the same class.")]
     kappa_interval: tuple[float, float] | None
     weighted_kappa: Annotated[float | None, Doc("Kappa with quadratic weights, if all classes are numbers.")]
     classes: Annotated[tuple[ClassAgreement, ...], Doc("Statistics of each class, in order.")]
@@ -324,7 +329,7 @@ class Agreement:
     note: Annotated[
         str | None,
         Doc(
-            "How many rows with a label such as yes or no have no `passed`, so that their score decided; None without."
+            "How many rows with a label such as yes or no have no `passed`, so that their score decides; None if none."
         ),
     ] = None
 
@@ -335,12 +340,12 @@ class FailureGroup:
 
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
     code: Annotated[str, Doc("See `model.outcome.ErrorCode`.")]
-    type: Annotated[str | None, Doc("Type of the exception; None without one.")]
+    type: Annotated[str | None, Doc("Type of the exception; None if there is none.")]
     message: Annotated[str, Doc("Message of the first row.")]
-    line: Annotated[int | None, Doc("Line of the evaluator's code, from 1; None without one.")]
+    line: Annotated[int | None, Doc("Line of the evaluator's code, from 1; None if it is not known.")]
     count: Annotated[int, Doc("Rows of the group.")]
     rows: Annotated[tuple[int, ...], Doc("The first five of these rows.")]
-    hint: Annotated[str | None, Doc("What to do, for the first row; None where nothing is known to help.")] = None
+    hint: Annotated[str | None, Doc("What to do, for the first row; None if nothing is known to help.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +361,9 @@ class JobRow:
     ] = None
     request: Annotated[
         dict[str, Any] | None,
-        Doc("Log of the model call: attempts, tokens, cost, times, request and response; None without a target."),
+        Doc(
+            "Log of the model call: attempts, tokens, cost, times, request and response; None if the job has no target."
+        ),
     ] = None
 
     def record(self) -> dict[str, Json]:

@@ -27,7 +27,7 @@ class EvaluatorReport:
     name: Annotated[str, Doc("Unique within the workspace.")]
     version: Annotated[int, Doc("This version, from 1.")]
     latest: Annotated[int, Doc("The newest version.")]
-    description: Annotated[str, Doc("For people; the same for all versions.")]
+    description: Annotated[str, Doc("Description for people; the same for all versions.")]
     sampling: Annotated[float, Doc("Share of live traces to score, 0 to 1; the same for all versions.")]
     digest: Annotated[str, Doc("`sha256:…` of the content.")]
     contract: Annotated[Contract | None, Doc("The contract that applies; None when it did not load.")]
@@ -43,11 +43,12 @@ class EvaluatorReport:
         tuple[CaseProblem, ...] | None,
         Doc("Cases that failed when this version was stored; None in answers to other requests."),
     ] = None
-    tags: Annotated[tuple[str, ...], Doc("Tags in order; the same for all versions.")] = ()
+    tags: Annotated[tuple[str, ...], Doc("Tags, sorted; the same for all versions.")] = ()
     message: Annotated[str, Doc("Why this version was made.")] = ""
     author: Annotated[str | None, Doc("Name of the key that created it; None on a host without keys.")] = None
     last_job: Annotated[
-        EvaluatorScore | None, Doc("The newest job with any version of it; None without one, and outside of lists.")
+        EvaluatorScore | None,
+        Doc("The newest job with any version of it; None if there is none. Only lists have this field."),
     ] = None
 
 
@@ -70,7 +71,7 @@ class ReadyJudge:
 class TraceReport:
     """A scored trace of live traffic."""
 
-    number: Annotated[int, Doc("Rises with each trace; the cursor of the next page.")]
+    number: Annotated[int, Doc("A number that rises with each trace; also the cursor of the next page.")]
     evaluator: Annotated[str, Doc("The version that scored it, `latency@2`.")]
     trace_id: Annotated[str, Doc("In hex.")]
     received_at: Annotated[datetime, Doc("In UTC.")]
@@ -123,12 +124,14 @@ class DatasetReport:
         tuple[str, ...],
         Doc("Notes on how the file was read, if it differs from its format: another encoding, separator or sheet."),
     ] = ()
-    version: Annotated[int, Doc("Rises whenever the data set is replaced or edited; `qa@2` names a version.")] = 1
+    version: Annotated[
+        int, Doc("A number that rises whenever the data set is replaced or edited; `qa@2` names version 2.")
+    ] = 1
     outputs_column: Annotated[
-        str | None, Doc("Column that seems to have the outputs, by its name; None without one.")
+        str | None, Doc("Column that seems to have the outputs, judged by its name; None if no column does.")
     ] = None
     expected_column: Annotated[
-        str | None, Doc("Column that seems to have the expected outputs, by its name; None without one.")
+        str | None, Doc("Column that seems to have the expected outputs, judged by its name; None if no column does.")
     ] = None
 
 
@@ -154,8 +157,8 @@ class RowChange:
 
     kind: Annotated[str, Doc("`changed`, `added` or `removed`.")]
     index: Annotated[int, Doc("Its number in the later data set, from 0; of a removed row, in the earlier one.")]
-    before: Annotated[dict[str, Json] | None, Doc("The row in the earlier data set; None for one that was added.")]
-    after: Annotated[dict[str, Json] | None, Doc("The row in the later one; None for one that was removed.")]
+    before: Annotated[dict[str, Json] | None, Doc("The row in the earlier data set; None if the row was added.")]
+    after: Annotated[dict[str, Json] | None, Doc("The row in the later data set; None if the row was removed.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +197,8 @@ class ColumnFacts:
     ]
     max: Annotated[float | None, Doc("Highest value.")]
     mean: Annotated[float | None, Doc("Mean value.")]
-    min_length: Annotated[int | None, Doc("Characters of the shortest text; None without a text.")]
-    max_length: Annotated[int | None, Doc("Characters of the longest text.")]
+    min_length: Annotated[int | None, Doc("Characters in the shortest text; None if there are no texts.")]
+    max_length: Annotated[int | None, Doc("Characters in the longest text.")]
     empty: Annotated[int, Doc("Rows with an empty text, as empty cells of CSV are; `present` counts them too.")] = 0
 
 

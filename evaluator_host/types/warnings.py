@@ -216,7 +216,7 @@ class WarningCount:
     code: Annotated[str, Doc("Code of the warning (docs/api.md#warnings).")]
     count: Annotated[int, Doc("Rows that have it.")]
     message: Annotated[str, Doc("What happened, in the first row seen.")]
-    remedy: Annotated[str | None, Doc("What to do about it; None where nothing needs to be done.")]
+    remedy: Annotated[str | None, Doc("What to do about it; None if nothing needs to be done.")]
     rows: Annotated[tuple[int, ...], Doc("The first of these rows, at most five.")]
     doubtful: Annotated[bool, Doc("Whether it makes the score of a row doubtful.")] = False
     mend: Annotated[

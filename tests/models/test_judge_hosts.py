@@ -112,7 +112,7 @@ class TestOnAFreshHost:
             scored = client.evaluate(Evaluator(ONE, models=("judge",)), outputs="hello")
             assert scored.error is None, scored.error
             again = fresh.client.post("/v1/models", json={**asks, "model": "other"})
-            assert again.json()["errors"][0]["message"] == "there is a secret judge already"
+            assert again.json()["errors"][0]["message"] == "there is already a secret named judge"
             host = client.models.hosts().hosts[0]
             # the model's host was allowed before the refused request, so it must still be allowed
             assert host in command(fresh, "models", "hosts")

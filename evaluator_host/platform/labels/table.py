@@ -141,7 +141,7 @@ class Labels(Repository):
                 await insert_many(connection, LabelTable, waiting, queue_id=made.id)
         except IntegrityError as error:
             raise NameTaken(
-                f"there is a label queue {name} already; delete it first, or choose another name"
+                f"there is already a label queue named {name}; delete it first, or choose another name"
             ) from error
         return made
 

@@ -60,7 +60,7 @@ class ModelService:
             raise InvalidRequest.of("key", "the model has both `key` and `secret`", "give only one of them")
         if model.name in {one.name for one in await secrets.list_secrets(workspace)}:
             hint = "use it as the model's `secret`, or give the model another name"
-            raise InvalidRequest.of("key", f"there is a secret {model.name} already", hint)
+            raise InvalidRequest.of("key", f"there is already a secret named {model.name}", hint)
         await self.directory.require_addable(workspace, model)
         await secrets.set_secret(workspace, model.name, key)
         try:

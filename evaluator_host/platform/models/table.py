@@ -97,7 +97,7 @@ class Models(Repository):
         """
         async with self._database.transaction() as connection:
             if int(await connection.scalar(select(func.count()).select_from(ModelHostTable)) or 0) >= most:
-                raise InUse(f"{most} hosts are allowed already; remove one first")
+                raise InUse(f"{most} hosts are already allowed; remove one first")
             await connection.execute(insert_unless_there(connection, ModelHostTable), {"host": host})
 
     async def forbid_host(self, host: str) -> None:

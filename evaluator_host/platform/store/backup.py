@@ -58,7 +58,7 @@ def restore_database(address: Address, copy: Path, revisions: Mapping[str, str])
         )  # fmt: skip
         return
     if address.file.exists():
-        raise Misconfigured(f"there is a database already: {address.file}. Name an empty --data-dir, or move it away")
+        raise Misconfigured(f"there is already a database: {address.file}. Name an empty --data-dir, or move it away")
     address.file.parent.mkdir(parents=True, exist_ok=True)
     with (
         copy.open("rb") as source,

@@ -140,7 +140,7 @@ class Keys(Repository):
             found = [key for key in found if key.id == name] or found
             if not found:
                 raise NotFound(
-                    f"there is no key with the id or name {name[:80]}, or it is revoked already; "
+                    f"there is no key with the id or name {name[:80]}, or it is already revoked; "
                     "`keys list` shows all of them"
                 )
             if len(found) > 1:

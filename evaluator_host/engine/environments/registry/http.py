@@ -380,7 +380,7 @@ class _Registry:
             return
         said = f"the registry answers {status} to {answer.request.method} {answer.request.url.path}"
         if status >= httpx.codes.INTERNAL_SERVER_ERROR or status == httpx.codes.TOO_MANY_REQUESTS:
-            raise IndexUnavailable(said)
+            raise IndexUnavailable(f"{said}; try again later")
         if status == httpx.codes.NOT_FOUND:
             raise PackagesFailed(f"{said}: there is no such image; check the name")
         denied = status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)

@@ -73,7 +73,7 @@ class ModelDirectory:
         """Check a model before it is registered. Raises InvalidRequest and NotFound for the same reasons as `add`."""
         if model.name in await self.operator.models(workspace):
             raise InvalidRequest.of(
-                "name", f"the operator has a model named {model.name} already", "choose another name"
+                "name", f"the operator already has a model named {model.name}", "choose another name"
             )
         await self._require(workspace, model)
 
