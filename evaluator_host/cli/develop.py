@@ -111,7 +111,7 @@ def watch(
     options.require_file(file)
     command = [sys.executable, "-m", "evaluator_host", "run", str(file), "--data", str(data), *context.args]
     folders = {file.resolve().parent, data.resolve().parent}
-    subprocess.run(command, check=False)  # noqa: S603 - the arguments of this command
+    subprocess.run(command, check=False)  # noqa: S603 - the user gave these arguments
     try:
         for changed in changes(*folders, watch_filter=lambda _, path: path.endswith((*SUFFIXES, data.suffix))):
             names = ", ".join(sorted({Path(path).name for _, path in changed}))

@@ -154,7 +154,7 @@ def encode(body: Mapping[str, Any]) -> bytes:
 
 
 def encode_line(record: Mapping[str, Json]) -> bytes:
-    """Encode a data set's record as a line of JSON Lines; the host reads NaN as null, with a note.
+    """Encode a data set's record as a line of JSON Lines. The host reads NaN as null, and notes this.
 
     Raises:
       InvalidRequest: the record cannot be written as JSON.

@@ -170,7 +170,7 @@ class JobVerbs(Verbs[TransportT]):
         before: datetime | None = None,
         search: str | None = None,
     ) -> list[JobReport]:
-        """Return jobs, the newest first, with each evaluator's scores so far.
+        """Return jobs and their evaluators' scores so far, the newest job first.
 
         Args:
           status: Only jobs in this status.
@@ -235,7 +235,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def delete(self, job_id: str, *, force: bool = False) -> None:
-        """Remove a job that has ended, with its results.
+        """Remove a job that has ended, and its results.
 
         Args:
           job_id: Id of the job.
@@ -278,7 +278,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def row(self, job_id: str, index: int) -> JobRowDetail:
-        """Return one row as its evaluators received it, with the result of each evaluator.
+        """Return one row as its evaluators received it, and each evaluator's result.
 
         Args:
           job_id: Id of the job.

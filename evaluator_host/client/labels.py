@@ -51,7 +51,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
 
     @verb
     async def rows(self, name: str, *, state: str | None = None, after: int = -1, limit: int = 100) -> LabelPage:
-        """Return rows of a queue in the order of their numbers, without their data.
+        """Return a queue's rows in the order of their numbers, but not their data.
 
         Args:
           name: Name of the queue.

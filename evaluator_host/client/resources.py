@@ -131,7 +131,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         sampling: float | None = None,
         tags: Sequence[str] | None = None,
     ) -> EvaluatorReport:
-        """Change description, sampling rate or tags without a new version; return the newest version.
+        """Change description, sampling rate or tags, and return the newest version. This makes no new version.
 
         Args:
           name: Name of the evaluator.
@@ -144,7 +144,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
     @verb
     async def all(self, *, tag: str | None = None) -> list[EvaluatorReport]:
-        """Return the newest version of each evaluator, by name, with its last job.
+        """Return the newest version of each evaluator and its last job, sorted by name.
 
         Args:
           tag: Only evaluators with this tag.

@@ -88,7 +88,7 @@ def _arguments(legacy: Legacy, listing: Node) -> list[_Argument] | None:
 def _inputs_with_truth(
     draft: Draft, legacy: Legacy, arguments: list[_Argument], key: str, *, inside: bool
 ) -> tuple[Part, ...]:
-    """Return the source of a call's inputs, with the ground truth added.
+    """Return the source of a call's inputs, to which the ground truth is added.
 
     `inside` says whether the call is inside the function, where the inputs may contain the ground truth already.
     """

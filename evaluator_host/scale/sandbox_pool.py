@@ -1,4 +1,4 @@
-"""`SandboxPool` and `AsyncSandboxPool`: evaluate rows in sandboxes of this process, without a host.
+"""`SandboxPool` and `AsyncSandboxPool`: evaluate rows in sandboxes of this process; no host is needed.
 
 They have the methods of `Client` and `AsyncClient`, so that a program can use either without changes.
 """

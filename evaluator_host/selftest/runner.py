@@ -67,7 +67,7 @@ async def attack_deployment(
       attacks: Attacks to run.
       at_once: Number of attacks that run at the same time.
       progress: Called with each result as it comes.
-      again: How often an attack runs again, alone, if its only problem was a time-out.
+      again: How many times an attack is repeated alone if its only problem was a time-out.
 
     Raises:
       SandboxUnavailable: no sandbox can be started.

@@ -67,7 +67,7 @@ async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator
       Misconfigured: an `OTEL_` variable names an exporter that this host does not have.
     """
     traces, figures = _exported("TRACES"), _exported("METRICS")
-    traced: Callable[[ASGIApp], ASGIApp] = lambda app: app  # noqa: E731 - what there is without traces
+    traced: Callable[[ASGIApp], ASGIApp] = lambda app: app  # noqa: E731 - the default, without traces
     ending: list[asyncio.Task[None]] = []
     provider, stop = None, asyncio.Event()
     try:

@@ -44,7 +44,7 @@ class LabelTask:
 
 @dataclass(frozen=True, slots=True)
 class Labeller:
-    """A person who labels rows of a queue, with the number of rows that this person has labelled and skipped.
+    """A person who labels rows of a queue, and how many rows this person has labelled and skipped.
 
     `name` is None if the person gave no name and the host has no keys.
     """

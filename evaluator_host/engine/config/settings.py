@@ -529,7 +529,7 @@ class Settings(BaseSettings):
         return self.fitted(Limits())
 
     def fitted(self, limits: Limits) -> Limits:
-        """Return an evaluator's limits, with each default that is over this host's ceiling lowered to the ceiling.
+        """Lower an evaluator's default limits to this host's ceilings, and return its limits.
 
         A limit that the evaluator itself sets too high stays as it is.
         """

@@ -24,7 +24,7 @@ _Span = dict[str, Any]
 
 
 def convert(trace: dict[str, Json] | None) -> tuple[dict[str, Json] | None, tuple[Note, ...]]:
-    """Return the trace in the documented shape, with a `trace_converted` note if it came in another shape.
+    """Return the trace in the documented shape, and a `trace_converted` note if it came in another shape.
 
     A trace in the documented shape or in an unknown shape is returned as it is. The caller's object is never changed.
     An unknown shape is not an error.

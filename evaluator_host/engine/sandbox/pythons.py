@@ -59,7 +59,7 @@ class PythonFacts:
 
 @cache
 def own_python() -> PythonFacts:
-    """Return the base interpreter of the running Python, without its virtual environment.
+    """Return the base interpreter of the running Python, not that of its virtual environment.
 
     Raises:
       Misconfigured: the interpreter is not in its own prefix.

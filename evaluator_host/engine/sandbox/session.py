@@ -1,4 +1,4 @@
-"""One sandbox as the pool uses it. It speaks the runner protocol (runtimes/PROTOCOL.md) over a link.
+"""One sandbox as the pool uses it: speaks the runner protocol (runtimes/PROTOCOL.md) over a link.
 
 A guest's failure is returned as a result. An exception means that the sandbox or its runner was lost, or that the
 machine was too busy. After an unexpected event (a malformed frame, an answer without a call, silence past the limit),

@@ -1,4 +1,4 @@
-"""The program of the child processes of `limited_process`: calls one function after another, with limits for each.
+"""The program that `limited_process` runs in child processes: calls one function after another within limits.
 
 A request consists of a head, the lengths of its parts, names of modules, a pickle of (function, arguments), and large
 arguments. An answer consists of a head and bytes. If a call exceeds its memory limit, MemoryError is raised. If a call

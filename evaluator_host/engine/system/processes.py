@@ -18,7 +18,7 @@ _START_DESCRIPTORS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run, with its arguments and environment.
+    """A program to run, and its arguments and environment.
 
     Attributes:
       environment: Environment variables besides PATH and LANG. Never show them, because they may contain

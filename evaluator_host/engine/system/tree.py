@@ -242,7 +242,7 @@ def take_over(root: Path, uid: int | None) -> None:
 
 
 def remove(root: Path) -> bool:
-    """Remove a file or a tree of any depth, with any names and modes; return whether nothing is left.
+    """Remove a file or a tree, whatever its depth, names and modes. Return whether nothing is left.
 
     This raises no `OSError`: if an entry cannot be removed, it stays, and this is logged. The tree is walked up to
     three times, in case other processes still write to it.

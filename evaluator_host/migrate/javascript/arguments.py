@@ -140,7 +140,7 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
-    """Replace each use of the first argument, which is always an empty object, with the value that the use has.
+    """Replace each use of the first argument with its value, since that argument is always an empty object.
 
     `dynamic` says whether the function may read variables by name (`eval`). For the uses that stay, return the
     statement to insert at the start of the function, else None.

@@ -152,7 +152,7 @@ def _only_looks(use: Use) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool, every: bool) -> str | None:
-    """Replace each use of the first argument, which is always an empty dict, with the value that the use has.
+    """Replace each use of the first argument with its value, since that argument is always an empty dict.
 
     With `every`, also set the argument. `dynamic` says whether the function may read variables by name (`locals()`).
     For the uses that stay, return the statement to insert at the start of the function, else None.

@@ -323,7 +323,7 @@ class Alerts:
         return await self._missed(stored, kept)
 
     async def _missed(self, stored: StoredObject, kept: _Alert) -> _Alert:
-        """Return the alert, with a new message if the last run of its schedule created no job.
+        """Return the alert. If the last run of its schedule created no job, add a message.
 
         No message is added if the alert already has a message about this run.
         """
@@ -488,7 +488,7 @@ def _end(job: JobReport) -> str:
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
-    """Return the alert after a check, with a new message if the alert starts or stops firing.
+    """Return the alert after a check. If the alert starts or stops firing, add a message.
 
     With `each`, every check that finds the figure out of bounds adds a message.
     """

@@ -40,7 +40,7 @@ async def require_outputs(
 
 
 def no_outputs(inputs: Sequence[dict[str, Json]], count: int, reads: OutputsRead | None = None) -> str:
-    """Return the error message for `count` rows without outputs. It names the input that was probably meant as outputs.
+    """Return the error message for `count` rows without outputs; it names the input that was probably meant.
 
     `inputs` are the inputs of the first rows; `reads` says how the code reads outputs, if this is known.
     """

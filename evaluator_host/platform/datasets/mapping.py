@@ -135,7 +135,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
 
 
 def with_json(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record, with JSON decoded in row fields such as `trace` that are strings.
+    """Return the record. Decode row fields such as `trace` if they are strings with JSON.
 
     Raises:
       BadRow: a trace, variables or criteria begin like a JSON object, but are not valid JSON.
@@ -266,7 +266,7 @@ def is_keyed(record: dict[str, Any]) -> bool:
 
 
 def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outputs_come: bool) -> Given:
-    """Return the row for one evaluator, with that evaluator's criteria.
+    """Return the row for one evaluator; its criteria are those for this evaluator.
 
     Return a skip if the row has no criteria for the evaluator, or an error if the row has no output.
 

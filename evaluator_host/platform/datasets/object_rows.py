@@ -23,7 +23,7 @@ _AGAIN_WITHIN: Final = timedelta(seconds=20)
 
 
 class Bucket:
-    """An S3-compatible bucket that hosts share. Its methods block.
+    """An S3-compatible bucket that hosts share. The methods block.
 
     Args:
       url: `s3://bucket/prefix`. Credentials and endpoint are in the environment variables that AWS defines.
@@ -92,7 +92,7 @@ class Bucket:
 
 
 class ObjectRows(RowsFolder):
-    """Stores the rows of a database's data sets in a bucket, with copies in a local folder. Its methods block.
+    """Stores the rows of a database's data sets in a bucket, and keeps copies in a local folder. The methods block.
 
     Args:
       folder: Local folder for uploads under way, and for copies.

@@ -74,7 +74,7 @@ def output_column(
     read: Iterable[str] = (),
     taken: Iterable[str] = (),
 ) -> str | None:
-    """Return the column that most likely has the outputs. It is never a column with inputs or expected answers.
+    """Return the column that most likely has the outputs, never one with inputs or expected answers.
 
     Args:
       columns: Names of the columns.

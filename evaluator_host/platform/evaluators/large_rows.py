@@ -142,7 +142,7 @@ def _joined(
 
 
 async def _mapped(chunks: AsyncIterator[bytes], size: int) -> memoryview:
-    """Collect a body of at most `size` bytes in a memory mapping, with pages of 2 MB if the kernel has them.
+    """Collect a body of at most `size` bytes in mapped memory, in pages of 2 MB if the kernel has them.
 
     Each chunk is copied as soon as it arrives, so that the next chunk can use the same memory.
     """

@@ -103,7 +103,7 @@ class ConnectionLimits(HttpToolsProtocol):
         self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Begin the next request. Its headers have a time limit, unless they have arrived already.
+        """Begin the next request, and set a time limit for its headers, unless they have already arrived.
 
         Raises:
           BufferError: too many requests wait for earlier requests; the error ends the parser and the connection.
@@ -195,7 +195,7 @@ class ConnectionLimits(HttpToolsProtocol):
 
 
 class _ResponseTransport:
-    """The transport of one response. It sends the headers and what follows at once in a single packet.
+    """The transport of one response. Sends the headers, and what follows them at once, in a single packet.
 
     If a response is sent before its request has ended, the connection is closed a moment later. If the connection were
     closed at once, with unread data from the client, it would be reset, and the client would lose the response.

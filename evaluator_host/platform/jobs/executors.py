@@ -18,7 +18,7 @@ from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult
 
-_NODES_EVERY_S: Final = 1.0  # seconds between two times that the nodes which a job uses are stored
+_NODES_EVERY_S: Final = 1.0  # seconds between two updates of the stored list of nodes that a job uses
 
 
 class JobExecutor(Protocol):

@@ -1,4 +1,4 @@
-"""Evaluates rows of jobs on the nodes of a Ray cluster, with a separate process as the driver of the cluster.
+"""Evaluates rows of jobs on the nodes of a Ray cluster. A separate process is the driver of the cluster.
 
 Ray ends a driver when its raylet ends, so the driver must not be this process. The driver receives chunks of rows and
 returns their results over its standard streams, as pickled frames: a length of eight bytes, then a tuple. The driver

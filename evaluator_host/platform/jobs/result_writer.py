@@ -179,7 +179,7 @@ class ResultWriter:
 
 
 def stored_result(position: int, row: int, result: EvaluationResult) -> tuple[StoredResult, SharedPart]:
-    """Convert a result to the form in the database, without the fields that it shares with other results.
+    """Convert a result to the form in the database. Leave out the fields that it shares with other results.
 
     The shared part contains the evaluator, the environment, and each rarely set field (`_SELDOM`) with its usual value.
     """

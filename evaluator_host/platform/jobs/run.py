@@ -45,7 +45,7 @@ from evaluator_host.types.jobs import Executor, JobConfig, JobStatus
 from evaluator_host.types.outcome import EvaluationError
 
 _TOGETHER_AT_ONCE: Final = 2
-_NODES_EVERY_S: Final = 1.0  # seconds between two times that the nodes which a job uses are stored
+_NODES_EVERY_S: Final = 1.0  # seconds between two updates of the stored list of nodes that a job uses
 _ROOM_EVERY_S: Final = 5.0  # seconds between two checks whether the workspace may store more
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0

@@ -1,4 +1,4 @@
-"""Calls one OpenAI-compatible endpoint, with retries and a log of every attempt.
+"""Calls one OpenAI-compatible endpoint: retries after temporary faults, and logs every attempt.
 
 The key is sent to the endpoint and nowhere else: redirects are not followed, proxies of the environment and .netrc are
 not read, and answers are redacted before they are stored.
@@ -82,7 +82,7 @@ def read_text(body: Any) -> Completion:
 
 
 def read_whole(body: Any) -> Completion:
-    """Check that a completion response has choices. Return the whole response, without reading its text or tokens.
+    """Check that a completion response has choices. Return it whole; its text and tokens are not read.
 
     Raises:
       BadAnswer: the response has no choices.

@@ -23,7 +23,7 @@ _KEY = "/key/"
 
 
 def named_wires(settings: Settings) -> list[tuple[Wire, WireOptions]]:
-    """Return the wires in `EVALUATOR_HOST_WIRES`, with their options.
+    """Return the wires in `EVALUATOR_HOST_WIRES`, each with its options.
 
     Raises:
       Misconfigured: a name is unknown.

@@ -118,7 +118,7 @@ def layout_of_eval_set(eval_set: Path) -> Layout | None:
 
 
 def read_text(file: Path, most: int, *, instead: str = "") -> bytes:
-    """Return the content of a file, without a byte order mark.
+    """Return the content of a file, but not its byte order mark.
 
     Args:
       file: The file to read.

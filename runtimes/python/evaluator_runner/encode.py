@@ -1,4 +1,4 @@
-"""Encodes a returned value as the protocol's `result` body, without calling the value's own methods.
+"""Encodes a returned value as the protocol's `result` body. The value's own methods are never called.
 
 Subclasses of built-in types are read by the methods of the built-in type. User code runs only where it has to produce a
 value (`item`, `model_dump`, `__float__` of a Fraction).

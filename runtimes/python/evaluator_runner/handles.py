@@ -81,7 +81,7 @@ class Answer:
 
 
 class RowHandle:
-    """The supervisor's end of a row process, with the calls that the process was given.
+    """The supervisor's end of a row process, and the calls that the process was given.
 
     Attributes:
       sock: Descriptor of the socket to the process.

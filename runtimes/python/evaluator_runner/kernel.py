@@ -67,7 +67,7 @@ def die_with_parent() -> None:
 
 
 def drop_to(uid: int, gid: int) -> None:
-    """Switch to an ordinary user, with no way back.
+    """Switch to an ordinary user. The process cannot switch back.
 
     Raises:
       Refused: the process still has a part of its old identity.

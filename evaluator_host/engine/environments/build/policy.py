@@ -87,7 +87,7 @@ class ProcessLimits:
 
 
 def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptors, disable_userns: bool) -> list[str]:
-    """Return bubblewrap's arguments for a build, without program name and command.
+    """Return bubblewrap's arguments for a build, except the program name and the command.
 
     Only the network is shared with the host.
     """

@@ -335,7 +335,7 @@ class _Registry:
         content: Callable[[], Any] = lambda: None,
         missing: bool = False,
     ) -> tuple[httpx.Response, bytes]:
-        """Send a request, with a token if the registry requires one; return the response and its body.
+        """Send a request, and a token if the registry requires one. Return the response and its body.
 
         If `missing` is true, a response with status 404 is returned, too, and is not an error.
         """
@@ -389,7 +389,7 @@ class _Registry:
 
 @contextmanager
 def _opened(repository: str) -> Iterator[_Registry]:
-    """Yield the registry of a repository, with the credentials of `docker login`.
+    """Yield a connection to a repository's registry, which uses the credentials of `docker login`.
 
     Raises:
       IndexUnavailable: the registry does not answer.

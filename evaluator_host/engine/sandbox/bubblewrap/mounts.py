@@ -52,7 +52,7 @@ class HostLibraries:
 
 
 def find_python(facts: PythonFacts | None = None) -> HostPython:
-    """Return an interpreter of this machine, with its paths in a sandbox.
+    """Return an interpreter of this machine, and where a sandbox sees its files.
 
     Args:
       facts: Facts about the interpreter; None for the base interpreter of this process.

@@ -85,7 +85,7 @@ class Descriptors:
 
 
 def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:
-    """Return bubblewrap's arguments for a sandbox, without the program name and the runner's command."""
+    """Return bubblewrap's arguments for a sandbox, except the program name and the runner's command."""
     return [
         *_namespaces(spec, host, identity),
         *("--die-with-parent", "--new-session"),

@@ -84,7 +84,7 @@ class EnvironmentImages:
         self._stopping = threading.Event()
 
     async def image_for(self, environment: Environment, data: DataFolder | None = None) -> str:
-        """Return the tag of an environment's image, with data files as a further layer; build it if it is not current.
+        """Return the tag of an image with an environment, and with data files if given. Build it if it is not current.
 
         Concurrent calls share one build. The build continues if a caller is cancelled.
 

@@ -28,7 +28,7 @@ _RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 def find_cgroup(pid: int, container: str) -> Cgroup | None:
-    """Return a container's cgroup, with the controllers that can be read here; None if there are none.
+    """Return the parts of a container's cgroup that can be read here; None if there are none.
 
     Args:
       pid: Id of the container's first process, as the engine reports it. With a remote engine, an unrelated process on

@@ -129,7 +129,7 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
 
 
 def _make_home(folder: Path, instance: str) -> bool:
-    """Create the folder of a host's cgroups, with an empty group; return whether this worked.
+    """Create the folder of a host's cgroups, and an empty group in it. Return whether this worked.
 
     The empty group has the name of the host's process, so that `cgroups.sweep` finds out whose folder this is.
     """

@@ -50,7 +50,7 @@ def process_limit(language: Language, processes: int) -> int:
 
 
 def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool, node: bool = False) -> dict[int, int]:
-    """Return the rlimits of a sandbox's first process, with keys `resource.RLIMIT_…`; all other processes inherit them.
+    """Return the rlimits of a sandbox's first process, by `resource.RLIMIT_…`; all other processes inherit them.
 
     Args:
       spec: Spec of the sandbox.

@@ -270,7 +270,7 @@ class RowReader:
         return b"" if spec.config.shard is None else spec.shard.closing_line(rows=job.rows, bad_lines=0)
 
     async def given(self, workspace_id: str, job_id: str, *, limit: int) -> list[Row]:
-        """Return the first rows of a job as its evaluators received them, with the model's outputs and traces.
+        """Return the first rows of a job as its evaluators received them, including the model's outputs and traces.
 
         Rows that could not be mapped, or that the model has not answered, are left out.
         """

@@ -89,7 +89,7 @@ def _fields(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _session(messages: list[Any]) -> Any:
-    """Return a trace for each turn of a conversation: a question, with everything up to the next question.
+    """Return a trace for each turn of a conversation: a question, and everything up to the next question.
 
     With the real package, return no traces, because its traces come from a tracking server.
     """

@@ -19,7 +19,7 @@ class DatasetLoadError(Exception):
 def prepare_rows(
     dataset: DatasetInput | str | Path, *, limit: int | None, mapping: FieldMapping | None
 ) -> list[dict[str, Any]]:
-    """Return the first `limit` rows of a data set, with the mapped fields added.
+    """Return the first `limit` rows of a data set, and add the mapped fields.
 
     Raises:
       DatasetLoadError: the data set cannot be read.
