@@ -188,6 +188,7 @@ async def test_what_the_code_does_without_is_not_installed(service: Service, cod
     assert (result.score, result.environment.packages) == (0.5, ())
 
 
+@pytest.mark.long
 async def test_what_a_script_does_without_is_not_installed(service: Service) -> None:
     code = "import { z } from 'zod';\nconst Row = z.object({});\nexport const other = (x) => Row.parse(x);\n"
     evaluate = "export function evaluate(inputs, outputs, trace) { return 0.5 }"

@@ -465,6 +465,7 @@ def test_a_file_brings_the_modules_that_it_imports(folder: Path, server: Server)
     assert json.loads(again.stdout)["version"] == 2
 
 
+@pytest.mark.long
 def test_a_folder_goes_along_and_a_checkout_gives_what_the_project_lacks(folder: Path, server: Server) -> None:
     for path, text in {
         "repo/.git/HEAD": "",

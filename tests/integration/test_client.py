@@ -156,6 +156,7 @@ def test_a_secret_is_listed_without_its_value(client: Client) -> None:
         client.secrets.get("model-key")
 
 
+@pytest.mark.long
 def test_a_stored_evaluator_is_migrated_and_has_traces(client: Client) -> None:
     legacy = Evaluator(
         "def evaluate(app_params, inputs, output, correct_answer):\n    return output == correct_answer\n"

@@ -138,6 +138,7 @@ async def test_prune_takes_what_nobody_uses_and_a_rebuild_is_the_same(home: Path
             await service.environments.find_report(str(digest))
 
 
+@pytest.mark.long
 async def test_nothing_is_installed_on_a_disk_without_its_reserve_and_unused_sets_make_room_first(
     tmp_path: Path,
 ) -> None:

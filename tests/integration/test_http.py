@@ -222,6 +222,7 @@ def test_a_client_that_hangs_up_frees_the_sandbox(server: Server) -> None:
     assert post(server, evaluator=slow, inputs={"s": 0}).json()["score"] == 1.0
 
 
+@pytest.mark.long
 def test_the_openapi_examples_are_true(tmp_path: Path) -> None:
     # a new host, on which the names in the examples are free and the hosts of the examples' models are allowed
     own = {
@@ -263,6 +264,7 @@ def ask_editor(server: Server, code: str, what: str, line: int = 1, column: int 
     return answer
 
 
+@pytest.mark.long
 def test_an_editor_is_told_names_documentation_parameters_and_problems(server: Server) -> None:
     code = "import statistics\n\ndef evaluate(inputs, outputs, trace):\n    return "
     asked = f"{code}outputs.endsw"

@@ -82,6 +82,7 @@ async def test_it_is_labelled_by_what_went_in_and_built_again_when_that_changes(
         client.inspect_image(first["Id"])
 
 
+@pytest.mark.long
 async def test_what_is_in_it_runs_and_what_is_not_needed_is_not_in_it(client: Any, tmp_path: Path) -> None:
     await build_image(**parts(tmp_path), progress=print)
     script = """

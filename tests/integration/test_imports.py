@@ -66,7 +66,7 @@ async def test_a_training_script_scores_by_its_reward(service: Service) -> None:
     assert result.not_loaded == ("torch", "datasets", "trl")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("code", "package", "line"),
     [

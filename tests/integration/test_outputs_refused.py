@@ -200,6 +200,7 @@ def test_a_batch_is_refused_with_the_column_that_was_meant(server: Server, code:
         assert problem(server, "/v1/evaluate/batch", evaluator=evaluator, **meant)[0] == 200
 
 
+@pytest.mark.long
 def test_a_large_batch_is_refused_too(server: Server) -> None:
     rows = [{"inputs": {**one, "pad": "x" * 2000}} for one in records()]
     told = BATCH.replace("reply;", "reply, pad;")
@@ -246,6 +247,7 @@ def test_mapped(exact): exact.assert_mean([{"inputs": row, "outputs": row["reply
 """
 
 
+@pytest.mark.long
 def test_the_pytest_plugin_fails_the_test(folder: Path) -> None:
     (folder / "reads.py").write_text(READS["python"])
     code, printed = run_pytest(folder, test=PYTEST)

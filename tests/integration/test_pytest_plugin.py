@@ -97,6 +97,7 @@ def test_a_test_fails_with_the_score_and_the_reason(tmp_path: Path) -> None:
         assert told in printed, (told, printed)
 
 
+@pytest.mark.long
 def test_on_a_host_with_a_stored_evaluator(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     with Server(log=tmp_path / "log", data_dir=new_home(tmp_path)) as server:

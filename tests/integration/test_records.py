@@ -49,6 +49,7 @@ def command(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.long
 def test_a_job_whose_scores_say_nothing_says_so_wherever_it_is_shown(url: str, client: Client, tmp_path: Path) -> None:
     rows = [{"question": "1", "expected": "a", "output": "a"}, {"question": "2", "expected": "b", "output": "b"}]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -146,12 +147,6 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     ]
 
 
-def test_a_job_before_the_first_is_refused(url: str) -> None:
-    refused = forked.run(["jobs", "show", "last-999", "--url", url])
-    assert refused.returncode == 2
-    assert re.search(r"last-999 counts back 999 from the newest job, but there (is|are) only \d+ job", refused.stderr)
-
-
 def test_versions_stay_as_they_were(either: Client) -> None:
     first = either.evaluators.create("versioned", Evaluator(EXACT, threshold=0.5), description="capitals")
     again = either.evaluators.update("versioned", Evaluator(EXACT, threshold=0.5))
@@ -217,6 +212,12 @@ def test_the_last_job_of_an_evaluator_is_its_newest_however_many_there_are(clien
     assert last.job == first.id
 
 
+def test_a_job_before_the_first_is_refused(url: str) -> None:
+    refused = forked.run(["jobs", "show", "last-999", "--url", url])
+    assert refused.returncode == 2
+    assert re.search(r"last-999 counts back 999 from the newest job, but there (is|are) only \d+ job", refused.stderr)
+
+
 def test_what_does_not_load_is_refused_with_its_reason_unless_forced(either: Client) -> None:
     broken = Evaluator("def evaluate(inputs, outputs, trace:\n    return 1\n")
     with pytest.raises(InvalidRequest, match="does not load") as refused:
@@ -232,6 +233,7 @@ def test_what_does_not_load_is_refused_with_its_reason_unless_forced(either: Cli
     either.evaluators.delete("broken")
 
 
+@pytest.mark.long
 def test_a_version_remembers_its_lock(client: Client) -> None:
     code = "import _ from 'lodash';\nexport function evaluate(i, o, t) { return _.isEqual(o, i.want) ? 1 : 0; }\n"
     pinned = Evaluator(code, language=Language.JAVASCRIPT, packages=("lodash@4.17.21",))

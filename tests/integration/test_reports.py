@@ -211,6 +211,7 @@ def test_the_github_action(folder: Path) -> None:
     assert again.returncode == 1
 
 
+@pytest.mark.long
 @engine
 def test_the_gitlab_template(folder: Path) -> None:
     job = yaml.safe_load((CI / "gitlab.yml").read_text())[".evaluate"]

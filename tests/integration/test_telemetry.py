@@ -155,6 +155,7 @@ def test_failed_rows_and_refused_requests_name_the_error_and_no_data(host: Serve
     assert not [one for one in collector.raw if SECRET.encode() in one]
 
 
+@pytest.mark.long
 def test_job_batches_are_spans_of_the_process_of_jobs_and_the_metrics_are_those_of_the_host(
     host: Server, collector: Collector
 ) -> None:

@@ -87,6 +87,7 @@ def counted(server: Server) -> float:
     return sum(float(line.split()[-1]) for line in lines if line.startswith("evaluator_host_rows_total{"))
 
 
+@pytest.mark.long
 def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> None:
     # by these calls the processes find each other
     many(host)
@@ -132,6 +133,7 @@ def test_connections_are_spread_over_the_processes(host: Server) -> None:
     assert min(held.values()) >= 5, "as 40 tosses of a coin fall but once in a million times"
 
 
+@pytest.mark.long
 def test_event_streams_of_a_key_are_counted_over_all_processes(host: Server) -> None:
     """The first process counts the streams of all processes, so the limit need not be divided between them."""
     slow = {

@@ -94,6 +94,7 @@ def test_a_job_outlives_a_killed_host_and_no_row_is_scored_twice(database_url: s
         assert [json.loads(line)["index"] for line in lines] == list(range(ROWS))
 
 
+@pytest.mark.long
 def test_a_job_that_two_hosts_did_not_survive_is_failed_with_that_reason(tmp_path: Path) -> None:
     home, url = new_home(tmp_path), f"sqlite:///{tmp_path / 'host.db'}"
     slow = Evaluator(

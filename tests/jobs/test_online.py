@@ -251,6 +251,7 @@ async def test_a_target_that_cannot_be_asked_is_refused(
     assert await desk.board.list_jobs(WORKSPACE) == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_once_there_are_keys_jobs_ask_the_hosts_that_the_operator_lists(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -161,6 +161,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.engine
 async def test_main_becomes_evaluate(host: Service, name: str) -> None:
@@ -171,6 +172,7 @@ async def test_main_becomes_evaluate(host: Service, name: str) -> None:
     assert (migration.proof.verdict, migration.proof.scored > 10) == (Verdict.PROVEN, True), migration.proof.text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BACK)
 @pytest.mark.engine
 async def test_evaluate_becomes_main(host: Service, name: str) -> None:

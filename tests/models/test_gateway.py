@@ -206,6 +206,7 @@ async def test_a_job_over_its_budget_fails_the_rows_that_are_left(granted: Grant
     assert len(granted.server.asked) - before == 3
 
 
+@pytest.mark.long
 async def test_a_workspace_over_its_day_is_refused_on_every_host_of_its_database(
     provider: ModelServer, tmp_path: Path
 ) -> None:

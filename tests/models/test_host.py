@@ -80,6 +80,7 @@ def test_a_model_is_registered_granted_and_counted(host: Server, home: Path, pro
             client.evaluate(Evaluator(ONE, models=("judge",), budget=ModelBudget(requests=1000)), outputs="x")
 
 
+@pytest.mark.long
 def test_a_job_has_a_budget_and_its_answers_are_recorded(
     host: Server, home: Path, provider: ModelServer, tmp_path: Path
 ) -> None:

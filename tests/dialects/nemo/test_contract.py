@@ -164,6 +164,7 @@ async def test_a_metric_that_is_not_async_is_told_how_to_become_it(service: Serv
     assert "async def compute_scores" in (result.error.hint or "")
 
 
+@pytest.mark.long
 @BUBBLEWRAP
 async def test_the_last_class_counts_unless_another_is_named(service: Service) -> None:
     first, second = returning("1", 'MetricOutputSpec.continuous_score("p")'), returning("0.25")
@@ -259,6 +260,7 @@ async def test_rows_know_their_place_and_their_trace(service: Service) -> None:
     ]
 
 
+@pytest.mark.long
 @BUBBLEWRAP
 async def test_own_pins_are_kept_beside_what_the_modules_need(service: Service) -> None:
     result = await evaluated(service, returning("True"), packages=("jinja2==3.1.5",))
@@ -278,6 +280,7 @@ async def test_the_restricted_policy_lets_metrics_be_written(service: Service) -
     assert refused.error.code is ErrorCode.POLICY_VIOLATION
 
 
+@pytest.mark.long
 @BUBBLEWRAP
 @pytest.mark.parametrize(
     "imports",

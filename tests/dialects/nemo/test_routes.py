@@ -108,6 +108,7 @@ def test_a_bundle_for_a_python_that_is_not_here_names_it(server: Server) -> None
     assert "uv python install 3.99" in refused.json()["detail"]
 
 
+@pytest.mark.long
 def test_a_damaged_pickle_fails_in_the_sandbox_alone(server: Server) -> None:
     own = ".".join(server.client.get("/v1/info").json()["runtimes"]["python"].split(".")[:2])
     status = ended(server.client, server.client.post(JOBS, json=order(pickled(python_version=f"{own}.0"))))
@@ -187,6 +188,7 @@ def test_metrics_by_reference_and_corpus_scores(server: Server) -> None:
     assert server.client.get("/apis/jobs/v2/workspaces/default/jobs/both").json()["id"] == job["id"]
 
 
+@pytest.mark.long
 def test_rows_that_fail_are_nan_where_the_job_says_so(server: Server) -> None:
     params = {"ignore_request_failure": True}
     body = order(inline(EXACT, "exact-match"), dataset=[{"gold": "a", "output": "a"}, {"output": "b"}], params=params)
