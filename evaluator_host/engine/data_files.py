@@ -1,10 +1,11 @@
 """Stores the data files of evaluators by digest, separately for each workspace, and makes folders for sandboxes.
 
-A layout is a folder of hard links to data files; its name is a digest of their paths and contents. A sandbox mounts the
-layout read-only.
+A layout is a folder of hard links to data files; its name is a digest of their paths and contents, after the number of
+its folders. A sandbox mounts the layout read-only. Layouts that no sandbox has mounted for a while are removed.
 """
 
 import asyncio
+import errno
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from evaluator_host.engine.system.disk import lacks_disk
 from evaluator_host.engine.system.files import FileLock
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, NotFound, OverQuota, Problem, TooLarge
@@ -29,6 +31,8 @@ _FILES, _LAYOUTS, _CONTENT, _PATHS = "files", "layouts", "content", "paths.json"
 _PARTIAL: Final = "partial-"
 _LOCK: Final = "lock"  # file that is locked while a data file is counted and moved to its place
 _ABANDONED_S: Final = 3600.0  # an unfinished upload or layout that is older than this counts as abandoned
+_FOLDERS: Final = 50_000  # highest number of folders in a workspace's layouts; each takes 4 KB of the disk
+_NO_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # of file systems without hard links
 _READ_BYTES: Final = 1 << 20
 _FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # every user may read, because each sandbox has a user of its own
 
@@ -39,11 +43,16 @@ class DataFiles:
     Args:
       folder: Folder in which the files are stored.
       most_bytes: Size limit of one file, and of a workspace's files together.
+      reserve_bytes: Bytes that have to stay free on the disk.
+      unused_s: A layout that no evaluator has used for this many seconds is removed. They must be more than the life of
+        a sandbox.
     """
 
-    def __init__(self, folder: Path, *, most_bytes: int) -> None:
+    def __init__(self, folder: Path, *, most_bytes: int, reserve_bytes: int = 0, unused_s: float = 7200.0) -> None:
         self._folder = folder
         self._most_bytes = most_bytes
+        self._reserve_bytes = reserve_bytes
+        self._unused_s = unused_s
 
     async def receive(self, workspace: str, chunks: AsyncIterator[bytes]) -> DataFile:
         """Store a file that arrives in chunks, unless it is already stored; return its digest and size.
@@ -113,17 +122,23 @@ class DataFiles:
 
         Raises:
           InvalidRequest: the workspace has no file with one of the digests.
+          OverQuota: the layouts of the workspace have too many folders, or a file is in too many of them.
           MachineExhausted: the disk is full.
         """
         paths = json.dumps(data, sort_keys=True).encode()
-        name = hashlib.sha256(paths).hexdigest()
-        layout = self._home(workspace) / _LAYOUTS / name
-        found = DataFolder(f"sha256:{name}", layout / _CONTENT)
-        if found.path.is_dir():
+        digest = hashlib.sha256(paths).hexdigest()
+        folders = len({path[:end] for path in data for end, sign in enumerate(path) if sign == "/"}) + 2
+        layout = self._home(workspace) / _LAYOUTS / f"{folders}-{digest}"
+        found = DataFolder(f"sha256:{digest}", layout / _CONTENT)
+        with suppress(FileNotFoundError):
+            note_use(found)
             return found
         with MachineExhausted.refused("create the folder of the data files"):
-            stage = layout.parent / f"{_PARTIAL}{secrets.token_hex(8)}"
+            self._make_room(workspace)
+            stage = layout.parent / f"{_PARTIAL}{folders}-{secrets.token_hex(8)}"
             try:
+                stage.mkdir()  # now other processes count its folders too
+                _require_folders(layout.parent, folders)
                 self._link(workspace, data, stage / _CONTENT)
                 (stage / _PATHS).write_bytes(paths)
                 stage.rename(layout)
@@ -168,7 +183,13 @@ class DataFiles:
         return f"sha256:{digest.hexdigest()}"
 
     def _make_room(self, workspace: str) -> int:
-        """Create a workspace's folder, remove unfinished files from it, and return how many bytes are used in it."""
+        """Create a workspace's folder, and remove unfinished files and unused layouts from it.
+
+        Return how many bytes its files take.
+
+        Raises:
+          MachineExhausted: the disk has too little room.
+        """
         folder = self._files(workspace)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (self._home(workspace) / _LAYOUTS).mkdir(exist_ok=True)
@@ -177,8 +198,12 @@ class DataFiles:
             with suppress(FileNotFoundError):
                 if path.parent == folder:
                     size += path.stat().st_size
-                if path.name.startswith(_PARTIAL) and time.time() - path.stat().st_mtime > _ABANDONED_S:
-                    remove(path)
+                partial = path.name.startswith(_PARTIAL)
+                unused_s = _ABANDONED_S if partial else self._unused_s
+                if (partial or path.parent != folder) and time.time() - path.stat().st_mtime > unused_s:
+                    remove(path.rename(path.with_name(f"{_PARTIAL}-{secrets.token_hex(8)}")))
+        if (error := lacks_disk(self._folder, self._reserve_bytes)) is not None:
+            raise error
         return size
 
     def _keep(self, workspace: str, partial: Path, digest: str) -> DataFile:
@@ -214,6 +239,15 @@ class DataFiles:
         return self._files(workspace) / digest.removeprefix("sha256:")
 
 
+def note_use(folder: DataFolder) -> None:
+    """Record that a layout is used now. Blocking.
+
+    Raises:
+      FileNotFoundError: there is no such layout.
+    """
+    os.utime(folder.path.parent)
+
+
 def digest_of(path: Path) -> str:
     """Return `sha256:…` of a file's content."""
     with path.open("rb") as file:
@@ -225,12 +259,26 @@ def _facts(path: Path) -> DataFile:
     return DataFile(f"sha256:{path.name}", found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
 
+def _require_folders(layouts: Path, more: int) -> None:
+    names = [path.name.removeprefix(_PARTIAL).partition("-")[0] for path in layouts.iterdir()]
+    if sum(int(name) for name in names if name.isdecimal()) > _FOLDERS:
+        raise OverQuota(
+            f"the data files of the workspace's evaluators lie in {_FOLDERS} folders already, and this evaluator needs "
+            f"{more}; put its files in fewer folders, or try again when other evaluators have not run for some hours"
+        )
+
+
 def _link_or_copy(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:  # a file system without hard links
+    except OSError as error:
+        if error.errno == errno.EMLINK:
+            raise OverQuota(
+                "the evaluators of the workspace have the same data file at too many paths; put it at fewer paths, or "
+                "try again when other evaluators have not run for some hours"
+            ) from error
+        if error.errno not in _NO_LINKS:
+            raise
         shutil.copyfile(source, target)
         target.chmod(_FOR_ALL)
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
+from evaluator_host.engine.data_files import note_use
 from evaluator_host.engine.pool.fair_share import Capacity
 from evaluator_host.engine.sandbox.base import Backend
 from evaluator_host.engine.sandbox.session import Sandbox
@@ -36,6 +37,8 @@ async def start_sandbox(backend: Backend, spec: SandboxSpec, *, grace_s: float) 
     """
     try:
         with MachineExhausted.refused("start a sandbox"):
+            if spec.data is not None:
+                note_use(spec.data)
             link = await backend.start(spec)
         sandbox = Sandbox(link, backend=backend.name, spec=spec, grace_s=grace_s)
         try:

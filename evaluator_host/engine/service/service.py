@@ -66,6 +66,7 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.redaction import Redactor
 
+_UNUSED_S: Final = 3600.0  # seconds for which a layout of data files is kept beyond the life of a sandbox
 _BATCH_MB: Final = 256  # maximum memory in MB for the results of a batch; as JSON they are several times smaller
 # start another sandbox only for at least this many rows; fewer would finish before it has started
 _ROWS_WORTH_A_SANDBOX: Final = 16
@@ -112,7 +113,12 @@ class Service:
         self._auto = AutoPackages(
             self._pins, self._missing_imports, environments.queries.pins_together, allowed=settings.auto_packages
         )
-        self.data = DataFiles(settings.data_dir / "data", most_bytes=settings.data_mb << 20)
+        self.data = DataFiles(
+            settings.data_dir / "data",
+            most_bytes=settings.data_mb << 20,
+            reserve_bytes=settings.free_disk_mb << 20,
+            unused_s=settings.sandbox_max_age_s + _UNUSED_S,
+        )
         self._preparer = Preparer(settings, environments, self._pins, data=self.data, on_set_used=on_set_used)
         self._expecting: set[asyncio.Task[None]] = set()
         self._peers = peers or Peers()
