@@ -12,6 +12,7 @@ from ..types.errors import HostError, InvalidRequest
 from ..types.evaluator import Evaluator, Isolation, Json, ModelBudget, Replay
 from ..types.formats import Format
 from ..types.jobs import Executor, Failures, JobEstimate, JobReport, JobStatus, Target
+from ..types.line_buffer import LineBuffer
 from ..types.results import (
     Agreement,
     Change,
@@ -530,11 +531,10 @@ class JobVerbs(Verbs[TransportT]):
 
         Skip the final report.
         """
-        call, rest = Call("GET", _path(job_id, "events"), JobReport), b""
+        call, buffer = Call("GET", _path(job_id, "events"), JobReport), LineBuffer()
         async with aclosing(self._transport.download(call)) as pieces:
             async for piece in pieces:
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
+                for line in buffer.feed(piece):
                     if line.startswith(_EVENT_DATA):
                         report = decode(JobReport, line.removeprefix(_EVENT_DATA))
                         if not report.status.final:

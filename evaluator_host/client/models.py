@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from ..types.evaluator import Json
 from ..types.json_values import decode_json
+from ..types.line_buffer import LineBuffer
 from ..types.models import DayUsage, ModelHosts, ModelTest, RecordedAnswers, RegisteredModel
 from .calls import Call, encode, query
 from .transport import NamedVerbs, TransportT, stream, verb
@@ -105,11 +106,10 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
     @stream
     async def export_answers(self) -> AsyncGenerator[dict[str, Json], None]:
         """Yield the recorded answers: `{"digest", "model", "created_at", "request", "answer"}`."""
-        rest = b""
+        buffer = LineBuffer()
         async with aclosing(self._transport.download(Call("GET", "/v1/model-answers/export", NoneType))) as pieces:
             async for piece in pieces:
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
+                for line in buffer.feed(piece):
                     yield decode_json(line)
 
     @verb

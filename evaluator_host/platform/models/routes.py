@@ -19,6 +19,7 @@ from evaluator_host.platform.models.service import ModelService
 from evaluator_host.platform.users import Users
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import ModelKind
+from evaluator_host.types.line_buffer import LineBuffer
 from evaluator_host.types.models import DayUsage, ModelHosts, ModelTest, RecordedAnswers, RegisteredModel
 
 _MISSING = describe_error(404, "No such model.")
@@ -213,12 +214,12 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    rest = b""
+    buffer = LineBuffer()
     async for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > _LINE_BYTES:
+        lines = buffer.feed(chunk)
+        if len(buffer.rest) > _LINE_BYTES:
             raise InvalidRequest(f"a line is longer than {_LINE_BYTES >> 20} MB")
         # without blank lines, of which one part may have a quarter of a million
         for line in filter(bytes.strip, lines):
             yield line
-    yield rest
+    yield bytes(buffer.rest)

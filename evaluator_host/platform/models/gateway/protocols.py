@@ -146,23 +146,27 @@ class EventStream:
 
     def __init__(self, *, hides_usage: bool) -> None:
         self._hides_usage = hides_usage
-        self._rest = b""
+        self._rest = bytearray()
         self.tokens: tuple[int, int] | None = None  # tokens of request and answer, as far as they are known
         self.ended = False  # whether the last event has arrived; clients may then stop reading
 
     def feed(self, data: bytes) -> bytes:
         """Add bytes of the answer. Return the events that are complete now, to pass them on."""
-        whole, mark, self._rest = (self._rest + data).replace(b"\r\n", b"\n").rpartition(b"\n\n")
-        if not mark and len(self._rest) > _EVENT_BYTES:
-            whole, self._rest = self._rest, b""
-            return whole
-        if not mark:
+        begin = max(0, len(self._rest) - 2)
+        self._rest += data
+        ends = self._rest.find(b"\n\n", begin) >= 0 or self._rest.find(b"\n\r\n", begin) >= 0
+        if not ends and len(self._rest) <= _EVENT_BYTES:
             return b""
+        arrived, self._rest = bytes(self._rest).replace(b"\r\n", b"\n"), bytearray()
+        if not ends:
+            return arrived
+        whole, _, rest = arrived.rpartition(b"\n\n")
+        self._rest += rest
         return b"".join(event + b"\n\n" for event in whole.split(b"\n\n") if self._passes(event))
 
     def rest(self) -> bytes:
         """Return the bytes after the last complete event."""
-        return self._rest
+        return bytes(self._rest)
 
     def _passes(self, event: bytes) -> bool:
         self.ended = self.ended or _LAST_EVENT.search(event) is not None
