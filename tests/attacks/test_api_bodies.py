@@ -174,6 +174,15 @@ def test_json_that_explodes_is_refused(server: Server, bomb: Callable[[], bytes]
     assert peak_mb(server.process.pid) - before < 500
 
 
+@pytest.mark.parametrize("name", ["score", "tolerance", "min"])
+def test_an_expectation_beyond_a_float_is_refused(server: Server, name: str) -> None:
+    case = b'{"inputs": {}, "expect": {"label": "a", "%b": %b}}' % (name.encode(), b"9" * 400)
+    code = b'{"evaluator": {"code": "def evaluate(inputs, outputs, trace): return 1"}, "cases": [%b]}' % case
+    response = server.client.post("/v1/check", content=code, headers=JSON)
+    assert is_problem(response, 422, "invalid_request")
+    assert "a float can hold" in response.text
+
+
 @pytest.mark.long
 def test_hundreds_of_thousands_of_keys_are_a_row_like_any_other(server: Server) -> None:
     keys = b",".join(b'"k%d":%d' % (n, n) for n in range(300_000))

@@ -264,12 +264,13 @@ tests: file://more/*.yaml
 
 
 def test_cells_of_a_table_are_asserts() -> None:
-    table = 'q,__expected1,__expected2,__metric,__metadata:kind\n1,Paris,"contains-any: a,b",m,k\n2,fn:output > 1,note: this,,\n'
+    table = 'q,__expected1,__expected2,__metric,__metadata:kind\n1,Paris,"contains-any: a,b",m,k\n2,fn:output > 1,note: this,,\n3,contains(1.2.3): a,,,\n'
     made = read("tests: file://t.csv\nprompts: []", **{"t.csv": table})
     criteria = [one["criteria_by_evaluator"] for one in made.rows[0].records]
     assert criteria == [
         {"qa-m": {"config": {"value": "Paris"}}, "qa-m-2": {"config": {"value": ["a", "b"]}}},
         {"qa-javascript": {}, "qa-equals": {"config": {"value": "note: this"}}},
+        {"qa-equals": {"config": {"value": "contains(1.2.3): a"}}},
     ]
     assert made.rows[0].records[0]["metadata"] == {"kind": "k"}
 

@@ -49,6 +49,7 @@ def test_sandboxes_are_made_found_and_deleted(client: httpx.Client) -> None:
 
 def test_a_script_has_its_output_and_its_environment(client: httpx.Client) -> None:
     sandbox = made(client, env={"A": "of the sandbox", "B": "b"})
+    assert run(client, sandbox, "print(1)", timeout=10**400).json()["result"] == "1\n"
     code = "import os, sys\nprint(os.environ['A'], os.environ['B'], sys.argv[1:])"
     answer = run(client, sandbox, code, envs={"A": "of the call"}, argv=["x"])
     assert answer.json() == {"exitCode": 0, "result": "of the call b ['x']\n", "artifacts": {"charts": []}}

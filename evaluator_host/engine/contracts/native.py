@@ -289,7 +289,7 @@ def unreadable(returned: Returned) -> EvaluationError | None:
 
 def is_number(value: object) -> TypeGuard[int | float]:
     """Return whether a JSON value is a finite number; a bool is not."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and finite(value) is not None
 
 
 def object_sent(returned: Returned) -> dict[str, Json] | EvaluationError:

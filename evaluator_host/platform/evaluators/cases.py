@@ -8,13 +8,13 @@ for any), or the same as a string: `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, 
 `label good`; several with `;` between them.
 """
 
-import math
 import operator
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from evaluator_host.engine.contracts.native import is_number
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluation import CaseProblem, CheckReport
 from evaluator_host.types.evaluator import ROW_FIELDS, Json, Row
@@ -59,8 +59,8 @@ def read_expect(given: Json) -> dict[str, Any]:
     if not found or not found.keys() <= set(_NAMES):
         raise ValueError(f"`expect` must be an object with some of {', '.join(_NAMES)}, or a string: {_HELP}")
     for name, value in found.items():
-        if name in _NUMBERS and value is not None and not _is_number(value):
-            raise ValueError(f"`expect.{name}` must be a number, not {str(value)[:40]!r}")
+        if name in _NUMBERS and value is not None and not is_number(value):
+            raise ValueError(f"`expect.{name}` must be a number that a float can hold, not {str(value)[:40]!r}")
     return found
 
 
@@ -78,10 +78,6 @@ def _read_words(text: str) -> dict[str, Any]:
     if rest and word.lower() in names:
         return {names[word.lower()]: rest.strip()}
     raise ValueError(f"{text[:40]!r} is not an expectation; {_HELP}")
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def expect_text(given: Json) -> str:

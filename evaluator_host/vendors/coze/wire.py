@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from evaluator_host.engine.contracts.native import is_number
 from evaluator_host.platform.http.json_routes import json_response
 from evaluator_host.platform.programs.service import Script, ScriptResult, script_result
 from evaluator_host.platform.wires.calls import WireCalls
@@ -61,7 +62,7 @@ def _script(body: dict[str, Any], calls: WireCalls) -> Script:
 
 def _timeout_s(body: dict[str, Any]) -> float | None:
     timeout_ms = body.get("timeout")
-    return timeout_ms / 1000 if isinstance(timeout_ms, int | float) and timeout_ms > 0 else None
+    return timeout_ms / 1000 if is_number(timeout_ms) and timeout_ms > 0 else None
 
 
 def _told(found: ScriptResult, language: Language, began: float) -> dict[str, Json]:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from evaluator_host.engine.contracts.native import is_number
 from evaluator_host.platform.http.json_routes import json_response
 from evaluator_host.platform.programs.service import Script, ScriptResult, script_result
 from evaluator_host.platform.wires.calls import WireCalls
@@ -87,7 +88,7 @@ class _Verbs:
             raise InvalidRequest("code is missing, or is not a string")
         language = _language(body.get("language") or record.labels.get(LANGUAGE) or "python")
         runner, timeout_s = language.runner, body.get("timeout")
-        timeout_s = float(timeout_s) if isinstance(timeout_s, int | float) and timeout_s > 0 else _TIMEOUT_S
+        timeout_s = float(timeout_s) if is_number(timeout_s) and timeout_s > 0 else _TIMEOUT_S
         wanted = _installs(code)
         if wanted is None:
             script = self._script(body, record, code, language)
