@@ -50,7 +50,11 @@ def length(inputs, outputs):
         raise ValueError("not Spain")
     return Feedback(value=len(outputs), rationale="characters")
 
-for one in (right, length):
+@scorer
+def silent(outputs):
+    return None
+
+for one in (right, length, silent):
     one.register(name=one.name, experiment_id=experiment.experiment_id)
 print("1")
 """
@@ -124,8 +128,9 @@ def test_registered_scorers_score_and_their_feedback_is_read_by_mlflow(
 
     dry = score("--dry-run", "--json")
     assert dry.returncode == 1, dry.stderr
-    told = {one["scorer"]: (one["traces"], one["scored"], one["failed"]) for one in json.loads(dry.stdout)}
-    assert told == {"right": (2, 2, 0), "length": (2, 1, 1)}
+    counts = ("traces", "scored", "skipped", "failed")
+    told = {one["scorer"]: tuple(one[name] for name in counts) for one in json.loads(dry.stdout)}
+    assert told == {"right": (2, 2, 0, 0), "length": (2, 1, 0, 1), "silent": (2, 0, 2, 0)}
     assert score().returncode == 1
     found = run_python("mlflow", READ, mlflow, HOME=str(tmp_path))
     by_source = {name.strip('"'): feedback for name, feedback in found.items()}
@@ -136,7 +141,7 @@ def test_registered_scorers_score_and_their_feedback_is_read_by_mlflow(
     assert by_source["Rome"][0][4] is True
     assert by_source["Rome"][1][1] is False
     again = score("--json")
-    assert [one["traces"] for one in json.loads(again.stdout)] == [0, 0]
+    assert {one["scorer"]: one["traces"] for one in json.loads(again.stdout)} == {"right": 0, "length": 0, "silent": 2}
     assert score("--scorer", "none").returncode == 2
 
 

@@ -270,6 +270,14 @@ def _several(counts: list[tuple[NamedScore, float | int]]) -> Note:
     return Note("several_scores", message, remedy_of("several_scores"))
 
 
+def scoring_failed(unusable: Iterable[dict[str, Json]]) -> tuple[Note, ...]:
+    """Return a warning for each of these scores, which have no usable value."""
+    return tuple(
+        Note("scoring_failed", f"score {shown(one.get('name'))} has no usable value", remedy_of("scoring_failed"))
+        for one in islice(unusable, _NAMED)
+    )
+
+
 def invalid(message: str, hint: str | None = None) -> EvaluationError:
     """Return the error for a value that the platform refuses."""
     return EvaluationError(ErrorCode.INVALID_RESULT, message, hint=hint)

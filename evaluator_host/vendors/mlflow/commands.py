@@ -1,6 +1,7 @@
 """`mlflow score`: scores an experiment's traces with its registered scorers, in a host's sandboxes."""
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -12,7 +13,7 @@ from evaluator_host.platform.terminal.console import err, out, plain, print_json
 from evaluator_host.platform.terminal.remote_host import ClientOption
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Json
-from evaluator_host.types.outcome import EvaluationResult
+from evaluator_host.types.outcome import EvaluationResult, Status
 from evaluator_host.vendors.mlflow.tracking import RegisteredScorer, Trace, TrackingServer
 
 _AT_ONCE: Final = 100
@@ -61,7 +62,10 @@ def score(
         print_json(told)
     for line in told if not as_json else []:
         out.print(
-            plain(f"{line['scorer']}: {line['scored']} of {line['traces']} traces scored, {line['failed']} failed")
+            plain(
+                f"{line['scorer']}: {line['scored']} of {line['traces']} traces scored, {line['skipped']} skipped, "
+                f"{line['failed']} failed"
+            )
         )
     raise typer.Exit(_FAILED if any(line["failed"] for line in told) else 0)
 
@@ -99,17 +103,17 @@ def _score(
     write: bool,
 ) -> dict[str, Json]:
     evaluator = Evaluator(scorer.code, contract=Contract("mlflow"), packages=packages)
-    scored = failed = 0
+    statuses = Counter[Status]()
     outputs: Literal["none"] | None = "none" if any(one.row.outputs is not None for one in traces) else None
     for start in range(0, len(traces), _AT_ONCE):
         part = traces[start : start + _AT_ONCE]
         batch = client.evaluate_batch(evaluator, [one.row for one in part], outputs=outputs)
         for trace, result in zip(part, batch.results, strict=True):
-            failed += result.error is not None
-            scored += result.error is None
+            statuses[result.status] += 1
             for feedback in _feedback(scorer, result) if write else ():
                 server.log_feedback(trace.trace_id, scorer, feedback)
-    return {"scorer": scorer.name, "version": scorer.version, "traces": len(traces), "scored": scored, "failed": failed}
+    counts = {status.value: statuses[status] for status in (Status.SCORED, Status.SKIPPED, Status.FAILED)}
+    return {"scorer": scorer.name, "version": scorer.version, "traces": len(traces), **counts}
 
 
 def _feedback(scorer: RegisteredScorer, result: EvaluationResult) -> list[dict[str, Json]]:

@@ -11,7 +11,16 @@ from evaluator_host.engine.contracts.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.conversation import messages_of
 from evaluator_host.engine.contracts.interpret import Scored
-from evaluator_host.engine.contracts.native import NamedScore, bind_native, invalid, object_sent, scored, without_truth
+from evaluator_host.engine.contracts.native import (
+    NamedScore,
+    bind_native,
+    invalid,
+    object_sent,
+    scored,
+    scoring_failed,
+    together,
+    without_truth,
+)
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.types.outcome import EvaluationError, Note, Returned
 from evaluator_host.types.warnings import remedy_of
@@ -39,7 +48,10 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the feedback: numbers and bools are averaged, "yes" and "no" are verdicts, and None skips the row."""
+    """Read the feedback: numbers and bools are averaged, "yes" and "no" are verdicts, and None skips the row.
+
+    A row with text passes if every value that counts is a verdict that passes; one that does not pass fails the row.
+    """
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value
@@ -60,16 +72,21 @@ def interpret(
         unusable = "no feedback has a number, bool or string as its value"
         why = next((str(one["error"]) for one in native if one.get("error")), unusable)
         return Scored(None, None, {}, native=tuple(native), error=invalid(why[:200]))
-    read = scored(map(_named, native), native, chosen=settings.score_output)
-    if isinstance(read, Scored) and read.score is None and read.label is not None:
-        return replace(read, passed=_YES.get(read.label.lower()))
-    return read
+    notes = scoring_failed(one for one in native if one not in usable)
+    named, chosen = [_named(one) for one in native], settings.score_output
+    read = scored(named, native, notes=notes, chosen=chosen)
+    counts = [one for one in named if chosen in (None, one.name) and one.value is not None]
+    if not isinstance(read, Scored) or not any(isinstance(one.value, str) for one in counts):
+        return read
+    verdicts = [one.passed for one in counts]
+    return replace(read, passed=False if False in verdicts else together(verdicts))
 
 
 def _named(one: dict[str, Json]) -> NamedScore:
     reason, value = one.get("rationale"), one.get("value")
     plain = value if isinstance(value, bool | int | float | str) else None
-    return NamedScore(str(one.get("name")), plain, reason if isinstance(reason, str) else None)
+    passed = _YES.get(plain.lower()) if isinstance(plain, str) else plain if isinstance(plain, bool) else None
+    return NamedScore(str(one.get("name")), plain, reason if isinstance(reason, str) else None, passed)
 
 
 DIALECT: Final = Dialect(

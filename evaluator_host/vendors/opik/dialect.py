@@ -17,12 +17,12 @@ from evaluator_host.engine.contracts.native import (
     invalid,
     object_sent,
     scored,
+    scoring_failed,
     shown,
     without_truth,
 )
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.types.outcome import EvaluationError, Note, Returned
-from evaluator_host.types.warnings import remedy_of
+from evaluator_host.types.outcome import EvaluationError, Returned
 
 _TRUTH: Final = ("reference", "expected_output", "expected", "expected_answer")
 
@@ -68,11 +68,7 @@ def interpret(
         names = ", ".join(shown(one.get("name")) for one in native)
         problem = invalid(f"no score is usable: {names[:200]} returned no value, or reported that scoring failed")
         return Scored(None, None, {}, native=tuple(native), error=problem)
-    failed = [one for one in native if one not in usable]
-    notes = tuple(
-        Note("scoring_failed", f"score {shown(one.get('name'))} has no usable value", remedy_of("scoring_failed"))
-        for one in failed[:10]
-    )
+    notes = scoring_failed(one for one in native if one not in usable)
     named = [_named(one, usable=one in usable) for one in native]
     return scored(named, native, notes=notes, chosen=settings.score_output)
 

@@ -84,6 +84,32 @@ CASES = [
         error="invalid_result",
         message="settings.score_output is 'c'",
     ),
+    case(
+        id="several verdicts in words",
+        code=scorer("return [Feedback(name='a', value='yes'), Feedback(name='b', value='no')]"),
+        score=None,
+        passed=False,
+        label="yes",
+    ),
+    case(
+        id="verdicts in words that all pass",
+        code=scorer("return [Feedback(name='a', value='yes'), Feedback(name='b', value='YES')]"),
+        passed=True,
+    ),
+    case(
+        id="a verdict in words beside a bool",
+        threshold=0.5,
+        code=scorer("return [Feedback(name='a', value='no'), Feedback(name='b', value=True)]"),
+        score=1.0,
+        passed=False,
+        label="no",
+    ),
+    case(
+        id="feedback with an error beside a score",
+        code=scorer("return [Feedback(name='a', error=ValueError('no model')), Feedback(name='b', value=1.0)]"),
+        score=1.0,
+        warnings=frozenset({"scoring_failed"}),
+    ),
     case(id="none", code=scorer("return None"), status="skipped", native=[], score=None),
     case(
         id="feedback with an error",
