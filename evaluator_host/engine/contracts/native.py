@@ -159,7 +159,7 @@ def scored(
       native: Objects that the platform would store.
       notes: Notes of the result.
       chosen: Name of the score that counts alone (`settings.score_output`), or None.
-      first_leads: Whether the first number or bool is the score, and the others are only metrics.
+      first_leads: Whether the first score counts alone.
       skipped: Note of a row that is skipped because no score that counts has a value; None if such a row counts as
         scored.
     """
@@ -191,30 +191,33 @@ def scored(
     if left_out:
         added.append(too_many_metrics(left_out))
     label = next((one.value for one in found if isinstance(one.value, str)), None)
-    if chosen in numbers or (numbers and chosen is None):
-        counts = [numbers[chosen]] if chosen in numbers else list(numbers.values())[: 1 if first_leads else None]
+    own = [one for one in found[: 1 if first_leads else None] if chosen in (None, one.name)]
+    if counts := [pair for pair in numbers.values() if pair[0] in own]:
         return _whole(counts, metrics, label, (*notes, *added), tuple(native))
     metrics.pop("score", None)
-    own = [one for one in found if chosen in (None, one.name)]
-    return _without_score(own, chosen, metrics, (*notes, *added), tuple(native), skipped)
+    alone = own[0].name if first_leads and own else chosen
+    return _without_score(own, alone, metrics, (*notes, *added), tuple(native), skipped)
 
 
 def _without_score(
     counts: list[NamedScore],
-    chosen: str | None,
+    alone: str | None,
     metrics: dict[str, float | int],
     notes: tuple[Note, ...],
     native: tuple[dict[str, Json], ...],
     skipped: Note | None,
 ) -> Scored:
-    """Return the result if no score that counts is a number: it has the first text as its label, or is skipped."""
+    """Return the result if no score that counts is a number: it has the first text as its label, or is skipped.
+
+    `alone` is the name of the score that counts alone, or None.
+    """
     reason = next((one.reason for one in counts if one.reason), None)
     if skipped is not None and all(one.value is None for one in counts):
         return Scored(None, None, metrics, None, reason, (*notes, skipped), native, skipped=True)
     message = "the evaluator returned neither a number nor a bool; score is null"
-    if chosen is not None:
-        message = f"the score {chosen[:_SHOWN]!r} has no usable number; score is null"
-    if chosen is not None or not notes:
+    if alone is not None:
+        message = f"the score {alone[:_SHOWN]!r} has no usable number; score is null"
+    if alone is not None or not notes:
         notes = (*notes, Note("no_score", message, remedy_of("no_score")))
     label = next((one.value for one in counts if isinstance(one.value, str)), None)
     return Scored(None, None, metrics, label, reason, notes, native)

@@ -69,6 +69,7 @@ def interpret(
 def _aggregated(value: Json) -> Scored | EvaluationError:
     values = value if isinstance(value, dict) else {"scorer_fn": value}
     named = [NamedScore(name, one) for name, one in values.items() if isinstance(one, bool | str) or is_number(one)]
+    named.sort(key=lambda one: isinstance(one.value, str))
     return scored(named, (values,), first_leads=True)
 
 

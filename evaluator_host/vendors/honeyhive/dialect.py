@@ -43,14 +43,12 @@ def interpret(
         native["score"] = value
     elif value is not None or returned.unsupported is not None:
         dropped.append("the returned value")
-    notes = [Note("dropped", f"HoneyHive drops {one}, which is not a number, bool or string") for one in dropped[:10]]
-    if native["score"] is None and not notes:
-        notes.append(Note("no_score", "the evaluator returned no score; HoneyHive stores none"))
+    notes = tuple(
+        Note("dropped", f"HoneyHive drops {one}, which is not a number, bool or string") for one in dropped[:10]
+    )
     extras = [NamedScore(key, one) for key, one in native["extras"].items() if not isinstance(one, str)]
     first = NamedScore(name, native["score"], native["explanation"])
-    if first.value is None:
-        return Scored(None, None, {one.name: one.value for one in extras}, notes=tuple(notes), native=(native,))  # type: ignore[misc]
-    return scored([first, *extras], (native,), notes=tuple(notes), first_leads=True)
+    return scored([first, *extras], (native,), notes=notes, first_leads=True)
 
 
 def _read(value: dict[str, Json], dropped: list[str]) -> dict[str, Json]:

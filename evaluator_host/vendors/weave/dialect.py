@@ -75,10 +75,13 @@ def interpret(
 
 
 def _ranked(leaves: list[tuple[str, Json]]) -> str | None:
-    """Return the name of the value that is the score: `score`, else `passed`, else the only number or bool, or None."""
+    """Return the name of the value that is the score: `score`, else `passed`, else the only number or bool, or None.
+
+    If `score` or `passed` is only a text, it is the label, and no other value is the score.
+    """
     numbers = [name for name, value in leaves if not isinstance(value, str)]
-    for name in _FIRST:
-        if name in numbers:
+    for name in (*(one for one in _FIRST if one in numbers), *_FIRST):
+        if name in dict(leaves):
             return name
     return numbers[0] if len(numbers) == 1 else None
 

@@ -77,6 +77,15 @@ CASES = [
         metrics={"a": 1, "b": 0.5},
         warnings=frozenset({"no_score"}),
     ),
+    case(
+        id="a text as the score beside a number",
+        code=returns("{'score': 'bad', 'confidence': 0.95}"),
+        native=stored("f", "bad", confidence=0.95),
+        score=None,
+        label="bad",
+        metrics={"confidence": 0.95},
+        warnings=frozenset({"no_score"}),
+    ),
     case(id="a list of one", code=returns("[0.75]"), native=stored("f", 0.75), score=0.75),
     case(
         id="a list of two",

@@ -57,6 +57,14 @@ CASES = [
         warnings=frozenset({"no_score"}),
     ),
     case(
+        id="a text as the score beside a number",
+        code=op("{'score': 'bad', 'confidence': 0.95}"),
+        score=None,
+        label="bad",
+        metrics={"confidence": 0.95},
+        warnings=frozenset({"no_score"}),
+    ),
+    case(
         id="a row with the older name of the output",
         row=Row(variables={"expected": "4", "model_output": "4"}),
         code=op("{'ok': expected == model_output}", "expected, model_output"),
