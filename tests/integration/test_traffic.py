@@ -48,7 +48,9 @@ def test_an_exporter_pointed_at_an_evaluator_has_its_traces_scored(
     name = f"latency-{compression.name}-{processor.__name__}"
     with Client(server.url) as client:
         client.evaluators.create(name, Evaluator(LATENCY))
-        exporter = OTLPSpanExporter(endpoint=f"{server.url}/v1/evaluators/{name}/traces", compression=compression)
+        exporter = OTLPSpanExporter(
+            endpoint=f"{server.url}/v1/evaluators/{name}/traces?quiet_s=1", compression=compression
+        )
         provider = TracerProvider(resource=Resource({"service.name": "shop"}))
         provider.add_span_processor(processor(exporter))
         tracer = provider.get_tracer("test")
@@ -91,6 +93,40 @@ def test_a_trace_in_pieces_is_scored_once_and_a_sample_by_id(server: Server) -> 
         assert {one.trace_id for one in found} == {"a" * 32, low}
         assert [one.result["metrics"]["steps"] for one in found if one.trace_id == "a" * 32] == [1]
         assert client.evaluators.traces("pieces", before=found[0].number) == found[1:]
+
+
+def test_a_trace_of_two_services_is_scored_once(server: Server) -> None:
+    path, trace_id = "/v1/evaluators/services/traces", "c" * 32
+    with Client(server.url) as client:
+        client.evaluators.create("services", Evaluator(LATENCY))
+        assert server.client.post(path, json=spans(trace_id)).json() == {}
+        time.sleep(5.0)  # the exporter of the other service sends its spans every five seconds
+        assert server.client.post(path, json=spans(trace_id, root=False)).json() == {}
+        (found,) = scored(client, "services", 1)
+        assert found.result["metrics"]["steps"] == 1
+        late = server.client.post(path, json=spans(trace_id, root=False)).json()["partialSuccess"]
+        assert (late["rejectedSpans"], "was scored before" in late["errorMessage"]) == ("1", True)
+        other = spans("d" * 32)
+        assert server.client.post(path, params={"quiet_s": 1}, json=other).json() == {}
+        assert {one.trace_id for one in scored(client, "services", 2)} == {trace_id, "d" * 32}
+    assert "evaluator_host_traces_late_spans 1" in server.client.get("/metrics").text
+
+
+def test_spans_of_a_scored_session_that_name_no_session_are_late(server: Server) -> None:
+    path, params = "/v1/evaluators/spoken/traces", {"group": "session", "quiet_s": 1}
+    first, second, child = spans("1" * 32), spans("2" * 32), spans("1" * 32, root=False)
+    for export in (first, second):
+        named = [{"key": "session.id", "value": {"stringValue": "s-2"}}]
+        export["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["attributes"] = named
+    with Client(server.url) as client:
+        client.evaluators.create("spoken", Evaluator(LATENCY))
+        assert server.client.post(path, params=params, json=first).json() == {}
+        scored(client, "spoken", 1)
+        for late in (first, child):
+            assert server.client.post(path, params=params, json=late).json()["partialSuccess"]["rejectedSpans"] == "1"
+        # the next trace of the session is scored without the earlier ones
+        assert server.client.post(path, params=params, json=second).json() == {}
+        assert [one.trace_id for one in scored(client, "spoken", 2)] == ["s-2", "s-2"]
 
 
 def test_the_traces_of_a_session_are_scored_together(server: Server) -> None:

@@ -1,10 +1,10 @@
 """Groups spans from exporters by trace, and scores each trace once, when it is complete.
 
-A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span if
-it has a root, and after `SILENT_S` seconds if it has none. The traces of a session can be scored together, once no span
-of the session has arrived for the number of seconds in the exporter's URL. Until a trace is scored, it is only in
-memory, as JSON. Workspaces share memory and processor time: however many spans one workspace sends, a quarter of the
-memory is left for other workspaces.
+A trace arrives in batches of ended spans, and each of its services sends its own. It counts as complete `QUIET_S`
+seconds after its last span if it has a root, and after `SILENT_S` seconds if it has none. The traces of a session can
+be scored together. The exporter's URL may set other seconds. Later spans are refused. Until it is scored, a trace is
+only in memory, as JSON. Workspaces share memory and processor time: however many spans one workspace sends, a quarter
+of the memory is left for other workspaces.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
 from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.platform.traces.export import TraceSpans, read_request, traces_of
+from evaluator_host.platform.traces.recent import RecentTraces
 from evaluator_host.platform.traces.table import ScoredTrace, Traces
 from evaluator_host.types.errors import Busy, HostError, NotFound
 from evaluator_host.types.evaluator import EncodedRow
@@ -33,7 +34,8 @@ from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import TraceReport
 
-QUIET_S: Final = 1.0  # a trace with a root is scored when no span has arrived for this many seconds
+# a trace with a root is scored when no span has arrived for this many seconds; exporters send every 5 seconds
+QUIET_S: Final = 6.0
 SILENT_S: Final = 15.0  # a trace without a root is scored when no span has arrived for this many seconds
 SESSION_QUIET_S: Final = 60.0  # a session is complete when no span has arrived for this many seconds
 _LOOK_EVERY_S: Final = 0.25
@@ -52,6 +54,10 @@ _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
+# a trace or session is complete when no span has arrived for this many seconds: if it has a root, and if it has none
+_Waits = tuple[float, float]
+
+
 class _Key(NamedTuple):
     workspace: str
     reference: str
@@ -66,11 +72,11 @@ class _Pending:
     rooted: bool = False
     refused: bool = False  # whether the trace has become too large, so that its spans are dropped
     last: float = 0.0
-    quiet_s: float | None = None  # for a session: it is complete when no span has arrived for this long
+    waits_s: _Waits = (QUIET_S, SILENT_S)
     traces: set[str] = field(default_factory=set)  # ids of a session's traces
 
     def due(self, now: float) -> bool:
-        return now - self.last > (self.quiet_s or (QUIET_S if self.rooted else SILENT_S))
+        return now - self.last > self.waits_s[0 if self.rooted else 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +93,12 @@ class Traffic:
 
     Attributes:
       dropped: Number of traces that were not scored, or not stored.
+      late: Number of spans that were refused because the scoring of their trace had begun.
     """
 
     def __init__(self, service: Service, registry: EvaluatorRegistry, store: Traces, usage: StorageUsage) -> None:
         self.dropped = 0
+        self.late = 0
         self._service = service
         self._registry = registry
         self._store = store
@@ -98,14 +106,17 @@ class Traffic:
         self._arrived = asyncio.Event()
         self._pending: dict[_Key, _Pending] = {}
         self._sessions: dict[_Key, str] = {}  # the session of each pending trace
+        self._begun = RecentTraces()
         self._due: dict[str, deque[tuple[_Key, _Pending]]] = {}
         self._held: Counter[str] = Counter()  # bytes that each workspace's traces take in memory
         self._turns = Turns(_AT_ONCE)
         self._workers: dict[asyncio.Task[None], str] = {}
         # why traces were dropped, by workspace and reference of the evaluator, until that is logged
         self._untold: dict[tuple[str, str], list[str]] = {}
+        self._untold_late: Counter[str] = Counter()  # late spans by reference of the evaluator, until that is logged
         service.metrics.watch("traces_waiting", "Traces that wait to be scored.", lambda: self.waiting)
         service.metrics.watch("traces_dropped", "Traces that were not scored or not stored.", lambda: self.dropped)
+        service.metrics.watch("traces_late_spans", "Spans that came after their trace was scored.", lambda: self.late)
 
     @property
     def waiting(self) -> int:
@@ -119,9 +130,12 @@ class Traffic:
         export: Export,
         *,
         sampling: float | None = None,
-        session_quiet_s: float | None = None,
+        by_session: bool = False,
+        quiet_s: float | None = None,
     ) -> int:
-        """Add the spans of an export to their traces. Return how many were refused because their trace is too large.
+        """Add the spans of an export to their traces. Return how many were refused.
+
+        Spans are refused if their trace is too large, or if its scoring has begun.
 
         Args:
           workspace_id: Owner of the evaluator.
@@ -129,8 +143,9 @@ class Traffic:
           export: The exporter's request.
           sampling: Share of traces to score, 0 to 1; None for the evaluator's own rate. The choice depends only on
             trace ids, so that all spans of a trace are chosen, or none.
-          session_quiet_s: How many seconds after a session's last span its traces are scored together. None to score
-            each trace alone.
+          by_session: Whether the traces of a session are scored together.
+          quiet_s: Seconds after the last span at which a trace or session is scored; None for the usual number. A trace
+            without a root waits for at least `SILENT_S`.
 
         Raises:
           NotFound: there is no such evaluator.
@@ -140,6 +155,8 @@ class Traffic:
           OverQuota: the workspace has reached its quota.
         """
         await self._usage.require_room(workspace_id)
+        rooted_s = quiet_s or (SESSION_QUIET_S if by_session else QUIET_S)
+        waits_s = (rooted_s, rooted_s if by_session else max(rooted_s, SILENT_S))
         found = await self._registry.resolve(workspace_id, reference)
         self._require_room(workspace_id, 1)
         answer = await self._service.processes.call(
@@ -150,7 +167,7 @@ class Traffic:
             export.encoding,
             self._service.settings.traces_mb << 20,
             found.sampling if sampling is None else sampling,
-            "trace" if session_quiet_s is None else "session",
+            "session" if by_session else "trace",
         )
         traces = list(traces_of(answer))
         size = len(answer) + sum(_OF_EACH_BYTES + len(one.traces) * _OF_ID_BYTES for one in traces)
@@ -159,7 +176,7 @@ class Traffic:
         self._held[workspace_id] += size
         try:
             for number, one in enumerate(traces, 1):
-                refused += self._add(self._key_of(workspace_id, reference, one), one, time.monotonic(), session_quiet_s)
+                refused += self._add(self._key_of(workspace_id, reference, one), one, time.monotonic(), waits_s)
                 if number % _ADDED_AT_ONCE == 0:
                     await asyncio.sleep(0)
         finally:
@@ -200,15 +217,20 @@ class Traffic:
             session.size += earlier.size - _OF_EACH_BYTES
             self._held[key.workspace] -= _OF_EACH_BYTES
 
-    def _add(self, key: _Key, spans: TraceSpans, now: float, quiet_s: float | None = None) -> int:
-        """Add spans to their trace or session. Return how many were refused: all, if the trace has too many."""
+    def _add(self, key: _Key, spans: TraceSpans, now: float, waits_s: _Waits) -> int:
+        """Add spans to their trace or session. Return how many were refused: all, if too many or too late."""
         pending = self._pending.get(key)
         if pending is None:
+            if self._begun.has_all(key.workspace, _named(key, spans.traces), now):
+                self._arrived.set()
+                self.late += spans.spans
+                self._untold_late[key.reference] += spans.spans
+                return spans.spans
             pending = self._pending[key] = _Pending()
             self._arrived.set()
             self._held[key.workspace] += _OF_EACH_BYTES
         waiting = self._take(key, spans.traces)
-        pending.last, pending.quiet_s = now, quiet_s  # also if refused, or its next spans would begin another session
+        pending.last, pending.waits_s = now, waits_s  # also if refused, or its next spans would begin another session
         if pending.refused:
             # spans of a trace may name their session only once, and the later ones must not be scored as a trace
             self._join(key, pending, spans.traces[: max(0, TRACE_SPANS - len(pending.traces))], [])
@@ -268,7 +290,7 @@ class Traffic:
         """Score complete traces until cancelled. Then score waiting traces until the host must stop; drop the rest."""
         try:
             while True:
-                if not self._pending and not self._untold:
+                if not self._pending and not self._untold and not self._untold_late:
                     self._arrived.clear()
                     await self._arrived.wait()
                 await asyncio.sleep(_LOOK_EVERY_S)
@@ -296,6 +318,7 @@ class Traffic:
         """Score these traces as soon as it is the turn of their workspace."""
         for key in keys:
             pending = self._pending.pop(key)
+            self._begun.add(key.workspace, _named(key, pending.traces), time.monotonic())
             for trace_id in pending.traces:
                 self._sessions.pop(key._replace(trace_id=trace_id), None)
             self._due.setdefault(key.workspace, deque()).append((key, pending))
@@ -353,6 +376,14 @@ class Traffic:
         for (_, reference), reasons in self._untold.items():
             _log.warning("%d traces were not scored by %s; the last one: %s", len(reasons), reference, reasons[-1])
         self._untold.clear()
+        for reference, spans in self._untold_late.items():
+            _log.warning("%d spans for %s came after their trace was scored; give a longer quiet_s", spans, reference)
+        self._untold_late.clear()
+
+
+def _named(key: _Key, traces: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the evaluator's reference and the id of each trace of a session, or of the only trace."""
+    return [(key.reference, trace_id) for trace_id in traces or (key.trace_id,)]
 
 
 async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:

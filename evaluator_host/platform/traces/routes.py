@@ -10,7 +10,7 @@ from evaluator_host.platform.http.bodies import WholeNumber
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import LateRoute, json_response
 from evaluator_host.platform.traces.export import PROTOBUF, too_large
-from evaluator_host.platform.traces.live_traffic import SESSION_QUIET_S, Export, Traffic
+from evaluator_host.platform.traces.live_traffic import QUIET_S, SESSION_QUIET_S, Export, Traffic
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.stored import TraceReport
 
@@ -51,8 +51,13 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
             Literal["trace", "session"], Query(description="Score each trace, or the traces of a session together.")
         ] = "trace",
         quiet_s: Annotated[
-            float, Query(ge=1, le=600, description="Seconds without a span after which a session is complete.")
-        ] = SESSION_QUIET_S,
+            float | None,
+            Query(
+                ge=1,
+                le=600,
+                description=f"Seconds without a span before scoring; {QUIET_S:g}, or {SESSION_QUIET_S:g} for sessions.",
+            ),
+        ] = None,
     ) -> Response:
         """Receive spans from an OpenTelemetry exporter. Each trace is scored once it is complete."""
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -61,13 +66,15 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
             if len(body) > body_bytes:
                 raise too_large(body_bytes)
             export = Export(body, media_type, request.headers.get("content-encoding", ""))
-            session_quiet_s = quiet_s if group == "session" else None
+            by_session = group == "session"
             refused = await traffic.accept_spans(
-                caller.workspace, name, export, sampling=sampling, session_quiet_s=session_quiet_s
+                caller.workspace, name, export, sampling=sampling, by_session=by_session, quiet_s=quiet_s
             )
         told: dict[str, Any] = {}
         if refused:
-            message = f"a trace with over {TRACE_SPANS} spans or 16 MB is not scored"
+            message = (
+                f"their trace has over {TRACE_SPANS} spans or 16 MB, or was scored before they arrived (see quiet_s)"
+            )
             told = {"partialSuccess": {"rejectedSpans": str(refused), "errorMessage": message}}
         if media_type == PROTOBUF:
             from google.protobuf.json_format import ParseDict  # noqa: PLC0415 - 20 ms that few hosts need

@@ -1,0 +1,32 @@
+"""Remembers which traces were scored lately, so that spans that come too late do not make a second score."""
+
+from collections.abc import Iterable
+from typing import Final
+
+MOST: Final = 50_000  # traces that are remembered, of all workspaces together; each takes about 200 bytes
+KEPT_S: Final = 600.0  # seconds after which a trace with the same id is another trace
+
+
+class RecentTraces:
+    """The traces whose scoring began lately. If there are too many, the workspace with the most forgets its oldest."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, dict[int, float]] = {}  # by workspace and hash of the trace, oldest first
+        self._count = 0
+
+    def add(self, workspace: str, traces: Iterable[tuple[str, str]], now: float) -> None:
+        """Remember these traces, given as reference of the evaluator and trace id."""
+        times = self._times.setdefault(workspace, {})
+        for one in map(hash, traces):
+            self._count -= times.pop(one, None) is not None
+            times[one] = now
+            self._count += 1
+            if self._count > MOST:
+                most = max(self._times.values(), key=len)
+                del most[next(iter(most))]
+                self._count -= 1
+
+    def has_all(self, workspace: str, traces: Iterable[tuple[str, str]], now: float) -> bool:
+        """Return whether the scoring of all these traces began less than ten minutes ago."""
+        times = self._times.get(workspace, {})
+        return all(now - times.get(hash(one), -KEPT_S) < KEPT_S for one in traces)
