@@ -132,6 +132,11 @@ def test_what_has_no_sense_is_as_if_it_were_not_there() -> None:
     assert (span["attributes"], span["trace_id"], span["span_id"], span["parent_id"]) == ({}, "0", "1", None)
 
 
+def test_a_span_that_an_exporter_sent_twice_is_read_once() -> None:
+    sent = {"resourceSpans": [{"scopeSpans": [{"spans": [EXPORTED, dict(EXPORTED)]}]}]}
+    assert read_spans(sent) == [EXPECTED]
+
+
 def test_spans_below_spans_have_an_end() -> None:
     span: dict[str, Any] = {"name": "leaf"}
     for _ in range(100):

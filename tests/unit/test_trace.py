@@ -176,6 +176,19 @@ def test_tokens_of_children_add_up_where_a_span_has_none() -> None:
     assert unit_of(root_of(trace)) == {"tokens": {"prompt": 7, "total": 7}, "costs": {"total": 0.5}}
 
 
+def test_a_span_that_an_exporter_sent_twice_counts_once() -> None:
+    usage = [attribute("gen_ai.usage.input_tokens", intValue=5)]
+    child = {"spanId": "00000000000000c1", "parentSpanId": "00000000000000a0", "attributes": usage}
+    sent = otlp(child, {"spanId": "00000000000000a0", "name": "root"})
+    trace, _ = convert({"resourceSpans": sent["resourceSpans"] * 2})
+    assert trace is not None
+    (root,) = trace["spans"].values()
+    assert (len(root["children"]), unit_of(root)["tokens"]) == (1, {"prompt": 5, "total": 5})
+    other = {**child, "name": "another with its id"}
+    kept, _ = convert(otlp(child, other, {"spanId": "00000000000000a0"}))
+    assert len(root_of(kept)["children"]) == 2
+
+
 def names_of(span: dict[str, Any]) -> list[str]:
     return [span["name"], *(name for child in span["children"] for name in names_of(child))]
 

@@ -133,8 +133,8 @@ def _value(raw: Any, depth: int) -> Any:
 
 
 def records(groups: Any) -> list[SpanRecord]:
-    """Return every span of `resourceSpans`, in the order of the export."""
-    return [_record(span, number) for number, span in enumerate(raw_spans(groups))]
+    """Return every span of `resourceSpans` once, in the order of the export."""
+    return [_record(span, number) for number, span in enumerate(distinct_spans(groups))]
 
 
 def expanded(flat: dict[str, Any]) -> dict[str, Any]:
@@ -149,6 +149,18 @@ def expanded(flat: dict[str, Any]) -> dict[str, Any]:
             if not _insert(nested, key.split("."), _copied(decoded, ATTRIBUTE_DEPTH)):
                 nested[key] = value
     return nested
+
+
+def distinct_spans(groups: Any) -> Iterator[dict[str, Any]]:
+    """Yield the spans of `resourceSpans` unchanged, without exact copies: exporters that try again send spans twice."""
+    known: dict[tuple[str | None, str], dict[str, Any]] = {}
+    for span in raw_spans(groups):
+        trace_id, span_id = first_of(span, "traceId", "trace_id"), first_of(span, "spanId", "span_id")
+        key = (as_text(trace_id), span_id) if isinstance(span_id, str) and span_id else None
+        if key is None or known.get(key) != span:
+            yield span
+        if key is not None:
+            known.setdefault(key, span)
 
 
 def raw_spans(groups: Any) -> Iterator[dict[str, Any]]:

@@ -16,9 +16,9 @@ from evaluator_host.engine.contracts.otlp import (
     as_object,
     as_text,
     attributes,
+    distinct_spans,
     first_of,
     identifier,
-    raw_spans,
 )
 from evaluator_host.types.evaluator import Json
 
@@ -56,7 +56,7 @@ def _found(trace: Json) -> Iterator[tuple[str, dict[str, Any]]]:
         raise NotATrace(f"the trace is {_named(trace)}, not an object")
     for key in ("resourceSpans", "resource_spans"):
         if isinstance(trace.get(key), list):
-            yield from ((f"trace.{key}", raw) for raw in raw_spans(trace[key]))
+            yield from ((f"trace.{key}", raw) for raw in distinct_spans(trace[key]))
             return
     if "spans" in trace:
         yield from _below(trace["spans"], "trace.spans", _DEPTH)
