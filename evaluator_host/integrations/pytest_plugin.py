@@ -248,8 +248,9 @@ def _fault(
         f"not {equal}": equal is not None and abs(score - equal) > 1e-6,
         f"below {at_least}": at_least is not None and exceeds(at_least, score),
         f"above {at_most}": at_most is not None and exceeds(score, at_most),
+        "and the row has no verdict": passed is not None and result.passed is None,
         "and the row passed": passed is False and result.passed,
-        "and the row did not pass": passed is True and not result.passed,
+        "and the row did not pass": passed is True and result.passed is False,
     }
     return next((f"the score is {score}, {how}{because}" for how, holds in wrong.items() if holds), None)
 

@@ -62,6 +62,7 @@ def test_high(exact): exact.assert_score(**row, at_most=-1)
 def test_equal(exact): exact.assert_score(**row, equal=1)
 def test_passed(exact): exact.assert_score(**row, passed=True)
 def test_not_passed(exact): exact.assert_score(inputs={"correct_answer": 1}, outputs=1, passed=False)
+def test_no_verdict(make_evaluator): make_evaluator("same.py").assert_score(outputs=1.0, passed=False)
 def test_no_score(exact): exact.assert_score(outputs=2)
 def test_mean(exact): exact.assert_mean([row, {"inputs": {"correct_answer": 1}, "outputs": 1}], at_least=0.9)
 def test_failed_rows(exact): exact.assert_mean([row, {}], at_least=0)
@@ -92,7 +93,8 @@ def test_a_test_fails_with_the_score_and_the_reason(tmp_path: Path) -> None:
         "\n  outputs: ",
         "\n  hint: this row has no inputs",
         "nowhere; for a stored evaluator of that name give --evaluator-host-url",
-        "9 failed, 2 passed",
+        "same.py: the score is 1.0, and the row has no verdict",
+        "10 failed, 2 passed",
     ):
         assert told in printed, (told, printed)
 

@@ -44,6 +44,7 @@ function fault(result: Result, expected: Expected): string | null {
   if (equal !== undefined && Math.abs(score - equal) > tolerance) return `the score is ${score}, not ${equal}${because}`;
   if (atLeast !== undefined && score < atLeast) return `the score is ${score}, below ${atLeast}${because}`;
   if (atMost !== undefined && score > atMost) return `the score is ${score}, above ${atMost}${because}`;
+  if (passed !== undefined && result.passed === null) return `the row has no verdict, only the score ${score}${because}`;
   if (passed !== undefined && result.passed !== passed) return `the row ${result.passed ? "passed" : "did not pass"} with ${score}${because}`;
   return null;
 }
