@@ -52,6 +52,11 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "the code reads the expected answer, but it is empty or missing in the row",
             doubtful=True,
         ),
+        "answer_cut": WarningKind(
+            "the model's answer ends where it reached its limit of tokens",
+            doubtful=True,
+            remedy="raise `max_tokens` in `inference`",
+        ),
         "unused_variables": WarningKind(
             "the row has `variables` that the contract does not pass", doubtful=True, mend=Mend.MAPPING
         ),

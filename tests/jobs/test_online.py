@@ -136,6 +136,38 @@ async def test_what_passes_is_tried_again_and_what_does_not_is_not(desk: Desk) -
 
 
 @pytest.mark.slow
+async def test_an_empty_answer_fails_the_row_and_one_that_is_cut_is_doubtful(desk: Desk) -> None:
+    def said(message: dict[str, Any], finish_reason: str) -> Reply:
+        return Reply(200, json.dumps({"choices": [{"message": message, "finish_reason": finish_reason}]}).encode())
+
+    call = {"content": "", "tool_calls": [{"id": "1"}]}
+    answers = {
+        "q0": said({"content": ""}, "length"),
+        "q1": said({"content": [], "refusal": ""}, "stop"),
+        "q2": said({"content": "It is Par"}, "length"),
+        "q3": said(call, "tool_calls"),
+    }
+    with ModelServer(faults=lambda question, attempt: answers.get(question)) as server:
+        job = await desk.ended(await start(desk, target(server), ROWS[:5]))
+    empty, silent, cut, called, whole = await rows_of(desk, job)
+    assert (job.progress.failed, empty.result["error"]["code"]) == (2, "target_failed")
+    assert "(finish_reason: length); raise `max_tokens`" in empty.result["error"]["message"]
+    assert "neither content nor tool calls (finish_reason: stop)" in silent.result["error"]["message"]
+    assert (cut.output, [one["code"] for one in cut.result["warnings"]]) == ("It is Par", ["answer_cut"])
+    assert (called.output, called.result["warnings"]) == ({"tool_calls": call["tool_calls"]}, [])
+    assert whole.result["warnings"] == []
+
+
+@pytest.mark.slow
+async def test_an_empty_completion_fails_the_row(desk: Desk) -> None:
+    empty = Reply(200, b'{"choices": [{"text": "", "finish_reason": "length"}]}')
+    with ModelServer(completes=True, faults=lambda question, attempt: empty) as server:
+        job = await desk.ended(await start(desk, target(server, completion=True), ROWS[:1]))
+    (row,) = await rows_of(desk, job)
+    assert "the text is empty (finish_reason: length)" in row.result["error"]["message"]
+
+
+@pytest.mark.slow
 async def test_retry_after_is_waited_for_and_tries_come_to_an_end(desk: Desk) -> None:
     limited = Reply(429, error_body("slow down"), {"Retry-After": "1"})
     with ModelServer(faults=lambda question, attempt: limited) as server:

@@ -10,6 +10,7 @@ from evaluator_host.engine.contracts.truth import empty_truth, missing_truth, re
 from evaluator_host.engine.contracts.words import EXPECTED, OTHER, meaning
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.outcome import FunctionFacts, Loaded, Note
+from evaluator_host.types.warnings import WARNINGS
 
 _Named: TypeAlias = tuple[str, tuple[str, ...]]
 """An entry and its parameters."""
@@ -71,7 +72,20 @@ def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return warnings about a row: variables that are not passed, missing outputs, or an answer in a wrong column."""
+    """Return warnings about a row: about its answer, missing outputs, or variables that are not passed."""
+    return (*_cut_answer(row), *_row_notes(evaluator, loaded, row))
+
+
+def _cut_answer(row: Row) -> tuple[Note, ...]:
+    choices = (row.response or {}).get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, dict) or first.get("finish_reason") != "length":
+        return ()
+    kind = WARNINGS["answer_cut"]
+    return (Note("answer_cut", kind.meaning, kind.remedy),)
+
+
+def _row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
     if unread := _unread_variables(loaded.contract, row):
         message = f"contract {loaded.contract} does not pass `variables`, so the code does not get {_quoted(unread)}"
         return (Note("unused_variables", message, "put them into `inputs`"),)

@@ -78,6 +78,8 @@ def read_text(body: Any) -> Completion:
     text = choice.get("text") if isinstance(choice, dict) else None
     if not isinstance(text, str):
         raise BadAnswer("it has no choices[0].text; check that the base URL is that of an OpenAI-compatible API")
+    if not text:
+        raise _empty("the text is empty", choice.get("finish_reason"))
     return Completion(text, {**whole.facts, **_usage(body.get("usage"))}, body)
 
 
@@ -115,13 +117,18 @@ def _output(message: dict[str, Any], finish_reason: str | None) -> Json:
     content = message.get("content")
     if isinstance(content, list):  # the message is given in parts
         content = "".join(part["text"] for part in content if isinstance(part, dict) and _is_text(part.get("text")))
-    if _is_text(content):
+    if content and _is_text(content):
         return content
     if message.get("tool_calls"):
         return {"tool_calls": message["tool_calls"]}
-    if _is_text(message.get("refusal")):
-        return message["refusal"]
-    raise BadAnswer(f"the message has neither content nor tool calls (finish_reason: {finish_reason})")
+    if _is_text(refusal := message.get("refusal")) and refusal:
+        return refusal
+    raise _empty("the message has neither content nor tool calls", finish_reason)
+
+
+def _empty(what: str, finish_reason: Any) -> BadAnswer:
+    remedy = "; raise `max_tokens` in `inference`" if finish_reason == "length" else ""
+    return BadAnswer(f"{what} (finish_reason: {str(finish_reason)[:200]}){remedy}")
 
 
 def _is_text(value: Any) -> bool:
@@ -280,7 +287,7 @@ class Endpoint:
         try:
             found: Completion = read(decode_json(data))
         except (InvalidJson, BadAnswer) as error:
-            raise Fault(f"the answer is not a chat completion: {error}", status=status, again=False) from error
+            raise Fault(f"the answer cannot be used: {error}", status=status, again=False) from error
         return found
 
     async def _refused(self, response: httpx.Response) -> Fault:
