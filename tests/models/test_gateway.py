@@ -138,6 +138,34 @@ async def test_a_required_recording_gives_the_same_scores_without_the_provider(g
         await granting.score(judge, "replay")
 
 
+async def test_models_of_one_name_at_two_servers_share_no_answers(granted: Granting) -> None:
+    models = ModelService(granted.service.settings, granted.store)
+
+    async def used(name: str, replay: Replay) -> tuple[int, int]:
+        evaluator = Evaluator(ONE, models=(f"judge={name}",))
+        usage = (await granted.score(evaluator, "same question", replay=replay)).usage
+        return usage.requests, usage.replayed
+
+    with ModelServer(plays_all=True) as first, ModelServer(plays_all=True) as second:
+        for name, server in (("first", first), ("second", second), ("again", first)):
+            await models.directory.add("default", RegisteredModel(name, server.url, model="real"))
+        assert [await used(name, Replay.PREFER) for name in ("first", "second", "again")] == [(1, 0), (1, 0), (0, 1)]
+        lines = [json.loads(line) async for line in models.recordings.export("default") if b'"first"' in line]
+        for name in ("first", "second"):
+            await models.store.delete_answers("default", model=name)
+        for line in lines:
+            del line["request"]["server"]  # as 1.0.0 recorded and exported it
+
+        async def sent():
+            for line in lines:
+                yield json.dumps(line).encode() + b"\n"
+
+        assert await models.recordings.import_lines("default", sent()) == 1
+        assert [await used(name, Replay.PREFER) for name in ("first", "second")] == [(0, 1), (1, 0)]
+    for name in ("first", "second", "again"):
+        await models.directory.delete("default", name)
+
+
 async def test_a_model_is_tested_by_one_short_question(granted: Granting) -> None:
     models = ModelService(granted.service.settings, granted.store)
     for name in ("judge", "claude"):

@@ -171,10 +171,15 @@ class Models(Repository):
         this = (table.workspace_id == workspace_id) & (table.day == day)
         await self._database.change_rows(update(table).where(this).values(requests=table.requests - unused))
 
-    async def find_answer(self, workspace_id: str, digest: str) -> str | None:
-        """Return the content of the recorded answer to the request with this digest, or None."""
+    async def find_answer(self, workspace_id: str, digest: str, *, model: str | None = None) -> str | None:
+        """Return the content of the recorded answer to the request with this digest, or None.
+
+        If `model` is given, only an answer that was recorded under this name counts.
+        """
         table = ModelAnswerTable
         query = select(table.content).where(table.workspace_id == workspace_id, table.digest == digest)
+        if model is not None:
+            query = query.where(table.model == model)
         found = await self._database.fetch_value(query)
         return None if found is None else str(found)
 

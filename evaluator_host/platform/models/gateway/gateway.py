@@ -377,8 +377,8 @@ class RowGate:
             raise Refused(404, f"{message}responses, embeddings and messages", "not_found")
         body = await _decoded(request.body)
         model = self._model(route, body)
-        asked = canonical(route, model.registered.model, body)
-        if (recorded := await self._recorded(asked)) is not None:
+        asked = canonical(route, model.registered, body)
+        if (recorded := await self._recorded(model, asked)) is not None:
             tokens = recorded.input_tokens, recorded.output_tokens
             self._count(model, Used(*tokens, model.cost(*tokens), replayed=True))
             headers = [("content-type", recorded.content_type), ("x-evaluator-host-replayed", "true")]
@@ -422,12 +422,12 @@ class RowGate:
             )
         return model
 
-    async def _recorded(self, asked: dict[str, Json]) -> Answer | None:
+    async def _recorded(self, model: GrantedModel, asked: dict[str, Json]) -> Answer | None:
         grant = self._grant
         if grant.terms.replay is Replay.OFF:
             return None
         recordings = grant.gateway.recordings
-        found = await recordings.find(grant.workspace, asked) if recordings is not None else None
+        found = await recordings.find(grant.workspace, model.name, asked) if recordings is not None else None
         if found is None and grant.terms.replay is Replay.REQUIRE:
             message = "a request to a model has no recorded answer, and `replay` is require"
             self.problem = self.problem or EvaluationError(

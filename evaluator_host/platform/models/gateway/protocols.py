@@ -1,13 +1,16 @@
 """The model APIs that the gateway supports: accepted requests, the form of errors, token counts in answers."""
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluator_host.engine.service.model_grants import PLACEHOLDER
+from evaluator_host.platform.models.gateway.grants import base_url
 from evaluator_host.types.evaluator import Json, ModelKind
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.types.models import RegisteredModel
 
 _AZURE: Final = re.compile(r"/openai/deployments/([^/]{1,200})/(chat/completions|completions|embeddings)")
 _PATHS: Final[Mapping[str, tuple[ModelKind, str]]] = {
@@ -75,12 +78,16 @@ def model_list(kind: ModelKind, names: list[str]) -> bytes:
     return encode_json({"object": "list", "data": data})
 
 
-def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json]:
-    """Return a request without user, metadata and transport fields. Recorded answers are found by this form."""
+def canonical(route: Route, registered: RegisteredModel, body: dict[str, Json]) -> dict[str, Json]:
+    """Return a request without user, metadata and transport fields. Recorded answers are found by this form.
+
+    `server` is a digest of the URL, so that models of the same name at different URLs do not share answers.
+    """
     kept = {name: value for name, value in body.items() if name not in _VOLATILE}
     if not kept.get("stream"):
         kept.pop("stream", None)
-    return {"kind": route.kind, "path": route.path, "body": {**kept, "model": model}}
+    server = hashlib.sha256(base_url(registered).encode()).hexdigest()[:16]
+    return {"kind": route.kind, "path": route.path, "server": server, "body": {**kept, "model": registered.model}}
 
 
 def tokens_of(body: Any) -> tuple[int, int] | None:

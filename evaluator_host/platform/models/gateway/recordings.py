@@ -54,9 +54,15 @@ class Recordings:
         self._store = store
         self._most_bytes = most_bytes
 
-    async def find(self, workspace: str, request: dict[str, Json]) -> Answer | None:
-        """Return the recorded answer to a request in canonical form (`protocols.canonical`), or None."""
+    async def find(self, workspace: str, model: str, request: dict[str, Json]) -> Answer | None:
+        """Return the recorded answer to a request in canonical form (`protocols.canonical`), or None.
+
+        Release 1.0.0 recorded no server; such an answer counts only for the registered model with the same name.
+        """
         content = await self._store.find_answer(workspace, digest_of(request))
+        if content is None:
+            older = {name: value for name, value in request.items() if name != "server"}
+            content = await self._store.find_answer(workspace, digest_of(older), model=model)
         return None if content is None else Answer(**decode_json(content.encode())["answer"])
 
     async def keep(
@@ -120,7 +126,8 @@ def _parsed(line: bytes, number: int) -> RecordedAnswer:
         request, answer, model = one["request"], one["answer"], one["model"]
         if set(answer) != set(_FIELDS) or not all(type(answer[name]) is kind for name, kind in _FIELDS.items()):
             raise ValueError("its answer does not have the right fields")
-        if not isinstance(request, dict) or set(request) != {"kind", "path", "body"} or not isinstance(model, str):
+        is_request = isinstance(request, dict) and request.keys() - {"server"} == {"kind", "path", "body"}
+        if not is_request or not isinstance(model, str):
             raise ValueError("its request or model does not have the right fields")
         content = encode_json({"request": request, "answer": answer}).decode()
         return RecordedAnswer(_digest_in(one), model[:200], content, datetime.now(UTC))
