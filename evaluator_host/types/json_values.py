@@ -16,6 +16,7 @@ from .json_paths import places, render_path
 
 VALUE_DEPTH: Final = 64  # maximum number of levels in a returned value (runtimes/PROTOCOL.md)
 LARGE_BYTES: Final = 256 << 10  # maximum number of bytes of JSON to work on in the event loop; a thread works on more
+_LARGE_MEMORY: Final = 2 << 20  # maximum memory of JSON, once decoded, to work on in the event loop
 # bytes of memory that a dict, a list, an entry of a dict and an element of a list take
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
@@ -205,12 +206,17 @@ def value_at(record: dict[str, Any], column: str, missing: Any = None) -> Any:
     return value
 
 
+def is_large(data: bytes) -> bool:
+    """Return whether JSON has too many bytes or values to work on in the event loop."""
+    return len(data) > LARGE_BYTES or takes_more_memory(data, _LARGE_MEMORY)
+
+
 async def decode_large(data: bytes) -> Any:
     """Decode untrusted JSON as `decode_json` does.
 
     If that would keep the event loop busy, decode in a thread.
     """
-    return decode_json(data) if len(data) <= LARGE_BYTES else await asyncio.to_thread(decode_json, data)
+    return await asyncio.to_thread(decode_json, data) if is_large(data) else decode_json(data)
 
 
 def _decode_exactly(text: str) -> Any:

@@ -60,6 +60,12 @@ def with_lists(value: Any, *path: Any, few: bool = False) -> Body:
     ), JSON
 
 
+def read_twice(size: int) -> Body:
+    """Return a body of many values that the host decodes again for each of four reasons."""
+    start = b'{"x": "\\\\ud800", "y": 12345678901234567890123, "\\u003a": 1, "outputs": ['
+    return start + b"{}," * ((size - 200) // 3) + b"1e999]}", JSON
+
+
 def spans(count: int) -> list[dict[str, str]]:
     return [{"span_id": str(number), "name": "s", "parent_id": str(number // 2)} for number in range(count)]
 
@@ -70,6 +76,7 @@ def rows(count: int) -> list[dict[str, Any]]:
 
 BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
     "POST /v1/evaluate": lambda: [
+        *(read_twice(size) for size in (50_000, 256 << 10)),
         encoded({"evaluator": EVALUATOR, "outputs": "x" * (31 * MB)}),
         with_lists({"evaluator": EVALUATOR}, "outputs"),
         with_lists({"evaluator": {**EVALUATOR, "settings": {"config": {}}}}, "evaluator", "settings", "config", "x"),

@@ -1,12 +1,24 @@
 """Numbers in requests must be within the bounds of their field. Integers must also be within the bounds for all
-integers.
+integers. A body with very many faults is refused after a few of them.
 """
 
+from collections.abc import Iterator
+from typing import Any, Final, get_args, get_origin
+
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from evaluator_host.platform.evaluators.bodies import LimitsIn
 from evaluator_host.platform.http.bodies import WholeNumber
+from evaluator_host.platform.http.json_routes import JsonRoute
+from evaluator_host.vendors.nemo.spec import OlderSpecIn, SpecIn
+from tests.described import described_app
+
+FAULTS: Final = 6000
+MOST_FAULTS: Final = 2500
+HOLE: Final = "HOLE"
+LISTS: Final = ([1] * FAULTS, [""] * FAULTS, [{}] * FAULTS, [{f"a{n}": n for n in range(100)}] * (FAULTS // 100))
+OBJECTS: Final = ({f"a{n}": n for n in range(FAULTS)}, {f"A{n}": {} for n in range(FAULTS)})
 
 
 @pytest.mark.parametrize("limits", [{"memory_mb": 31}, {"processes": 0}, {"log_kb": -1}, {"memory_mb": 2**60}])
@@ -20,3 +32,50 @@ def test_no_integer_is_larger_than_json_parsers_keep(number: int) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(WholeNumber).validate_python(number)
     assert TypeAdapter(WholeNumber).validate_python(number // 2**20) == number // 2**20
+
+
+def bodies() -> dict[str, type[BaseModel]]:
+    """Return the model of every route's body, by its name."""
+    routes = [route for route in described_app().routes if isinstance(route, JsonRoute)]
+    for route in routes:
+        route.build()
+    models = {SpecIn, OlderSpecIn, *(route.model for route in routes if route.model is not None)}
+    return {f"{one.__module__}.{one.__name__}": one for one in models}
+
+
+def places(kind: Any, above: frozenset[Any] = frozenset()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield a body for every list and object in a type, with a hole in this place, and hostile values for it."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in above:
+        yield HOLE, OBJECTS
+        for name, field in kind.model_fields.items():
+            for body, values in places(field.annotation, above | {kind}):
+                yield {field.alias or name: body}, values
+        return
+    origin, inner = get_origin(kind), [found for one in get_args(kind) for found in places(one, above)]
+    if origin is list:
+        yield HOLE, LISTS
+        yield from (([body], values) for body, values in inner)
+    elif origin is dict:
+        yield HOLE, OBJECTS
+        yield from (({"A": body}, values) for body, values in inner)
+    else:
+        yield from inner
+
+
+def filled(body: Any, value: Any) -> Any:
+    if isinstance(body, dict):
+        return {name: filled(one, value) for name, one in body.items()}
+    return value if body == HOLE else [filled(one, value) for one in body]
+
+
+@pytest.mark.parametrize("name", sorted(bodies()))
+def test_a_body_with_very_many_faults_is_refused_after_a_few(name: str) -> None:
+    model, many = bodies()[name], []
+    for body, values in places(model):
+        for value in values:
+            try:
+                model.model_validate(filled(body, value))
+            except ValidationError as error:
+                if error.error_count() > MOST_FAULTS:
+                    many.append((body, error.error_count(), str(value)[:20]))
+    assert not many

@@ -15,7 +15,7 @@ from evaluator_host.platform.evaluators.bodies import EvaluatorIn, RowIn
 from evaluator_host.platform.evaluators.resource import EvaluatorResource
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.platform.http.bodies import Wire
+from evaluator_host.platform.http.bodies import Few, Wire
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute
 from evaluator_host.platform.http.replies import ERRORS, respond
@@ -51,7 +51,7 @@ class ProofIn(Wire):
     job: str | None = Field(
         None, description="A job in place of `rows`; its first 1,000 rows are used, as its evaluators received them."
     )
-    mapping: dict[str, str] = Field(
+    mapping: Annotated[dict[str, str], Few] = Field(
         default_factory=dict, description="The column or template of the data set for each row field."
     )
 
@@ -121,7 +121,7 @@ class ImportIn(Wire):
         json_schema_extra={"examples": [{"path": "scorers.py", "files": {"scorers.py": LEGACY}, "dry_run": True}]}
     )
 
-    files: dict[str, str] = Field(
+    files: Annotated[dict[str, str], Few] = Field(
         max_length=_FILES, description="Text of the file to import and of every file that it refers to, keyed by path."
     )
     path: str = Field(description="Which of the files to import: .yaml .json .jsonl .py .js .mjs .cjs .ts .mts")

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, StreamingResponse
-from pydantic import Field
+from pydantic import FailFast, Field
 
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
-from evaluator_host.platform.http.bodies import WholeNumber, Wire, example
+from evaluator_host.platform.http.bodies import Few, WholeNumber, Wire, example
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
 from evaluator_host.platform.named_routes import Named, list_route, used_routes
@@ -42,7 +42,7 @@ _FILE: dict[str, Any] = {
 }
 
 
-_Numbers: TypeAlias = list[Annotated[int, Field(ge=0, le=1 << 53)]]
+_Numbers: TypeAlias = Annotated[list[Annotated[int, Field(ge=0, le=1 << 53)]], FailFast()]
 
 
 class JobRowsIn(Wire):
@@ -64,11 +64,13 @@ class EditIn(Wire):
 
     model_config = example(set={"7": {"question": "Capital of Peru?", "gold": "Lima"}}, remove=[3])
 
-    set: dict[Annotated[int, Field(ge=0)], dict[str, Any]] = Field(
+    set: Annotated[dict[Annotated[int, Field(ge=0)], dict[str, Any]], Few] = Field(
         default_factory=dict, max_length=1000, description="New rows by the number of the old one, from 0."
     )
     remove: _Numbers = Field(default_factory=list, max_length=100_000, description="Numbers of rows to remove.")
-    add: list[dict[str, Any]] = Field(default_factory=list, max_length=10_000, description="Rows to append.")
+    add: Annotated[list[dict[str, Any]], FailFast()] = Field(
+        default_factory=list, max_length=10_000, description="Rows to append."
+    )
     add_from: JobRowsIn | TraceRowsIn | None = Field(None, description="Rows of a job, or live traces, to append.")
     create: bool = Field(False, description="Create the data set if it does not exist.")  # noqa: FBT003
     version: WholeNumber | None = Field(

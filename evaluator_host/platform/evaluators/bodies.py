@@ -16,7 +16,7 @@ from pydantic import (
 from evaluator_host.engine.contracts.otlp import with_spans
 from evaluator_host.platform.evaluators.cases import MOST_BYTES, MOST_CASES, read_expect
 from evaluator_host.platform.evaluators.judges import JudgeIn
-from evaluator_host.platform.http.bodies import MOST, Wire, example, fields_of, require_small
+from evaluator_host.platform.http.bodies import MOST, Few, Wire, example, fields_of, require_small
 from evaluator_host.platform.http.pins import AutoPinsIn, LanguageIn, Minor, pin_texts
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import (
@@ -102,7 +102,7 @@ class EvaluatorIn(Wire):
         Policy.NONE, description="restricted: run under RestrictedPython inside the sandbox (Python only)."
     )
     python: Minor | None = None
-    files: dict[str, str] = Field(
+    files: Annotated[dict[str, str], Few] = Field(
         default_factory=dict,
         max_length=_FILES,
         description="Further files that the code imports or reads, by path: helpers/text.py. They count as code.",
@@ -110,7 +110,7 @@ class EvaluatorIn(Wire):
     path: str | None = Field(
         None, description="Path of the code among its files: evals/score.py. Default: evaluator.py in their root."
     )
-    data: dict[str, str] = Field(
+    data: Annotated[dict[str, str], Few] = Field(
         default_factory=dict,
         max_length=_DATA_FILES,
         description="Data files that the code reads: the digest that POST /v1/data returned, by path from the code's "
@@ -128,7 +128,7 @@ class EvaluatorIn(Wire):
         max_length=32,
         description="Other hosts that the code may reach, if the operator allows them: api.example.com:443.",
     )
-    secrets: dict[Variable, CodeSecretIn | str] = Field(
+    secrets: Annotated[dict[Variable, CodeSecretIn | str], Few] = Field(
         default_factory=dict,
         max_length=16,
         description='Variables of the code that hold secrets, if the operator allows it: {"TOKEN": {"secret": "crm"}}.',
@@ -195,7 +195,7 @@ class RowIn(Wire):
         None, description="Arguments of main(), or further fields that the evaluator's platform passes."
     )
     criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
-    messages: list[dict[str, Any]] | None = Field(
+    messages: Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = Field(
         None,
         description="A conversation of {role, content, tool_calls}. Also passed as `inputs.messages`; its last "
         "answer is `outputs`.",
@@ -323,7 +323,7 @@ def case_dicts(cases: list[CaseIn]) -> list[dict[str, Any]]:
 
 
 CasesIn: TypeAlias = Annotated[
-    list[CaseIn] | None,
+    Annotated[list[CaseIn], Field(fail_fast=True)] | None,
     Field(max_length=MOST_CASES, description="Rows with the result that the evaluator must return for each."),
 ]
 

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, FailFast, Field, model_validator
 
 from evaluator_host.engine.contracts.judge.dialect import judge_code
+from evaluator_host.platform.http.bodies import Wire
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Contract, Evaluator, Language
 from evaluator_host.types.warnings import threshold_notes
@@ -15,8 +16,8 @@ _Number: TypeAlias = float | Annotated[int, Field(ge=-(1 << 53), le=1 << 53)]
 _Text = Annotated[str, Field(min_length=1, max_length=65_536)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+class _Part(Wire):
+    model_config = ConfigDict(frozen=False, allow_inf_nan=False)
 
 
 class ScaleIn(_Part):
@@ -53,10 +54,14 @@ class JudgeIn(_Part):
     )
     name: str = Field("score", pattern=r"^[a-z0-9_]{1,60}$", description="Name of the score.")
     scale: ScaleIn | None = Field(None, description="Range of the score. Default without labels: 0 to 1.")
-    labels: list[JudgeLabelIn] = Field(default_factory=list, max_length=32, description="Labels in place of a scale.")
+    labels: Annotated[list[JudgeLabelIn], FailFast()] = Field(
+        default_factory=list, max_length=32, description="Labels in place of a scale."
+    )
     explains: bool = Field(True, description="The judge gives a reason before its score.")  # noqa: FBT003
     structured: bool = Field(True, description="Ask for an answer by a JSON schema (response_format).")  # noqa: FBT003
-    examples: list[ExampleIn] = Field(default_factory=list, max_length=_EXAMPLES, description="Few-shot rows.")
+    examples: Annotated[list[ExampleIn], FailFast()] = Field(
+        default_factory=list, max_length=_EXAMPLES, description="Few-shot rows."
+    )
     inference: dict[str, Any] = Field(
         default_factory=lambda: {"temperature": 0}, description="Parameters of the request: temperature, max_tokens."
     )

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, TypeAlias, TypeVar, get_args, get_type
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     create_model,
@@ -23,6 +24,7 @@ _SMALL_VALUES: Final = 10_000  # maximum number of values in a small body, which
 _SMALL_CHARACTERS: Final = 16 << 20
 # an object with more fields gets one error instead of one for each unknown field; no valid object has nearly as many
 _MANY: Final = 100
+_MANY_KEYS: Final = 1000  # highest number of keys in an object whose keys a caller chooses
 MOST: Final = 2**53  # the largest integer that every JSON parser keeps exactly; the operator's limits are far lower
 
 
@@ -59,6 +61,19 @@ def require_small(value: Any) -> Any:
     return value
 
 
+def _few_keys(value: Any, most: int) -> Any:
+    """Refuse an object with very many keys in one message, instead of a message for each key."""
+    if isinstance(value, dict) and len(value) > most:
+        raise PydanticCustomError(
+            "too_many_fields", "the object has {count} fields, more than any request may have", {"count": len(value)}
+        )
+    return value
+
+
+Few: Final = BeforeValidator(lambda value: _few_keys(value, _MANY_KEYS))
+"""The mark of each object in a request whose keys a caller chooses. Lists have pydantic's `FailFast` for this."""
+
+
 class SmallBody(BaseModel):
     """A body with fields of any names, and at most 10,000 values in total."""
 
@@ -78,12 +93,7 @@ class Wire(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, data: Any) -> Any:
-        """Refuse an object with very many unknown fields in one message, instead of a message for each field."""
-        if isinstance(data, dict) and len(data) > _MANY:
-            raise PydanticCustomError(
-                "too_many_fields", "the object has {count} fields, more than any request may have", {"count": len(data)}
-            )
-        return data
+        return _few_keys(data, _MANY)
 
 
 _Body = TypeVar("_Body", bound=Wire)

@@ -29,10 +29,10 @@ from evaluator_host.platform.plugins import row_document
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.json_texts import Octets
 from evaluator_host.types.json_values import (
-    LARGE_BYTES,
     InvalidJson,
     decode_given,
     encode_json,
+    is_large,
     memory_bytes,
     require_single_keys,
 )
@@ -80,7 +80,7 @@ class JsonRequest(Request):
           InvalidRequest: the body has too many values or rows, or does not fit the model.
         """
         memory = memory_of(self.scope)
-        if len(body) <= LARGE_BYTES:
+        if not is_large(body):
             memory.reserve(BODY_COPIES * len(body) + weigh(body))
             return self._read(body)
         turns: Turns = self.app.state.reading

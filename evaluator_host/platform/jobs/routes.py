@@ -6,11 +6,11 @@ from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field
+from pydantic import FailFast, Field
 
 from evaluator_host.platform.evaluators.bodies import EXACT_MATCH, BudgetIn, EvaluatorRef, ReplayField
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
-from evaluator_host.platform.http.bodies import Moment, Wire, example, fields_of
+from evaluator_host.platform.http.bodies import Few, Moment, Wire, example, fields_of
 from evaluator_host.platform.http.deletion import ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
@@ -52,7 +52,7 @@ JobName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200, pattern=
 class InlineRowsIn(Wire):
     """Rows inside the body of a job."""
 
-    rows: list[dict[str, Any]] = Field(
+    rows: Annotated[list[dict[str, Any]], FailFast()] = Field(
         min_length=1, description="Rows as in a data set: `inputs`, `outputs`, …, or flat columns."
     )
 
@@ -61,7 +61,7 @@ class EvalSetIn(Wire):
     """An eval set in the body of a job, and perhaps the executions of the agent."""
 
     eval_set: dict[str, Any] = Field(description="The eval set, as its platform documents it or its tools write it.")
-    executions: list[dict[str, Any]] | None = Field(
+    executions: Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = Field(
         None,
         description='Per test case {"id", "output", "spans", "error"}; without executions, a target makes the outputs.',
     )
@@ -113,13 +113,13 @@ class JobIn(Wire):
         config={"parallelism": 2},
     )
 
-    evaluators: list[EvaluatorRef] = Field(
+    evaluators: Annotated[list[EvaluatorRef], FailFast()] = Field(
         default_factory=list,
         max_length=100,
         description="Evaluators, or names of stored ones: exact-match, exact-match@3. Default: those of the eval set.",
     )
     dataset: str | InlineRowsIn | EvalSetIn = Field(description="Name of a stored data set, rows, or an eval set.")
-    mapping: dict[str, str] = Field(
+    mapping: Annotated[dict[str, str], Few] = Field(
         default_factory=dict,
         description="The column, dotted path or {{ template }} for each row field; see docs/jobs.md.",
     )

@@ -58,7 +58,7 @@ class LabelQueueIn(Wire):
     instructions: str = Field("", max_length=20_000, description="Instructions for the people who label.")
     show_results: bool = Field(default=False, description="Show the evaluators' results before a row has a label.")
     evaluator: str | None = Field(None, max_length=200, description="The evaluator whose results choose the rows.")
-    rows: RowChoice | Annotated[list[WholeNumber], Field(max_length=MOST_ROWS)] = Field(
+    rows: RowChoice | Annotated[list[WholeNumber], Field(max_length=MOST_ROWS, fail_fast=True)] = Field(
         RowChoice.ALL, description="Which rows of the job, or the numbers of rows."
     )
     limit: int = Field(

@@ -1,14 +1,15 @@
 """Calls agents over HTTP that produce the outputs of online jobs: builds the requests and reads the answers."""
 
 import asyncio
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 import httpx
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from evaluator_host.platform.datasets.mapping import is_row, is_template
 from evaluator_host.platform.datasets.template import compiled
+from evaluator_host.platform.http.bodies import Few, Wire
 from evaluator_host.platform.models.agent_answers import (
     AgentAnswerError,
     input_message,
@@ -24,17 +25,15 @@ from evaluator_host.types.jobs import Target
 from evaluator_host.types.json_values import VALUE_DEPTH, InvalidJson, decode_json, nests_within
 
 
-class AgentIn(BaseModel):
+class AgentIn(Wire):
     """How a job calls an agent: the request, and the part of the agent's answer that is the output."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     body: dict[str, Any] | Literal["request", "input_message"]
     response_path: str = Field(min_length=1, max_length=1000)
     trajectory_path: str | None = Field(None, max_length=1000)
     stream: bool = False
     joined: bool = False
-    query: dict[str, str] = Field(default_factory=dict, max_length=100)
+    query: Annotated[dict[str, str], Few] = Field(default_factory=dict, max_length=100)
     field: Literal["response_path", "nat.response_path"] = "response_path"
 
 

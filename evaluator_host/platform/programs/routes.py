@@ -9,7 +9,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.platform.evaluators.bodies import LimitsIn
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.platform.http.bodies import Wire
+from evaluator_host.platform.http.bodies import Few, Wire
 from evaluator_host.platform.http.json_routes import JsonRoute
 from evaluator_host.platform.http.pins import Minor, PinIn, pin_texts
 from evaluator_host.platform.http.replies import ERRORS, respond
@@ -32,9 +32,13 @@ class RunIn(Wire):
     limits: LimitsIn = LimitsIn()
     python: Minor | None = None
     argv: list[str] = Field(default_factory=list, max_length=1000, description="Arguments of the program.")
-    env: dict[str, str] = Field(default_factory=dict, max_length=1000, description="Variables of its environment.")
+    env: Annotated[dict[str, str], Few] = Field(
+        default_factory=dict, max_length=1000, description="Variables of its environment."
+    )
     stdin: str = Field("", description="Standard input.")
-    files: dict[str, str] = Field(default_factory=dict, max_length=500, description="Further files, by path.")
+    files: Annotated[dict[str, str], Few] = Field(
+        default_factory=dict, max_length=500, description="Further files, by path."
+    )
 
     def to_model(self) -> Script:
         """Return the program that the service runs."""

@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import ConfigDict, Field, SecretStr
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
+from evaluator_host.platform.http.bodies import Wire
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
@@ -19,7 +20,7 @@ _MISSING = describe_error(404, "No such secret.")
 _REFUSED = describe_error(422, "The name or the value is invalid.")
 
 
-class SecretIn(BaseModel):
+class SecretIn(Wire):
     """Body of `PUT /v1/secrets/{name}`: the value to store."""
 
     model_config = ConfigDict(

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
 
-from evaluator_host.platform.http.bodies import WholeNumber
+from evaluator_host.platform.http.bodies import Few, WholeNumber, Wire
 
 _STRICT: Final = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 _FIELDS: Final = ("input", "output", "context", "reference", "trajectory", "messages", "tool_calls", "tools")
@@ -12,7 +12,7 @@ _Path = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\[\]]*$
 _ABSENT: Final = object()
 
 
-class OutputSpecIn(BaseModel):
+class OutputSpecIn(Wire):
     """What a metric declares about one of its outputs."""
 
     model_config = _STRICT
@@ -28,10 +28,10 @@ class MetadataIn(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     description: str | None = None
-    labels: dict[str, str] = Field(default_factory=dict)
+    labels: Annotated[dict[str, str], Few] = Field(default_factory=dict)
 
 
-class CloudpickleIn(BaseModel):
+class CloudpickleIn(Wire):
     """A metric pickled with cloudpickle, as base64."""
 
     model_config = _STRICT
@@ -44,7 +44,7 @@ class CloudpickleIn(BaseModel):
     digest: str | None = None
 
 
-class InlineIn(BaseModel):
+class InlineIn(Wire):
     """A built-in metric's configuration."""
 
     model_config = _STRICT
@@ -54,7 +54,7 @@ class InlineIn(BaseModel):
     digest: str | None = None
 
 
-class BundleIn(BaseModel):
+class BundleIn(Wire):
     """A metric with its code or its configuration."""
 
     model_config = ConfigDict(
@@ -77,12 +77,12 @@ class BundleIn(BaseModel):
     bundle_format_version: Literal["v1"] = "v1"
     metric_type: str = Field(min_length=1, max_length=200)
     metadata: MetadataIn = MetadataIn()
-    outputs: list[OutputSpecIn] = Field(min_length=1, max_length=1000)
-    secrets: dict[str, str] = Field(default_factory=dict)
+    outputs: Annotated[list[OutputSpecIn], FailFast()] = Field(min_length=1, max_length=1000)
+    secrets: Annotated[dict[str, str], Few] = Field(default_factory=dict)
     payload: Annotated[CloudpickleIn | InlineIn, Field(discriminator="kind")]
 
 
-class FieldMappingIn(BaseModel):
+class FieldMappingIn(Wire):
     """The column for each of NeMo's fields; a dot in a column's name leads into a nested object."""
 
     model_config = _STRICT
@@ -95,7 +95,7 @@ class FieldMappingIn(BaseModel):
     messages: _Path | None = None
     tool_calls: _Path | None = None
     tools: _Path | None = None
-    custom: dict[str, _Path] = Field(default_factory=dict)
+    custom: Annotated[dict[str, _Path], Few] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _own_names(self) -> Self:
@@ -120,7 +120,7 @@ class ReasoningIn(BaseModel):
     effort: str | None = None
 
 
-class ParamsIn(BaseModel):
+class ParamsIn(Wire):
     """Parameters of a run: parallelism, and inference settings of the model."""
 
     model_config = _STRICT
@@ -136,7 +136,7 @@ class ParamsIn(BaseModel):
     structured_output: dict[str, Any] | None = None
 
 
-class ModelIn(BaseModel):
+class ModelIn(Wire):
     """A model to call."""
 
     model_config = _STRICT
@@ -146,10 +146,10 @@ class ModelIn(BaseModel):
     api_key_secret: str | None = Field(None, max_length=300)
     format: Literal["nim", "openai", "llama_stack"] = "nim"
     host_url: str | None = None
-    default_headers: dict[str, str] | None = None
+    default_headers: Annotated[dict[str, str], Few] | None = None
 
 
-class GenericAgentIn(BaseModel):
+class GenericAgentIn(Wire):
     """An agent that takes JSON over HTTP."""
 
     model_config = _STRICT
@@ -165,19 +165,19 @@ class GenericAgentIn(BaseModel):
     response_aggregation: Literal["last", "concat"] = "last"
 
 
-class NatConfigIn(BaseModel):
+class NatConfigIn(Wire):
     """The request to an agent of NeMo Agent Toolkit."""
 
     model_config = _STRICT
 
     endpoint: str = "/generate/full"
     request_mode: Literal["input_message", "passthrough"] = "input_message"
-    query_params: dict[str, str] = Field(default_factory=lambda: {"filter_steps": "none"})
+    query_params: Annotated[dict[str, str], Few] = Field(default_factory=lambda: {"filter_steps": "none"})
     response_path: str = Field("$.value", min_length=1, max_length=1000)
     response_aggregation: Literal["last", "concat"] = "concat"
 
 
-class NatAgentIn(BaseModel):
+class NatAgentIn(Wire):
     """An agent of NeMo Agent Toolkit."""
 
     model_config = _STRICT
@@ -192,13 +192,13 @@ class NatAgentIn(BaseModel):
 AGENTS: Final = ("generic", "nemo_agent_toolkit")
 
 
-class SpecIn(BaseModel):
+class SpecIn(Wire):
     """The specification of a job."""
 
     model_config = _STRICT
 
-    metrics: list[BundleIn | str] = Field(min_length=1, max_length=100)
-    dataset: list[dict[str, Any]] | str = Field(
+    metrics: Annotated[list[BundleIn | str], FailFast()] = Field(min_length=1, max_length=100)
+    dataset: Annotated[list[dict[str, Any]], Field(fail_fast=True)] | str = Field(
         description="Rows, or a reference to a file with rows: workspace/fileset#file."
     )
     params: ParamsIn | None = None
@@ -209,7 +209,7 @@ class SpecIn(BaseModel):
     field_mapping: FieldMappingIn | None = None
 
 
-class JobIn(BaseModel):
+class JobIn(Wire):
     """Body of a request to create a job."""
 
     model_config = ConfigDict(
@@ -235,15 +235,15 @@ class JobIn(BaseModel):
     custom_fields: dict[str, Any] | None = None
 
 
-class OlderRowsIn(BaseModel):
+class OlderRowsIn(Wire):
     """Rows inside a job request of an older release of NeMo's client."""
 
     model_config = _STRICT
 
-    rows: list[dict[str, Any]] = Field(min_length=1)
+    rows: Annotated[list[dict[str, Any]], FailFast()] = Field(min_length=1)
 
 
-class OlderSpecIn(BaseModel):
+class OlderSpecIn(Wire):
     """Specification of a job of one metric, as older releases of NeMo's client send it."""
 
     model_config = _STRICT
@@ -256,7 +256,7 @@ class OlderSpecIn(BaseModel):
     prompt_template: str | dict[str, Any] | None = None
 
 
-class OlderJobIn(BaseModel):
+class OlderJobIn(Wire):
     """Body of a request to create a job, as older releases of NeMo's client send it."""
 
     model_config = ConfigDict(
@@ -281,15 +281,15 @@ class OlderJobIn(BaseModel):
     custom_fields: dict[str, Any] | None = None
 
 
-class FewRowsIn(BaseModel):
+class FewRowsIn(Wire):
     """Rows to score at once."""
 
     model_config = _STRICT
 
-    rows: list[dict[str, Any]] = Field(min_length=1, max_length=10)
+    rows: Annotated[list[dict[str, Any]], FailFast()] = Field(min_length=1, max_length=10)
 
 
-class EvaluateIn(BaseModel):
+class EvaluateIn(Wire):
     """Body of a request to score a few rows at once."""
 
     model_config = ConfigDict(

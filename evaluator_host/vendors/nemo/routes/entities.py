@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict, Field
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.platform.http.bodies import SmallBody
+from evaluator_host.platform.http.bodies import SmallBody, Wire, example
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
 from evaluator_host.vendors.nemo.entities import Kind, Order
 from evaluator_host.vendors.nemo.filters import Filter, fields, filtered
@@ -24,10 +24,10 @@ _FILTERS: Final = {
 _MODELS: Final = "/apis/models/v2/workspaces/{workspace}"
 
 
-class WorkspaceIn(SmallBody):
+class WorkspaceIn(Wire):
     """Body of a request to create a workspace."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "custom-python-metrics"}]})
+    model_config = example(name="custom-python-metrics")
 
     name: str = Field(min_length=1, max_length=255)
     description: str | None = None

@@ -8,6 +8,7 @@ from fastapi.responses import FileResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.platform.http.bodies import Wire
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, LateRoute, json_response
 from evaluator_host.vendors.nemo.entities import Order
@@ -42,7 +43,7 @@ class FilesetIn(BaseModel):
     custom_fields: dict[str, Any] = Field(default_factory=dict)
 
 
-class FilesetChangesIn(BaseModel):
+class FilesetChangesIn(Wire):
     """Body of a request to change a fileset's description."""
 
     model_config = ConfigDict(extra="forbid")
