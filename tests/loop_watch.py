@@ -5,7 +5,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 from unittest.mock import patch
+
+LOOPS: Final = 4_300_000  # a callback may take as long as this many turns of an empty loop: 50 ms on a fast machine
+
+
+def held_s() -> float:
+    """Return the processor time that a callback may take, in seconds."""
+
+    def measured() -> float:
+        began = time.thread_time()
+        for _ in range(LOOPS):
+            pass
+        return time.thread_time() - began
+
+    return min(measured() for _ in range(3))
 
 
 @dataclass

@@ -5,10 +5,11 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -32,6 +33,8 @@ _KINDS: Final = bytes(
 _HUGE_KIND, _HUGE_PLUS_KIND = b"0e000", b"0ee000"  # an exponent of three digits, which hexadecimal ids may also contain
 _HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3,}(?:[,\]}\s]|\Z)")  # a long exponent at the end of a number
 _MOST_DIGITS: Final = b"0" * 309  # as many digits as the largest double has
+
+_Made = TypeVar("_Made")
 
 _CONTAINERS: Final = (dict, list)  # a constant, because a union would be built again for each value
 
@@ -211,12 +214,14 @@ def is_large(data: bytes) -> bool:
     return len(data) > LARGE_BYTES or takes_more_memory(data, _LARGE_MEMORY)
 
 
-async def decode_large(data: bytes) -> Any:
-    """Decode untrusted JSON as `decode_json` does.
+async def aside(data: bytes, work: Callable[..., _Made], *given: Any) -> _Made:
+    """Call a function that works on JSON `data`, in a thread if that would keep the event loop busy."""
+    return await asyncio.to_thread(work, *given) if is_large(data) else work(*given)
 
-    If that would keep the event loop busy, decode in a thread.
-    """
-    return await asyncio.to_thread(decode_json, data) if is_large(data) else decode_json(data)
+
+async def decode_large(data: bytes) -> Any:
+    """Decode untrusted JSON as `decode_json` does, in a thread if that would keep the event loop busy."""
+    return await aside(data, decode_json, data)
 
 
 def _decode_exactly(text: str) -> Any:

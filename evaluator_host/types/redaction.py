@@ -33,6 +33,8 @@ class Redactor:
 
     def value(self, value: Any) -> Any:
         """Mask the secrets in the names and values of a JSON value, or of a dataclass with JSON values."""
+        if not self._forms:
+            return value
         match value:
             case str():
                 return self.text(value)

@@ -26,9 +26,8 @@ from evaluator_host.platform.http.json_routes import DECODED_MB
 from evaluator_host.server.server import base_url, serve_http
 from tests.conftest import settings
 from tests.described import described_app
-from tests.loop_watch import watching
+from tests.loop_watch import held_s, watching
 
-LOOPS: Final = 4_300_000  # a callback may take as long as this many turns of an empty loop: 50 ms on a fast machine
 MB: Final = 1 << 20
 JSON: Final = "application/json"
 LISTS: Final = b"[" + b"[]," * ((DECODED_MB - 1) * MB // 115) + b"0]"
@@ -238,17 +237,9 @@ def prepared(client: httpx.Client) -> Host:
     return Host(client, job_id)
 
 
-@pytest.fixture(scope="module")
-def held_s() -> float:
-    """Return the processor time that a callback may take, in seconds."""
-
-    def measured() -> float:
-        began = time.thread_time()
-        for _ in range(LOOPS):
-            pass
-        return time.thread_time() - began
-
-    return min(measured() for _ in range(3))
+@pytest.fixture(scope="module", name="held_s")
+def _held_s() -> float:
+    return held_s()
 
 
 async def test_the_watch_sees_what_holds_the_loop(held_s: float) -> None:

@@ -11,11 +11,13 @@ from unittest.mock import AsyncMock, Mock
 import httpx
 import pytest
 
-from evaluator_host.platform.models.endpoint import read_body
+from evaluator_host.platform.models.endpoint import ANSWER_BYTES, Endpoint, read_body
 from evaluator_host.platform.models.gateway import proxy
 from evaluator_host.platform.models.gateway.connection import Refused, Request, RequestReader
 from evaluator_host.platform.models.gateway.hosts import HostPort
 from evaluator_host.platform.wires import forward
+from evaluator_host.types.jobs import Target
+from tests.loop_watch import held_s, watching
 from tests.unit.test_large_answers import connected
 
 CHUNKS: Final = 20_000
@@ -87,3 +89,28 @@ async def test_an_answer_to_a_row_in_tiny_chunks_lets_other_tasks_run() -> None:
     row = proxy.RowTraffic("alpha", lambda _: None, Mock(), AsyncMock(), lambda: 9.0)
     sent = proxy._anew(request, HostPort("api.test", 80))
     assert await turns_during(proxy._pass_request(connected(wire), request, sent, row, (streams, Mock()))) > CHUNKS // 2
+
+
+class Whole(httpx.AsyncByteStream):
+    """A body in one piece."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._body
+
+
+@pytest.mark.parametrize("key", [None, "a secret key"])
+async def test_an_answer_of_many_values_does_not_hold_the_loop(key: str | None) -> None:
+    head = b'{"choices": [{"message": {"content": "a secret key"}}], "more": ['
+    body = head + b"[]," * ((ANSWER_BYTES - len(head)) // 3 - 2) + b"1]}"
+    provider = httpx.MockTransport(lambda _: httpx.Response(200, stream=Whole(body)))
+    async with httpx.AsyncClient(transport=provider) as client:
+        endpoint = Endpoint(Target("http://model/v1", "m"), key, client)
+        with watching() as watch:
+            answer = await asyncio.create_task(
+                endpoint.ask([{"role": "user", "content": body.decode()[:ANSWER_BYTES]}])
+            )
+        assert answer.output == ("a secret key" if key is None else "[masked]")
+        assert watch.longest_s < held_s(), watch.longest

@@ -109,7 +109,7 @@ class AgentEndpoint(Endpoint):
         if len(data) > ANSWER_BYTES:
             raise Fault(f"the answer is longer than {ANSWER_BYTES >> 20} MB", status=status, again=False)
         try:
-            found: Completion = await asyncio.to_thread(read, data)
+            found: Completion = await asyncio.to_thread(lambda: self._redact.value(read(data)))
         except (InvalidJson, AgentAnswerError, ValueError, RecursionError) as error:
             raise Fault(f"the agent's answer has no output: {error}", status=status, again=False) from error
         return found

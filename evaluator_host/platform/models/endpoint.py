@@ -18,7 +18,7 @@ import httpx
 
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.jobs import Target
-from evaluator_host.types.json_values import VALUE_DEPTH, InvalidJson, decode_json, encode_json, nests_within
+from evaluator_host.types.json_values import VALUE_DEPTH, InvalidJson, aside, decode_json, encode_json, nests_within
 from evaluator_host.types.redaction import Redactor
 
 ANSWER_BYTES: Final = 2 << 20
@@ -236,7 +236,9 @@ class Endpoint:
             attempts.append(self._attempt(fault, latency_ms))
             last = len(attempts) > self._target.retries
             if fault is None or not fault.again or last:
-                sent = self._redact.value(request) if len(body) <= ANSWER_BYTES else None
+                sent = None
+                if len(body) <= ANSWER_BYTES:
+                    sent = await aside(body, self._redact.value, request)
                 log: dict[str, Json] = {"started_at": started_at.isoformat(), "attempts": attempts, "body": sent}
                 return self._answer(completion, log, latency_ms)
             await asyncio.sleep(max(fault.wait_s, pause_s(len(attempts))))
@@ -257,9 +259,9 @@ class Endpoint:
             attempts = log["attempts"]
             tries = f" (after {len(attempts)} tries)" if len(attempts) > 1 else ""
             return Answer(None, f"{attempts[-1]['error']}{tries}", latency_ms, log)
-        log |= self._redact.value(completion.facts)
-        log["response"] = self._redact.value(completion.response)
-        return Answer(self._redact.value(completion.output), None, latency_ms, log)
+        log |= completion.facts
+        log["response"] = completion.response
+        return Answer(completion.output, None, latency_ms, log)
 
     async def _try(self, url: str, body: bytes, read: Any) -> Completion:
         timeout_s = self._target.timeout_s
@@ -285,10 +287,9 @@ class Endpoint:
         if len(data) > ANSWER_BYTES:
             raise Fault(f"the answer is longer than {ANSWER_BYTES >> 20} MB", status=status, again=False)
         try:
-            found: Completion = read(decode_json(data))
+            return await aside(data, lambda: self._redact.value(read(decode_json(data))))
         except (InvalidJson, BadAnswer) as error:
             raise Fault(f"the answer cannot be used: {error}", status=status, again=False) from error
-        return found
 
     async def _refused(self, response: httpx.Response) -> Fault:
         status = response.status_code
