@@ -18,6 +18,7 @@ from .json_paths import places, render_path
 VALUE_DEPTH: Final = 64  # maximum number of levels in a returned value (runtimes/PROTOCOL.md)
 LARGE_BYTES: Final = 256 << 10  # maximum number of bytes of JSON to work on in the event loop; a thread works on more
 _LARGE_MEMORY: Final = 2 << 20  # maximum memory of JSON, once decoded, to work on in the event loop
+_MANY_QUOTES: Final = 40_000  # quotes of as many strings as take 10 ms to read
 # bytes of memory that a dict, a list, an entry of a dict and an element of a list take
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
@@ -212,6 +213,14 @@ def value_at(record: dict[str, Any], column: str, missing: Any = None) -> Any:
 def is_large(data: bytes) -> bool:
     """Return whether JSON has too many bytes or values to work on in the event loop."""
     return len(data) > LARGE_BYTES or takes_more_memory(data, _LARGE_MEMORY)
+
+
+def has_many_values(data: bytes) -> bool:
+    """Return whether JSON has too many values to decode in the event loop, however long its strings are."""
+    if not takes_more_memory(data, _LARGE_MEMORY):
+        return False
+    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # escaped backslashes and quotes begin and end no string
+    return plain.count(b'"') > _MANY_QUOTES or takes_more_memory(b"".join(plain.split(b'"')[::2]), _LARGE_MEMORY)
 
 
 async def aside(data: bytes, work: Callable[..., _Made], *given: Any) -> _Made:

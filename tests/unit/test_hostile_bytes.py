@@ -3,6 +3,7 @@ tasks run in between.
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -11,6 +12,8 @@ from unittest.mock import AsyncMock, Mock
 import httpx
 import pytest
 
+from evaluator_host.engine.sandbox.messages import read_loaded
+from evaluator_host.engine.sandbox.protocol import HEADER_BYTES, Frame, FrameDecoder, ProtocolError
 from evaluator_host.platform.models.endpoint import ANSWER_BYTES, Endpoint, read_body
 from evaluator_host.platform.models.gateway import proxy
 from evaluator_host.platform.models.gateway.connection import Refused, Request, RequestReader
@@ -114,3 +117,29 @@ async def test_an_answer_of_many_values_does_not_hold_the_loop(key: str | None) 
             )
         assert answer.output == ("a secret key" if key is None else "[masked]")
         assert watch.longest_s < held_s(), watch.longest
+
+
+def frame(more: bytes) -> bytes:
+    """Return a frame of type `loaded` with this field in its header."""
+    head = b'{"type":"loaded","contract":"evaluate","contract_source":"","reason":"","entry":"evaluate",' + more + b"}"
+    return b"".join((len(head).to_bytes(4), (0).to_bytes(4), head))
+
+
+@pytest.mark.parametrize("item", [b"[],", b"{},", b'"",', b'"\\\\",', b'"\\"",', b"1,", b'{"a":"b"},'])
+def test_a_header_of_many_values_is_refused(item: bytes) -> None:
+    items = item * ((HEADER_BYTES - 500) // len(item))
+    with pytest.raises(ProtocolError, match="more values"):
+        list(FrameDecoder().feed(frame(b'"parameters":[' + items[:-1] + b"]")))
+
+
+@pytest.mark.parametrize("printed", ["[]{},:" * 80_000, '"' * 500_000, '{"a": [1, "\\\\", {}]}, ' * 15_000])
+def test_a_header_of_long_logs_is_read(printed: str) -> None:
+    logs = json.dumps({"stdout": printed, "stderr": "", "truncated": False}).encode()
+    (found,) = FrameDecoder().feed(frame(b'"logs":' + logs))
+    assert found.header["logs"]["stdout"] == printed
+
+
+def test_only_the_first_parameters_of_code_are_read() -> None:
+    (found,) = FrameDecoder().feed(frame(b'"parameters":[' + b'"x",' * 10_000 + b'"x"]'))
+    loaded = read_loaded(Frame(found.header))
+    assert len(loaded.parameters) == 100

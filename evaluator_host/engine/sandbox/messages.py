@@ -151,7 +151,7 @@ def read_loaded(frame: Frame) -> Loaded | Failed:
             contract_source=_text(header["contract_source"]),
             reason=_text(header["reason"]),
             entry=_text(header["entry"]),
-            parameters=tuple(_text(p) for p in header["parameters"]),
+            parameters=tuple(_text(p) for p in header["parameters"][:_FUNCTIONS]),
             notes=_notes(header.get("notes")),
             load_ms=_number(header.get("load_ms")),
             imports=imports,
@@ -199,7 +199,7 @@ def read_outcome(frame: Frame) -> Outcome:
         return Returned(
             kind=Kind(body["kind"]),
             value=body.get("value"),
-            nonfinite=tuple(map(_text, body.get("nonfinite") or ()))[:8],
+            nonfinite=tuple(map(_text, (body.get("nonfinite") or ())[:8])),
             unsupported=(_text(unsupported["path"]), _text(unsupported["type"])) if unsupported else None,
             notes=_notes(body.get("notes")),
             logs=logs,
@@ -299,7 +299,7 @@ def _class(raw: dict[str, Any]) -> EvaluatorClass:
         line=_position(raw["line"]),
         docstring=_optional_text(raw["docstring"]),
         id=_optional_text(raw["id"]),
-        abstract=tuple(_text(name) for name in raw["abstract"])[:_CLASSES],
+        abstract=tuple(_text(name) for name in raw["abstract"][:_CLASSES]),
         error=_error(raw["error"]) if raw["error"] is not None else None,
         types=_optional_object(raw["types"]),
         config=_optional_object(raw["config"]),
@@ -345,7 +345,7 @@ def _logs(raw: dict[str, Any] | None) -> Logs:
 
 
 def _notes(raw: list[dict[str, Any]] | None) -> tuple[Note, ...]:
-    return tuple(Note(code := _text(n["code"]), _text(n["message"]), remedy_of(code)) for n in raw)[:16] if raw else ()
+    return tuple(Note(code := _text(n["code"]), _text(n["message"]), remedy_of(code)) for n in raw[:16]) if raw else ()
 
 
 def _whole_text(raw: object) -> str:

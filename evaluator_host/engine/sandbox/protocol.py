@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from evaluator_host.types.json_texts import Octets
-from evaluator_host.types.json_values import InvalidJson, decode_json
+from evaluator_host.types.json_values import InvalidJson, decode_json, has_many_values
 
 PROTOCOL_VERSION: Final = 1
 HEADER_BYTES: Final = 2 * 1024 * 1024  # size limit of a header: two log streams of 256 KiB, escaped as JSON
@@ -113,6 +113,8 @@ class FrameDecoder:
         head_end = start + _PREFIX + int.from_bytes(self._buffer[start : start + 4], "big")
         with memoryview(self._buffer) as buffer:  # a slice of the buffer itself would copy the bytes
             head, body = bytes(buffer[start + _PREFIX : head_end]), bytes(buffer[head_end:end])
+        if has_many_values(head):
+            raise ProtocolError(f"a header of {len(head)} bytes has more values than the host accepts")
         try:
             header = decode_json(head)
         except InvalidJson as error:

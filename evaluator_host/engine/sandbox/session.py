@@ -35,7 +35,7 @@ from evaluator_host.engine.system.memory import ByteTurns
 from evaluator_host.types.errors import HostBusy, SandboxLost, SandboxSlow, SandboxUnavailable
 from evaluator_host.types.evaluator import Language, SandboxSpec
 from evaluator_host.types.json_texts import Octets
-from evaluator_host.types.json_values import LARGE_BYTES, encode_json, takes_more_memory
+from evaluator_host.types.json_values import LARGE_BYTES, encode_json, is_large, takes_more_memory
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.types.redaction import Redactor
 
@@ -94,7 +94,7 @@ async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
     Raises:
       ProtocolError: the frame is of another kind, or malformed.
     """
-    if len(frame.body) <= LARGE_BYTES:
+    if not is_large(frame.body):
         return read(frame)
     if takes_more_memory(frame.body, _DECODED_BYTES + _DECODED_PER_BYTE * len(frame.body)):
         raise ProtocolError(f"a body of {len(frame.body)} bytes has more values than the host accepts")
@@ -386,7 +386,7 @@ class Sandbox:
         frame = self._frames[0] if self._frames and not self._gates else None
         if frame is None or frame.type != "result" or frame.header.get("id") != self._unanswered[0]:
             return None
-        if len(frame.body) > LARGE_BYTES:
+        if is_large(frame.body):
             return None
         try:
             outcome = self._masking(messages.read_outcome)(frame)
@@ -473,7 +473,7 @@ class Sandbox:
                 raise
             self.link.write(encode({"type": "cancel", "id": self._unanswered[0]}))
             frame = await self._next(self._grace_s, forgiving=False)
-            stopped = messages.is_cancelled(frame)
+            stopped = await _aside(frame, messages.is_cancelled)
         expected = self._unanswered.popleft()
         self._close_gate(expected)
         if frame.header.get("id") != expected:
