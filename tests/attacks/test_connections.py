@@ -77,6 +77,16 @@ def test_a_large_body_in_many_small_pieces_is_no_large_head(server: Server) -> N
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 
+def test_a_body_in_tiny_chunks_is_refused(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
+        raw.sendall(CHUNKED + b"1\r\nx\r\n" * 5000)
+        answer = raw.recv(4096)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"tiny chunks" in answer
+    assert sent_until_closed(server, CHUNKED, b"1\r\nx\r\n" * 100_000) < 64
+    assert server.client.get("/healthz").status_code == 200
+
+
 def test_heads_that_never_end_are_hung_up_on(server: Server) -> None:
     with contextlib.ExitStack() as opened:
         slow = [

@@ -30,7 +30,7 @@ METHODS = {
     "_unsupported_upgrade_warning": [],
 }
 ATTRIBUTES = {"pipeline", "connections", "transport", "cycle"}
-CYCLE_ATTRIBUTES = {"transport", "response_complete", "more_body", "keep_alive"}
+CYCLE_ATTRIBUTES = {"transport", "response_complete", "response_started", "more_body", "keep_alive"}
 CHANGED = f"uvicorn {uvicorn.__version__} has changed `{{}}`: adapt platform/http/connection_limits.py to it"
 
 

@@ -22,6 +22,8 @@ READ_TIMEOUT_S: Final = 60.0  # seconds for a client to read a response
 LINGER_S: Final = 2.0  # seconds for a client to read why its body is refused, while the rest of the body is thrown away
 LINGER_BYTES: Final = 16 << 20
 PIPELINED: Final = 32  # maximum number of a connection's requests that wait for earlier responses
+_SMALL_CHUNKS: Final = 4096  # chunks of a body that may have any size, since the parser takes 1 µs for each
+_CHUNK_BYTES: Final = 16  # smallest average size of all further chunks
 CONNECTIONS: Final = 800  # leaves room for sandboxes among the 1,024 descriptors that a process usually has
 _CONTINUE: Final = b"HTTP/1.1 100 "
 
@@ -46,6 +48,12 @@ _HEAD_TOO_LARGE: Final = _error_bytes(
     code="too_large",
     detail=f"the request's headers are over {HEAD_BYTES >> 10} KB; send data in the body",
 )
+_TINY_CHUNKS: Final = _error_bytes(
+    413,
+    "TooLarge",
+    code="too_large",
+    detail=f"the body has over {_SMALL_CHUNKS:,} tiny chunks; send a Content-Length, or larger chunks",
+)
 _NO_HTTP: Final = _error_bytes(400, "InvalidRequest", code="invalid_request", detail="this is not a valid HTTP request")
 _FULL: Final = _error_bytes(
     429, "Busy", code="busy", detail="all connections of this host are in use; try again in a second"
@@ -61,7 +69,7 @@ class ConnectionLimits(HttpToolsProtocol):
 
     most_connections = CONNECTIONS
 
-    _head_bytes = 0
+    _head_bytes = _body_bytes = _chunks = 0
     _expects_head = True
     _refused_bytes = 0
     _responding = False
@@ -111,6 +119,7 @@ class ConnectionLimits(HttpToolsProtocol):
         if len(self.pipeline) >= PIPELINED:  # one read may bring thousands of requests, each of which takes kilobytes
             raise BufferError(PIPELINED)
         super().on_message_begin()
+        self._body_bytes = self._chunks = 0
         self._responding = False
         self._expects_head = True
 
@@ -124,11 +133,24 @@ class ConnectionLimits(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Pass a part of the body to the application; discard it when the response was already sent."""
         self._head_bytes = 0
+        self._body_bytes += len(body)
         if self.cycle.response_complete:
             self._refused_bytes += len(body)
             if self._refused_bytes > LINGER_BYTES and not self.transport.is_closing():
                 self.transport.pause_reading()
         super().on_body(body)
+
+    def on_chunk_header(self) -> None:
+        """Count a chunk of the body.
+
+        Raises:
+          BufferError: most chunks are tiny; the error ends the parser and the connection.
+        """
+        self._chunks += 1
+        if self._chunks > _SMALL_CHUNKS + self._body_bytes // _CHUNK_BYTES:
+            if not self.cycle.response_started:
+                self.transport.write(_TINY_CHUNKS)
+            raise BufferError(self._chunks)
 
     def on_message_complete(self) -> None:
         """End the request. If the connection stayed open only for the rest of the request, close it."""
