@@ -4,6 +4,7 @@ tasks run in between.
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -16,7 +17,7 @@ from evaluator_host.engine.sandbox.messages import read_loaded
 from evaluator_host.engine.sandbox.protocol import HEADER_BYTES, Frame, FrameDecoder, ProtocolError
 from evaluator_host.platform.models.endpoint import ANSWER_BYTES, Endpoint, read_body
 from evaluator_host.platform.models.gateway import proxy
-from evaluator_host.platform.models.gateway.connection import Refused, Request, RequestReader
+from evaluator_host.platform.models.gateway.connection import Refused, Request, RequestReader, Tunnel
 from evaluator_host.platform.models.gateway.hosts import HostPort
 from evaluator_host.platform.wires import forward
 from evaluator_host.types.jobs import Target
@@ -143,3 +144,42 @@ def test_only_the_first_parameters_of_code_are_read() -> None:
     (found,) = FrameDecoder().feed(frame(b'"parameters":[' + b'"x",' * 10_000 + b'"x"]'))
     loaded = read_loaded(Frame(found.header))
     assert len(loaded.parameters) == 100
+
+
+async def first_bytes(*pieces: bytes) -> tuple[bytes, bytes | None]:
+    """Return what the host reads of a tunnel through which these pieces come one by one."""
+    tunnel = Tunnel(connected(Mock()), b"", lambda _: None)
+    reading = asyncio.create_task(proxy._first_bytes(tunnel))
+    for piece in pieces:
+        tunnel.feed(piece)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    return await reading
+
+
+def records(message: bytes, size: int) -> list[bytes]:
+    """Cut a handshake message into TLS records."""
+    parts = [message[at : at + size] for at in range(0, len(message), size)]
+    return [b"\x16\x03\x01%b%b" % (len(part).to_bytes(2), part) for part in parts]
+
+
+@pytest.mark.parametrize("size", [1, 7, 900])
+async def test_a_hello_in_several_records_is_read(size: int) -> None:
+    hello = b"\x01" + (800).to_bytes(3) + bytes(800)
+    data = b"".join(records(hello + b"rest", size))
+    for step in (1, 5, 100, len(data)):
+        got, found = await first_bytes(*(data[at : at + step] for at in range(0, len(data), step)))
+        assert found == hello
+        assert data.startswith(got)
+
+
+async def test_a_hello_in_many_records_is_read_only_once() -> None:
+    hello = b"\x01" + (2500).to_bytes(3) + bytes(2500)
+    began = time.thread_time()
+    assert (await first_bytes(*records(hello, 1)))[1] == hello
+    assert time.thread_time() - began < 5 * held_s()
+
+
+async def test_a_hello_without_an_end_is_refused() -> None:
+    with pytest.raises(Refused, match="too long"):
+        await first_bytes(*records(b"\x01\xff\xff\xff" + bytes(4000), 1))

@@ -20,7 +20,7 @@ from evaluator_host.platform.models.gateway.hosts import HostPort, reachable
 
 _CONNECT_S: Final = 10.0
 _HELLO_S: Final = 10.0  # seconds for the first bytes of a tunnel, which name its host
-_HELLO_BYTES: Final = 64 << 10
+_HELLO_BYTES: Final = 16 << 10  # bytes of TLS records in which a ClientHello must end
 _READ_BYTES: Final = 64 << 10
 _UNSENT_BYTES: Final = 8 << 20  # bytes from a row that may wait for a slow host
 _HANDSHAKE: Final = 0x16
@@ -122,9 +122,9 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
             return
         await row.ready()
         tunnel = connection.establish(row.count)
-        first = await _first_bytes(tunnel)
-        if first[:1] == bytes([_HANDSHAKE]):
-            if not _names(first, to):
+        first, hello = await _first_bytes(tunnel)
+        if hello is not None:
+            if not _names(hello, to):
                 await tunnel.write(_UNRECOGNIZED_NAME)
                 raise Refused(
                     421,
@@ -139,35 +139,60 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
         await _pass_request(connection, inner, _anew(inner, to), row, (reader, writer))
 
 
-async def _first_bytes(tunnel: Tunnel) -> bytes:
-    """Return the first bytes of a tunnel: a whole ClientHello, or bytes that do not begin a ClientHello."""
-    data = b""
+async def _first_bytes(tunnel: Tunnel) -> tuple[bytes, bytes | None]:
+    """Return the first bytes of a tunnel, and the ClientHello that they begin with; None if they are not TLS."""
+    hello = _Hello()
     async with asyncio.timeout(_HELLO_S):
-        while not data or (data[0] == _HANDSHAKE and _hello_of(data) is None):
-            if len(data) > _HELLO_BYTES:
-                raise Refused(400, "the ClientHello is too long")
-            data += await tunnel.read()
-    return data
+        while not hello.is_whole:
+            hello.feed(await tunnel.read())
+            if hello.data[:1] not in (b"", bytes([_HANDSHAKE])):
+                return bytes(hello.data), None
+    return bytes(hello.data), bytes(hello.message[: hello.end])
 
 
-def _names(data: bytes, to: HostPort) -> bool:
-    named = server_name(_hello_of(data) or b"")
+def _names(hello: bytes, to: HostPort) -> bool:
+    named = server_name(hello)
     return to.is_address if named is None else named.lower().rstrip(".") == to.host
 
 
-def _hello_of(data: bytes) -> bytes | None:
-    """Return the handshake message at the beginning of TLS records. None if the message is not complete."""
-    message = b""
-    while len(data) >= 5:
-        size = int.from_bytes(data[3:5])
-        if data[0] != _HANDSHAKE or data[1] != 3 or not 0 < size <= 1 << 14:
-            raise Refused(400, "the connection does not begin with a TLS record")
-        message, data = message + data[5 : 5 + size], data[5 + size :]
-        if message[:1] != bytes([_CLIENT_HELLO]):
-            raise Refused(400, "the connection does not begin with a TLS ClientHello")
-        if len(message) >= 4 and len(message) >= (end := 4 + int.from_bytes(message[1:4])):
-            return message[:end]
-    return None
+class _Hello:
+    """Collects a ClientHello from TLS records as they arrive, and reads each record once."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()  # all bytes
+        self.message = bytearray()  # the ClientHello, as far as its records are complete
+        self._at = 0  # where the next record begins
+
+    @property
+    def end(self) -> int:
+        """Where the ClientHello ends in `message`."""
+        return 4 + int.from_bytes(self.message[1:4])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the ClientHello is complete."""
+        return len(self.message) >= 4 and len(self.message) >= self.end
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes that arrived; do nothing else if they do not begin a TLS handshake.
+
+        Raises:
+          Refused: the bytes begin a handshake, but not with a ClientHello of an ordinary size.
+        """
+        self.data += data
+        while self.data[:1] == bytes([_HANDSHAKE]) and not self.is_whole and len(self.data) >= self._at + 5:
+            kind, version, size = self.data[self._at], self.data[self._at + 1], self.data[self._at + 3 : self._at + 5]
+            end = self._at + 5 + int.from_bytes(size)
+            if kind != _HANDSHAKE or version != 3 or not self._at + 5 < end <= self._at + 5 + (1 << 14):
+                raise Refused(400, "the connection does not begin with a TLS record")
+            if self._at > _HELLO_BYTES:
+                raise Refused(400, "the ClientHello is too long")
+            if len(self.data) < end:
+                return
+            self.message += self.data[self._at + 5 : end]
+            self._at = end
+            if self.message[0] != _CLIENT_HELLO:
+                raise Refused(400, "the connection does not begin with a TLS ClientHello")
 
 
 def server_name(hello: bytes) -> str | None:
