@@ -124,6 +124,7 @@ BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
     ],
     "POST /v1/model-answers/import": lambda: [
         (b'{"x":"' + b"x" * (4 * MB - 100) + b'"}\n', "application/x-ndjson"),
+        (b'{"x":[' + b"[]," * (MB * 4 // 3 - 10) + b"0]}\n", "application/x-ndjson"),
         (b"\n" * (8 * MB), "application/x-ndjson"),
         (b"x" * (8 * MB), "application/x-ndjson"),
     ],

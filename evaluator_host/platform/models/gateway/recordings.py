@@ -14,7 +14,7 @@ from evaluator_host.platform.models.gateway.masked_answers import masked_body
 from evaluator_host.platform.models.table import Models, RecordedAnswer
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
-from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.types.json_values import InvalidJson, aside, decode_json, decode_large, encode_json
 from evaluator_host.types.redaction import MASKED, Redactor
 
 EVENTS: Final = "text/event-stream"
@@ -63,7 +63,7 @@ class Recordings:
         if content is None:
             older = {name: value for name, value in request.items() if name != "server"}
             content = await self._store.find_answer(workspace, digest_of(older), model=model)
-        return None if content is None else Answer(**decode_json(content.encode())["answer"])
+        return None if content is None else Answer(**(await decode_large(content.encode()))["answer"])
 
     async def keep(
         self, workspace: str, model: str, request: dict[str, Json], answer: Answer, *, redactor: Redactor
@@ -84,7 +84,7 @@ class Recordings:
         """Yield every recorded answer as a line: `{"digest", "model", "created_at", "request", "answer"}`."""
         async for one in self._store.answers(workspace):
             head = {"digest": one.digest, "model": one.model, "created_at": one.created_at}
-            yield encode_json({**head, **decode_json(one.content.encode())}) + b"\n"
+            yield encode_json({**head, **await decode_large(one.content.encode())}) + b"\n"
 
     async def import_lines(self, workspace: str, lines: AsyncIterable[bytes]) -> int:
         """Import the lines of an export in place of recorded answers to the same requests. Return the number of lines.
@@ -97,7 +97,7 @@ class Recordings:
             if not line.strip():
                 continue
             count += 1
-            batch.append(_parsed(line, count))
+            batch.append(await aside(line, _parsed, line, count))
             if len(batch) >= _AT_ONCE:
                 await self._store.add_answers(workspace, batch, most_bytes=self._most_bytes)
                 batch = []
