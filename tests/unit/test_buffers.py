@@ -95,6 +95,10 @@ PLACES: Final[dict[str, Bound | str]] = {
     ),
     "platform/models/gateway/connection.py Tunnel": Bound("platform/models/gateway/connection.py TUNNEL_BYTES", HERE),
     "platform/models/gateway/exchange.py Exchange": Bound("platform/models/gateway/exchange.py ANSWER_BYTES", HERE),
+    "platform/models/gateway/protocols.py EventStream": Bound("platform/models/gateway/exchange.py ANSWER_BYTES", HERE),
+    "platform/models/gateway/proxy.py _Hello": Bound(
+        "platform/models/gateway/proxy.py _HELLO_BYTES", "unit/test_hostile_bytes.py"
+    ),
     "platform/store/audit.py AuditLog": Bound("platform/store/audit.py KEPT", "store/test_audit.py"),
     "platform/traces/live_traffic.py Traffic": Bound(
         "platform/traces/live_traffic.py _HELD_BYTES", "integration/test_hostile_traffic.py"
