@@ -56,7 +56,9 @@ class Home:
             facts = self.orphans.rows.write(dataset, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
             await tables(store).datasets.add_dataset(dataset, "default", dataset, facts)
             blob = await self.file_alone()
-            await Entities(store.database).add_entity(Place("default", Kind.FILE, "default"), blob, {"blob": blob})
+            await Entities(store.database, store.usage).add_entity(
+                Place("default", Kind.FILE, "default"), blob, {"blob": blob}
+            )
         return {dataset, blob}
 
     def rows_alone(self) -> str:

@@ -42,7 +42,7 @@ class Doors:
         self.judges, self.ids = judges, ids
         self.directory = judges.gateway.directory
         self.service = ModelService(judges.gateway.settings, store)
-        entities = Entities(store.database)
+        entities = Entities(store.database, store.usage)
         self.nemo = Models(entities, self.directory.operator)
 
     async def ask(self, workspace: str, name: str = NAME, **changes: Any) -> Any:

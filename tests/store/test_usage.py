@@ -59,8 +59,10 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     labelled = StoredLabel(1, LabelState.LABELLED, '"good"', "n" * 100, None, datetime.now(UTC))
     await Labels(store.database).set_label(queue, labelled)
     assert (await store.usage.get_usage(WORKSPACE)).labels_bytes == 3 * 64 + 106
-    await Entities(store.database).add_entity(Place(other, Kind.FILE, ""), "f", {"blob": "b", "size": 5000})
-    await Entities(store.database).add_entity(Place(other, Kind.METRIC, ""), "m", {"text": "z" * 100})
+    await Entities(store.database, store.usage).add_entity(
+        Place(other, Kind.FILE, ""), "f", {"blob": "b", "size": 5000}
+    )
+    await Entities(store.database, store.usage).add_entity(Place(other, Kind.METRIC, ""), "m", {"text": "z" * 100})
     made = await tables(store).evaluators.create_evaluator(other, "exact", CONTENT)
     await Traces(store.database).add_traces([replace(TRACE, evaluator_id=made.evaluator_id)] * 2)
     theirs = await store.usage.get_usage(other)
@@ -68,7 +70,9 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     assert (theirs.evaluators_bytes, theirs.traces_bytes, theirs.jobs_bytes, theirs.datasets_bytes) == (152, 200, 0, 0)
     assert theirs.total_bytes == theirs.files_bytes + 352
     assert [one.workspace for one in await store.usage.list_usage()] == ["other", "default"]
-    await Entities(store.database).add_entity(Place(other, Kind.FILE, ""), "large", {"blob": "c", "size": 3 << 30})
+    await Entities(store.database, store.usage).add_entity(
+        Place(other, Kind.FILE, ""), "large", {"blob": "c", "size": 3 << 30}
+    )
     assert (await store.usage.get_usage(other)).files_bytes > 3 << 30
 
 

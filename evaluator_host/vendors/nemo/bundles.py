@@ -8,6 +8,7 @@ import binascii
 import hashlib
 import json
 import re
+from collections import Counter
 from typing import Any, Final
 
 from evaluator_host.engine.config.settings import RUNTIMES_DIR
@@ -76,8 +77,8 @@ def checked(bundle: dict[str, Any], *, field: str) -> dict[str, Any]:
     Raises:
       InvalidRequest: a field is missing or not valid.
     """
-    names = [output["name"] for output in bundle["outputs"]]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    names = Counter(output["name"] for output in bundle["outputs"])
+    if twice := sorted(name for name, count in names.items() if count > 1):
         raise _refused(f"{field}.outputs", f"several outputs have the same name: {twice}")
     payload = bundle["payload"]
     if payload["kind"] == "inline":

@@ -1,11 +1,14 @@
 """Stores the objects of NeMo's client (entities): JSON objects by kind and name, in a workspace's namespaces."""
 
+import asyncio
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import ColumnElement, Insert, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -13,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.platform.store.database import Database, Repository, columns_of, row_values
 from evaluator_host.platform.store.tables import EntityTable
+from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFound
 from evaluator_host.types.json_values import decode_json, encode_json
 
@@ -20,6 +24,10 @@ NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}")
 
 DEFAULT: Final = "default"  # namespace that always exists
 _SHOWN: Final = 120
+_SMALL: Final = 64 << 10  # characters of the longest content that needs no thread
+_PAGE_BYTES: Final = 16 << 20
+
+_T = TypeVar("_T")
 
 
 class Kind(StrEnum):
@@ -66,8 +74,26 @@ class Entity:
     updated_at: datetime
 
 
-class Entities(Repository):
-    """The entities in the database."""
+class StoredEntities(Repository):
+    """Finds entities in the database."""
+
+    async def find_entity(self, place: Place, name: str) -> Entity | None:
+        """Return the entity with this name, or None."""
+        row = await self._database.fetch_first(_entities().where(_named(place, name)))
+        return None if row is None else await _off_loop(len(row.content), lambda: _entity(row))
+
+
+class Entities(StoredEntities):
+    """The entities in the database.
+
+    Args:
+      database: The database.
+      usage: Checks that a workspace may store more.
+    """
+
+    def __init__(self, database: Database, usage: StorageUsage) -> None:
+        super().__init__(database)
+        self._usage = usage
 
     async def add_entity(self, place: Place, name: str, content: dict[str, Any]) -> Entity:
         """Add and return a new entity.
@@ -75,12 +101,14 @@ class Entities(Repository):
         Raises:
           NotFound: there is no such namespace.
           NameTaken: there is an entity of that kind with that name.
+          OverQuota: the workspace has reached its limit of stored bytes.
         """
         made = _new(place, name, content)
+        insertion = _insertion(place, made, await self._text(place, content))
         try:
             async with self._database.transaction() as connection:
                 await _require_namespace(connection, place)
-                await connection.execute(_insertion(place, made))
+                await connection.execute(insertion)
         except IntegrityError as error:
             where = f" in {place.namespace}" if place.namespace else ""
             raise NameTaken(f"there is already a {place.kind} named {name[:_SHOWN]}{where}") from error
@@ -93,8 +121,9 @@ class Entities(Repository):
 
         Raises:
           NotFound: the entity that contains it was deleted, even if there is a new one with its name.
+          OverQuota: the workspace has reached its limit of stored bytes.
         """
-        made = _new(place, name, content)
+        made, text = _new(place, name, content), await self._text(place, content)
         same = _entities().where(EntityTable.id == holder.id).with_for_update()
         async with self._database.transaction() as connection:
             if (await connection.execute(same)).first() is None:
@@ -104,7 +133,7 @@ class Entities(Repository):
             if before is not None:
                 made = replace(made, id=before.id, created_at=before.created_at)
                 await connection.execute(delete(EntityTable).where(EntityTable.id == before.id))
-            await connection.execute(_insertion(place, made))
+            await connection.execute(_insertion(place, made, text))
         return made, before
 
     async def require_namespace(self, place: Place) -> None:
@@ -121,16 +150,12 @@ class Entities(Repository):
 
         Raises:
           NotFound: there is no entity of that kind with that name.
+          OverQuota: the workspace has reached its limit of stored bytes.
         """
-        values = {"content": encode_json(content).decode(), "updated_at": datetime.now(UTC)}
+        values = {"content": await self._text(place, content), "updated_at": datetime.now(UTC)}
         if not await self._database.change_rows(update(EntityTable).where(_named(place, name)).values(**values)):
             raise _missing(place, name)
         return await self.get_entity(place, name)
-
-    async def find_entity(self, place: Place, name: str) -> Entity | None:
-        """Return the entity with this name, or None."""
-        row = await self._database.fetch_first(_entities().where(_named(place, name)))
-        return None if row is None else _entity(row)
 
     async def get_entity(self, place: Place, name: str) -> Entity:
         """Return the entity with this name.
@@ -144,21 +169,46 @@ class Entities(Repository):
         return found
 
     async def page(
-        self, place: Place, *, order: Order = Order.CREATED, first: int = 0, limit: int = 100
-    ) -> tuple[list[Entity], int]:
-        """Return at most `limit` entities from index `first` on, and the total number of entities."""
+        self, place: Place, read: Callable[[Entity], _T], *, order: Order, first: int, limit: int
+    ) -> tuple[list[_T], int]:
+        """Return what `read` makes of at most `limit` entities from index `first` on, and the total number of entities.
+
+        Only one entity at a time is in memory.
+
+        Raises:
+          InvalidRequest: what `read` makes of the entities has over 16 MB as JSON.
+        """
         column = getattr(EntityTable, order.removeprefix("-"))
         by = column.desc() if order.startswith("-") else column.asc()
         query = _entities().where(_at(place)).order_by(by, EntityTable.id).offset(first).limit(limit)
         counting = select(func.count()).select_from(EntityTable).where(_at(place))
+
+        def measured(row: Any) -> tuple[_T, int]:
+            one = read(_entity(row))
+            return one, len(row.content) if len(row.content) <= _SMALL else len(encode_json(one))
+
+        found, held = list[_T](), 0
         async with self._database.reading() as connection:
-            found = [_entity(row) for row in await connection.execute(query)]
-            return found, int(await connection.scalar(counting) or 0)
+            total = int(await connection.scalar(counting) or 0)
+            async with connection.stream(query.execution_options(yield_per=1)) as rows:
+                async for row in rows:
+                    one, size = await _off_loop(len(row.content), partial(measured, row))
+                    found.append(one)
+                    held += size
+                    if held > _PAGE_BYTES and len(found) > 1:
+                        break  # an error raised here would leave PostgreSQL's cursor open
+        if held > _PAGE_BYTES and len(found) > 1:
+            raise InvalidRequest(
+                f"a page of {limit} objects has over {_PAGE_BYTES >> 20} MB here; ask for a smaller page_size, or for "
+                "each object by its name"
+            )
+        return found, total
 
     async def below(self, place: Place, prefix: str) -> list[Entity]:
         """Return the entities whose names start with a prefix, sorted by name."""
         query = _entities().where(_below(place, prefix)).order_by(EntityTable.name)
-        return [_entity(row) for row in await self._database.fetch_all(query)]
+        rows = await self._database.fetch_all(query)
+        return await asyncio.to_thread(lambda: [_entity(row) for row in rows])
 
     async def delete_namespace(self, workspace_id: str, name: str) -> None:
         """Delete a namespace that contains no entity.
@@ -198,6 +248,21 @@ class Entities(Repository):
         await self._database.change_rows(delete(EntityTable).where(EntityTable.id == found.id))
         return found
 
+    async def _text(self, place: Place, content: dict[str, Any]) -> str:
+        """Return content as JSON, after a check that its workspace may store it.
+
+        Raises:
+          OverQuota: the workspace has reached its limit of stored bytes.
+        """
+        text = (await asyncio.to_thread(encode_json, content)).decode()
+        await self._usage.require_room(place.workspace_id, len(text))
+        return text
+
+
+async def _off_loop(size: int, work: Callable[[], _T]) -> _T:
+    """Return the result of `work` on content of this size, in a thread if it is large."""
+    return work() if size <= _SMALL else await asyncio.to_thread(work)
+
 
 async def stored_files(database: Database) -> set[str]:
     """Return the ids of the stored files that filesets of any workspace contain."""
@@ -210,8 +275,8 @@ def _new(place: Place, name: str, content: dict[str, Any]) -> Entity:
     return Entity(f"{place.kind[:3]}-{secrets.token_hex(8)}", place.namespace, name, content, now, now)
 
 
-def _insertion(place: Place, made: Entity) -> Insert:
-    values = {**row_values(made), "content": encode_json(made.content).decode()}
+def _insertion(place: Place, made: Entity, content: str) -> Insert:
+    values = {**row_values(made), "content": content}
     return insert(EntityTable).values(**values, workspace_id=place.workspace_id, kind=place.kind)
 
 

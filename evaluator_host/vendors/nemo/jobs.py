@@ -91,7 +91,8 @@ class NemoJobs:
             await self._require_python(one, _metric_field(at))
         evaluators = [evaluator_of(one, field=_metric_field(at)) for at, one in enumerate(bundles)]
         target = await target_of(self._models, workspace_id, namespace, body.spec)
-        spec = {**body.spec.model_dump(mode="json", exclude_unset=True), "metrics": bundles}
+        dumped = await asyncio.to_thread(body.spec.model_dump, mode="json", exclude_unset=True)
+        spec = {**dumped, "metrics": bundles}
         job_id = await self._order(workspace_id, namespace, body.spec, evaluators=evaluators, target=target)
         own: dict[str, Any] = {"description": body.description, "project": body.project}
         own |= {"ownership": body.ownership, "custom_fields": body.custom_fields}
@@ -119,8 +120,9 @@ class NemoJobs:
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
         """Return page `number`, from 1, of the NeMo jobs in a namespace. Their pickled metrics are left out."""
         place = _place(workspace_id, namespace)
-        found, total = await self._entities.page(place, order=order, first=(number - 1) * size, limit=size)
-        data = [_listed(_shown(one, await self.state(workspace_id, one))) for one in found]
+        first = (number - 1) * size
+        found, total = await self._entities.page(place, _without_blobs, order=order, first=first, limit=size)
+        data = [_shown(one, await self.state(workspace_id, one)) for one in found]
         return page(data, number=number, size=size, total=total, sort=order)
 
     async def status(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
@@ -320,9 +322,10 @@ def _shown(entity: Entity, state: JobState) -> dict[str, Any]:
     return shown(entity, spec=content["spec"], **said, **own)
 
 
-def _listed(job: dict[str, Any]) -> dict[str, Any]:
+def _without_blobs(job: Entity) -> Entity:
+    spec = job.content["spec"]
     metrics = [
         {**one, "payload": {**one["payload"], **({"blob": _NO_BLOB} if "blob" in one["payload"] else {})}}
-        for one in job["spec"]["metrics"]
+        for one in spec["metrics"]
     ]
-    return {**job, "spec": {**job["spec"], "metrics": metrics}}
+    return replace(job, content={**job.content, "spec": {**spec, "metrics": metrics}})

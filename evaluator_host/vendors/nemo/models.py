@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from evaluator_host.platform.models.gateway.operator_grants import OperatorGrants
@@ -9,7 +10,7 @@ from evaluator_host.platform.models.judges import ModelPlace
 from evaluator_host.platform.store.database import Database
 from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import ModelKind
-from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place, split_ref
+from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place, StoredEntities, split_ref
 from evaluator_host.vendors.nemo.names import page, require_name, shown
 
 _GATEWAY: Final = re.compile(r"/apis/inference-gateway/v2/workspaces/([^/?#]+)/model/([^/?#]+)/-(?:/v1)?/?$")
@@ -80,8 +81,9 @@ class Models:
         place, first = Place(workspace_id, kind, namespace), (number - 1) * size
         begun = max(0, first - len(own))
         listed = own[first : first + size]
-        found, total = await self._entities.page(place, order=order, first=begun, limit=max(1, size - len(listed)))
-        listed += [_shown(kind, one) for one in found][: size - len(listed)]
+        limit, show = max(1, size - len(listed)), partial(_shown, kind)
+        found, total = await self._entities.page(place, show, order=order, first=begun, limit=limit)
+        listed += found[: size - len(listed)]
         return page(listed, number=number, size=size, total=total + len(own), sort=order)
 
     async def delete(self, kind: Kind, workspace_id: str, namespace: str, name: str) -> None:
@@ -124,10 +126,10 @@ async def find_model(database: Database, workspace_id: str, namespace: str, name
     Raises:
       InvalidRequest: neither the model nor its provider has a URL, or the provider's name is not valid.
     """
-    return await _find(Entities(database), workspace_id, namespace, name)
+    return await _find(StoredEntities(database), workspace_id, namespace, name)
 
 
-async def _find(entities: Entities, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
+async def _find(entities: StoredEntities, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
     entity = await entities.find_entity(Place(workspace_id, Kind.MODEL, namespace), name)
     if entity is None:
         return None

@@ -78,5 +78,5 @@ async def page_kept(
     entities: Entities, place: Place, show: Callable[[Entity], dict[str, Any]], *, number: int, size: int, order: Order
 ) -> dict[str, Any]:
     """Return page `number` (from 1) of the objects stored at `place`, each converted by `show`."""
-    found, total = await entities.page(place, order=order, first=(number - 1) * size, limit=size)
-    return page([show(one) for one in found], number=number, size=size, total=total, sort=order)
+    found, total = await entities.page(place, show, order=order, first=(number - 1) * size, limit=size)
+    return page(found, number=number, size=size, total=total, sort=order)

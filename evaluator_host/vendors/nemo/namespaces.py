@@ -5,7 +5,7 @@ from typing import Any
 
 from evaluator_host.types.errors import InUse, NameTaken
 from evaluator_host.vendors.nemo.entities import DEFAULT, Entities, Entity, Kind, Order, Place
-from evaluator_host.vendors.nemo.names import page_of, require_name, shown
+from evaluator_host.vendors.nemo.names import page, require_name, shown
 
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -40,10 +40,12 @@ class Namespaces:
         return _shown(found or await self._entities.get_entity(_place(workspace_id), name))
 
     async def all(self, workspace_id: str, *, number: int, size: int) -> dict[str, Any]:
-        """Return a page of namespaces, sorted by name."""
-        found, _ = await self._entities.page(_place(workspace_id), order=Order.NAME, limit=100_000)
-        every = sorted([_default(), *found], key=lambda one: one.name)
-        return page_of([_shown(one) for one in every], number=number, size=size)
+        """Return a page of namespaces: `default`, then the others, sorted by name."""
+        first = (number - 1) * size
+        listed, begun = [_shown(_default())][first:], max(0, first - 1)
+        place, limit = _place(workspace_id), max(1, size - len(listed))
+        found, total = await self._entities.page(place, _shown, order=Order.NAME, first=begun, limit=limit)
+        return page([*listed, *found][:size], number=number, size=size, total=total + 1)
 
     async def delete(self, workspace_id: str, name: str) -> None:
         """Delete an empty namespace.

@@ -42,7 +42,7 @@ def nemo_verbs(host: Host) -> Nemo:
     async def require_python(minor: str | None) -> None:
         await service.environments.queries.python(minor)
 
-    entities = Entities(store.database)
+    entities = Entities(store.database, store.usage)
     bucket = None if settings.storage_url is None else Bucket(settings.storage_url)
     blobs = BlobFolder(settings.data_dir / FILES, max_bytes=settings.datasets_mb << 20, bucket=bucket)
     filesets = Filesets(entities, blobs, store.usage)

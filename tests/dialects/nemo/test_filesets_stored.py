@@ -32,7 +32,7 @@ class Blobs(BlobFolder):
 @pytest.fixture
 async def entities(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Entities, Filesets]]:
     async with open_store(database_url, tmp_path) as store:
-        made = Entities(store.database)
+        made = Entities(store.database, store.usage)
         yield made, Filesets(made, Blobs(tmp_path / "blobs", max_bytes=1 << 20), store.usage)
 
 

@@ -65,7 +65,7 @@ async def test_a_job_goes_on_if_it_was_stored_though_nobody_was_told(
 
     for _ in range(2):  # these jobs keep the host busy, so that the job of the test waits
         await desk.reached(await desk.start(["hang"]), status=JobStatus.RUNNING)
-    entities = Lost(tables(desk.store).jobs._database)
+    entities = Lost(tables(desk.store).jobs._database, desk.store.usage)
     with pytest.raises(type(ends)):
         await jobs_of(desk, entities).create(WORKSPACE, "default", BODY)
     job, *_ = await desk.board.list_jobs(WORKSPACE)
@@ -86,7 +86,9 @@ async def test_a_job_whose_name_was_taken_meanwhile_is_cancelled(desk: Desk, *, 
     for _ in range(0 if ended else 2):
         await desk.reached(await desk.start(["hang"]), status=JobStatus.RUNNING)
     with pytest.raises(NameTaken):
-        await jobs_of(desk, Taken(tables(desk.store).jobs._database)).create(WORKSPACE, "default", BODY)
+        await jobs_of(desk, Taken(tables(desk.store).jobs._database, desk.store.usage)).create(
+            WORKSPACE, "default", BODY
+        )
     job, *_ = await desk.board.list_jobs(WORKSPACE)
     # jobs of this desk fail, because it installs no packages
     assert job.status is (JobStatus.FAILED if ended else JobStatus.CANCELLED)
@@ -102,7 +104,7 @@ async def test_rows_that_are_swept_away_before_the_job_is_made_are_stored_again(
                 swept.extend(await self.store.forget_unused())
             return made
 
-    made = jobs_of(desk, Entities(tables(desk.store).jobs._database), datasets_of(desk, Swept))
+    made = jobs_of(desk, Entities(tables(desk.store).jobs._database, desk.store.usage), datasets_of(desk, Swept))
     found = await made.create(WORKSPACE, "default", BODY)
     (job,) = await desk.board.list_jobs(WORKSPACE)
     assert len(swept) == 1

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.platform.http.bodies import SmallBody, Wire, example
-from evaluator_host.platform.http.json_routes import JsonRoute, json_response
+from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
 from evaluator_host.vendors.nemo.entities import Kind, Order
 from evaluator_host.vendors.nemo.filters import Filter, fields, filtered
 from evaluator_host.vendors.nemo.models import Models
@@ -86,7 +86,7 @@ def workspaces_api(namespaces: Namespaces, access: Access) -> APIRouter:
     ) -> Response:
         """List namespaces by name."""
         fetch = partial(namespaces.all, parts.workspace_of(request))
-        return json_response(await filtered(fetch, keep, number=number, size=page_size))
+        return await large_json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def workspace(name: parts.Name, request: Request) -> Response:
@@ -168,7 +168,7 @@ def _add_reading(router: APIRouter, models: Models, access: Access, kind: Kind, 
     ) -> Response:
         """List models or model providers."""
         fetch = partial(models.all, kind, parts.workspace_of(request), workspace, order=sort)
-        return json_response(await filtered(fetch, keep, number=number, size=page_size))
+        return await large_json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get(f"/{segment}/{{name}}", response_model=parts.Described, responses=parts.MISSING, name=f"show_{segment}")
     async def show(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:

@@ -5,12 +5,12 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.platform.http.bodies import Wire
+from evaluator_host.platform.http.bodies import SmallBody, Wire
 from evaluator_host.platform.http.error_responses import describe_error
-from evaluator_host.platform.http.json_routes import JsonRoute, LateRoute, json_response
+from evaluator_host.platform.http.json_routes import JsonRoute, LateRoute, json_response, large_json_response
 from evaluator_host.vendors.nemo.entities import Order
 from evaluator_host.vendors.nemo.filesets import Filesets
 from evaluator_host.vendors.nemo.filters import Filter, fields, filtered
@@ -30,7 +30,7 @@ _BYTES: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-class FilesetIn(BaseModel):
+class FilesetIn(SmallBody):
     """Body of a request to create a fileset."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [{"name": "qa", "purpose": "dataset"}]})
@@ -43,7 +43,7 @@ class FilesetIn(BaseModel):
     custom_fields: dict[str, Any] = Field(default_factory=dict)
 
 
-class FilesetChangesIn(Wire):
+class FilesetChangesIn(SmallBody, Wire):
     """Body of a request to change a fileset's description."""
 
     model_config = ConfigDict(extra="forbid")
@@ -78,7 +78,7 @@ def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
     ) -> Response:
         """List filesets."""
         fetch = partial(filesets.all, parts.workspace_of(request), workspace, order=sort)
-        return json_response(await filtered(fetch, keep, number=number, size=page_size))
+        return await large_json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def fileset(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:

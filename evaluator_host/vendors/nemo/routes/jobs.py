@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.platform.http.bodies import WholeNumber
-from evaluator_host.platform.http.json_routes import JsonRoute, json_response
+from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
 from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.vendors.nemo.entities import Order
@@ -62,7 +62,7 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
     ) -> Response:
         """List jobs, but not their pickled metrics."""
         fetch = partial(jobs.all, parts.workspace_of(request), workspace, order=sort)
-        return json_response(await filtered(fetch, keep, number=number, size=page_size))
+        return await large_json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def job(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:

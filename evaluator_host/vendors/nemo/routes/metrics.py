@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Request, Response
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.platform.http.json_routes import JsonRoute, json_response
+from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
 from evaluator_host.vendors.nemo.entities import Order
 from evaluator_host.vendors.nemo.filters import Filter, fields, filtered
 from evaluator_host.vendors.nemo.jobs import NemoJobs
@@ -56,7 +56,7 @@ def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
     ) -> Response:
         """List metrics."""
         fetch = partial(metrics.all, parts.workspace_of(request), workspace, order=sort)
-        return json_response(await filtered(fetch, keep, number=number, size=page_size))
+        return await large_json_response(await filtered(fetch, keep, number=number, size=page_size))
 
     @router.get(f"{_PREFIX}/metrics/{{name}}", response_model=parts.Described, responses=parts.MISSING)
     async def metric(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
@@ -88,7 +88,9 @@ def eval_results_api(jobs: NemoJobs, results: NemoResults, access: Access, *, pr
     ) -> Response:
         """List the results of completed jobs."""
         own = parts.workspace_of(request)
-        return json_response(await results.records(own, workspace, keep, number=number, size=page_size, order=sort))
+        return await large_json_response(
+            await results.records(own, workspace, keep, number=number, size=page_size, order=sort)
+        )
 
     @router.get("/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def eval_result(workspace: parts.Namespace, name: parts.Name, request: Request) -> Response:
