@@ -23,6 +23,7 @@ _SHOWN: Final = 5
 _MESSAGE_CHARACTERS: Final = 500
 
 Figure: TypeAlias = Callable[["Report"], float | None]
+Column: TypeAlias = tuple[str, Callable[["ReportedRow"], str]]  # header of a table's column, and a row's cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,10 @@ def markdown(report: Report, baseline: Report | None = None) -> str:
         lines += _lines(name, form, figure, report, baseline)
     worse = _worse(report, baseline) if baseline is not None else []
     if worse:
-        lines += ["", f"{_are(worse)} worse than in the baseline{_first(worse)}:", "", *_table(worse)]
+        before = {row.index: then for row, then in worse}
+        scores = ("before", lambda row: _number(before[row.index], ".4g")), ("now", _score)
+        table = _table([row for row, _ in worse], scores)
+        lines += ["", f"{_are(worse)} worse than in the baseline{_first(worse, 'worst')}:", "", *table]
     lowest = sorted((row for row in report.rows if row.score is not None), key=lambda row: (row.score, row.index))
     failed = [row for row in report.rows if row.status == Status.FAILED]
     if failed:
@@ -248,20 +252,23 @@ def markdown(report: Report, baseline: Report | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _worse(report: Report, baseline: Report) -> list[ReportedRow]:
+def _worse(report: Report, baseline: Report) -> list[tuple[ReportedRow, float]]:
+    """Return the rows that are worse than in `baseline`, each with its score there.
+
+    The largest drop is first. Rows without a score now are last, as those that failed have a list of their own.
+    """
     rows, before = _keyed(report, baseline)
-    pairs = ((row, before[key]) for key, row in rows.items() if key in before)
-    return [
-        now for now, then in pairs if then.score is not None and (now.score is None or exceeds(then.score, now.score))
-    ]
+    pairs = ((row, before[key].score) for key, row in rows.items() if key in before)
+    worse = [(now, then) for now, then in pairs if then is not None and (now.score is None or exceeds(then, now.score))]
+    return sorted(worse, key=lambda pair: (pair[0].score is None, (pair[0].score or 0) - pair[1], pair[0].index))
 
 
-def _are(rows: list[ReportedRow]) -> str:
+def _are(rows: Sequence[object]) -> str:
     return f"{counted(len(rows), 'row')} {'is' if len(rows) == 1 else 'are'}"
 
 
-def _first(rows: list[ReportedRow]) -> str:
-    return f", the first {_SHOWN}" if len(rows) > _SHOWN else ""
+def _first(rows: Sequence[object], which: str = "first") -> str:
+    return f", the {which} {_SHOWN}" if len(rows) > _SHOWN else ""
 
 
 def _lines(name: str, form: str, figure: Figure, report: Report, baseline: Report | None) -> list[str]:
@@ -293,9 +300,19 @@ def _number(value: Any, form: str) -> str:
     return "" if value is None else format(value, form)
 
 
-def _table(rows: list[ReportedRow]) -> list[str]:
-    shown = [f"| {row.index} | {_number(row.score, '.4g')} | {_cell(row.message or '')} |" for row in rows[:_SHOWN]]
-    return ["| row | score | reason |", "|---|---|---|", *shown]
+def _score(row: ReportedRow) -> str:
+    return _number(row.score, ".4g")
+
+
+def _table(rows: Sequence[ReportedRow], scores: Sequence[Column] = (("score", _score),)) -> list[str]:
+    """Return a Markdown table of the first rows, with their ids if a row has one."""
+    shown = rows[:_SHOWN]
+    ids: list[Column] = [("id", lambda row: _cell(row.id or ""))] if any(row.id for row in shown) else []
+    columns: list[Column] = [
+        ("row from 0", lambda row: str(row.index)), *ids, *scores, ("reason", lambda row: _cell(row.message or "")),
+    ]  # fmt: skip
+    lines = [f"| {' | '.join(cell(row) for _, cell in columns)} |" for row in shown]
+    return [f"| {' | '.join(name for name, _ in columns)} |", f"|{'---|' * len(columns)}", *lines]
 
 
 def _cell(text: str) -> str:

@@ -167,10 +167,22 @@ def test_an_id_that_occurs_twice_changes_no_other_row() -> None:
     assert (fewer.only_now, fewer.only_before) == (1, 2)
 
 
+def test_the_largest_drop_is_the_first_of_the_rows_that_are_worse() -> None:
+    before = judged([0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 1.0])
+    now = judged([None, 0.8, 0.8, 0.8, 0.8, 0.8, 0.0])
+    rows = tuple(replace(one, id=f"q{one.index}") if one.index else one for one in now.rows)
+    lines = markdown(Report("a.py", rows), before).splitlines()
+    first = lines.index("7 rows are worse than in the baseline, the worst 5:")
+    assert lines[first + 2 : first + 6] == [
+        "| row from 0 | id | before | now | reason |", "|---|---|---|---|---|", "| 6 | q6 | 1 | 0 |  |",
+        "| 1 | q1 | 0.9 | 0.8 |  |",
+    ]  # fmt: skip
+
+
 def test_a_list_that_was_cut_says_so() -> None:
     before, now = judged([0.9] * 7), judged([0.6] * 7)
     lines = markdown(now, before).splitlines()
-    assert "7 rows are worse than in the baseline, the first 5:" in lines
+    assert "7 rows are worse than in the baseline, the worst 5:" in lines
     assert "| passed | 100.0% | 100.0% | +0.0 points |" in lines
     assert "7 rows failed, the first 5:" in markdown(judged([None] * 7))
     assert "1 row is worse than in the baseline:" in markdown(judged([0.6]), judged([0.9]))
