@@ -6,9 +6,10 @@ Both read the file that `run --out` writes, so they need only a few numbers in m
 import math
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from evaluator_host.engine.system.files import reading
@@ -144,39 +145,44 @@ class ReportFiles:
         """Return whether the options ask for a report, or for a comparison with a baseline."""
         return any((self.junit, self.markdown, self.baseline))
 
-    def write(self, results: Path, name: str) -> int:
+    def write(self, results: Path, name: str, gates: Mapping[str, str]) -> int:
         """Write the reports about a file that `run --out` wrote. `name` is their title.
 
-        Return 1 if the mean fell by more than `max_drop`, or cannot be compared with it, else 0.
+        `gates` are those that the run did not pass, each with the reason. Return 1 if the mean fell by more than
+        `max_drop`, or cannot be compared with it, else 0.
 
         Raises:
           InvalidRequest: a file cannot be read or written.
         """
         report = read_report(results, name)
+        drop = self._compare(report, results)
         try:
             if self.junit is not None:
-                self.junit.write_bytes(junit(report))
+                self.junit.write_bytes(junit(report, {**gates, **drop}))
             if self.markdown is not None:
                 with self.markdown.open("a", encoding="utf-8") as file:
                     file.write(markdown(report, self._before))
         except OSError as error:
             raise InvalidRequest(f"cannot write {error.filename}: {error.strerror}") from error
+        return 1 if drop else 0
+
+    def _compare(self, report: Report, results: Path) -> dict[str, str]:
+        """Print the change since the baseline, and return why the run did not pass `--max-drop`, if it did not."""
         if self._before is None:
-            return 0
+            return {}
         same = SameRows.of(report, self._before, "score")
-        err.print(plain(same.told(self.baseline or results)))
-        if self.max_drop is None:
-            return 0
+        told = same.told(self.baseline or results)
+        err.print(plain(told))
+        if self.max_drop is None or (same.drop is not None and not exceeds(same.drop, self.max_drop)):
+            return {}
         if same.drop is None:
             err.print(
                 "--max-drop needs a row with a score in both, so the exit code is 1; if the ids of the rows change "
                 "with each run, leave them out of the data: rows without ids are compared by position"
             )
-            return 1
-        if not exceeds(same.drop, self.max_drop):
-            return 0
-        err.print(f"--max-drop allows {self.max_drop:g}, so the exit code is 1")
-        return 1
+        else:
+            err.print(f"--max-drop allows {self.max_drop:g}, so the exit code is 1")
+        return {"--max-drop": f"{told}; --max-drop allows {self.max_drop:g}"}
 
 
 def read_report(file: Path, name: str) -> Report:
@@ -208,10 +214,13 @@ def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
             ) from error
 
 
-def junit(report: Report) -> bytes:
-    """Convert a report to JUnit XML: a row that did not pass becomes a failure, and a failed row an error."""
-    suite = ET.Element("testsuite", name=report.name, tests=str(len(report.rows)))
-    suite.set("failures", str(sum(row.passed is False for row in report.rows)))
+def junit(report: Report, gates: Mapping[str, str] = MappingProxyType({})) -> bytes:
+    """Convert a report to JUnit XML: a row that did not pass becomes a failure, and a failed row an error.
+
+    Each of `gates`, with the reason why the run did not pass it, becomes a test case that failed.
+    """
+    suite = ET.Element("testsuite", name=report.name, tests=str(len(report.rows) + len(gates)))
+    suite.set("failures", str(sum(row.passed is False for row in report.rows) + len(gates)))
     suite.set("errors", str(report.count(Status.FAILED)))
     suite.set("skipped", str(report.count(Status.SKIPPED)))
     suite.set("time", f"{sum(row.run_s for row in report.rows):.3f}")
@@ -224,6 +233,9 @@ def junit(report: Report) -> bytes:
         if kind is not None:
             told = _printable(row.message or "")
             ET.SubElement(case, kind, message=told if kind != "failure" else f"score {row.score}. {told}".strip())
+    for gate, why in gates.items():
+        case = ET.SubElement(suite, "testcase", classname=report.name, name=gate)
+        ET.SubElement(case, "failure", message=_printable(why))
     suites = ET.Element("testsuites")
     suites.append(suite)
     written: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)

@@ -438,6 +438,11 @@ class Run:
     def _exit_code(self) -> int:
         return self._summary.exit_code(bad_lines=self._rows.bad, fail_under=self.fail_under, strict=self.strict)
 
+    @property
+    def gates(self) -> dict[str, str]:
+        """Why each gate that the run did not pass makes the exit code another than 0."""
+        return self._summary.gates(bad_lines=self._rows.bad, fail_under=self.fail_under, strict=self.strict)
+
 
 def _reported(work: Run, reports: ReportFiles, name: str) -> int:
     if not reports.wanted:
@@ -445,7 +450,7 @@ def _reported(work: Run, reports: ReportFiles, name: str) -> int:
     with TemporaryDirectory() as folder:
         work.out = work.out or Path(folder) / "results.jsonl"
         code = run_async(work.run)
-        return max(code, reports.write(work.out, name))
+        return max(code, reports.write(work.out, name, work.gates))
 
 
 async def _run_one(

@@ -73,6 +73,14 @@ def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
                  "before.jsonl", "--max-drop", "0.3")  # fmt: skip
     assert second.returncode == 1, second.stderr
     assert "the mean is 0.375 lower than in before.jsonl\n--max-drop allows 0.3, so the exit code is 1" in second.stderr
+    gated = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl", "--max-drop", "0.3",
+                "--fail-under", "0.6", "--junit", "junit.xml")  # fmt: skip
+    suite = ET.parse(folder / "junit.xml").getroot()[0]
+    assert (gated.returncode, suite.get("tests"), suite.get("failures")) == (1, "4", "2")
+    assert [(case.get("name"), case[0].tag, case[0].get("message")) for case in suite[2:]] == [
+        ("--fail-under", "failure", "the mean score 0.375 is under --fail-under 0.6"),
+        ("--max-drop", "failure", "the mean is 0.375 lower than in before.jsonl; --max-drop allows 0.3"),
+    ]
     replaced = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl", "--max-drop", "0.3",
                    "--out", "before.jsonl")  # fmt: skip
     assert (replaced.returncode, replaced.stderr) == (second.returncode, second.stderr), "the same file for both"
@@ -136,10 +144,10 @@ def test_a_limit_for_the_drop_fails_if_nothing_is_compared(tmp_path: Path, capsy
     result = {"status": "scored", "score": 1.0, "passed": None, "error": None, "reason": None, "timing_ms": {"run": 1}}
     for file in (before, now):
         file.write_text(json.dumps({"index": 0, "line": 1, "id": file.name, "result": result}) + "\n")
-    assert ReportFiles(baseline=before, max_drop=0.1).write(now, "a.py") == 1
+    assert ReportFiles(baseline=before, max_drop=0.1).write(now, "a.py", {}) == 1
     assert "--max-drop needs a row with a score in both, so the exit code is 1" in capsys.readouterr().err
-    assert ReportFiles(baseline=before).write(now, "a.py") == 0
-    assert ReportFiles(baseline=now, max_drop=0.1).write(now, "a.py") == 0
+    assert ReportFiles(baseline=before).write(now, "a.py", {}) == 0
+    assert ReportFiles(baseline=now, max_drop=0.1).write(now, "a.py", {}) == 0
 
 
 def test_rows_with_ids_are_compared_wherever_they_lie() -> None:

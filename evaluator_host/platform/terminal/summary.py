@@ -122,8 +122,19 @@ class Summary:
             return 2
         if self.lost:
             return 3
-        under = fail_under is not None and (self.mean is None or exceeds(fail_under, self.mean))
-        if under:
+        gates = self.gates(bad_lines=bad_lines, fail_under=fail_under, strict=strict)
+        if under := gates.get("--fail-under"):
+            err.print(under)
+        elif self.errors:
+            err.print(f"{counted(self.statuses[Status.FAILED], 'row')} failed, so the exit code is 1")
+        return 1 if gates or self.errors else 0
+
+    def gates(self, *, bad_lines: int, fail_under: float | None, strict: bool) -> dict[str, str]:
+        """Return the gates that the run did not pass, each with the reason. The exit code is not 0 if there is one."""
+        gates = {}
+        if strict and bad_lines:
+            gates["--strict"] = f"bad lines: {bad_lines}"
+        if fail_under is not None and (self.mean is None or exceeds(fail_under, self.mean)):
             mean = (
                 "there is no mean score to compare with"
                 if self.mean is None
@@ -131,10 +142,10 @@ class Summary:
             )
             fractions = self._score.min >= 0 and self._score.max <= 1
             meant = "".join(f"; {note.remedy}" for note in threshold_notes(fail_under) if fractions)
-            err.print(f"{mean} --fail-under {fail_under:g}{meant}")
-        elif self.errors:
-            err.print(f"{counted(self.statuses[Status.FAILED], 'row')} failed, so the exit code is 1")
-        return 1 if under or self.errors or self.doubt else 0
+            gates["--fail-under"] = f"{mean} --fail-under {fail_under:g}{meant}"
+        if self.doubt:
+            gates["reliable scores"] = in_options(self.doubt)
+        return gates
 
     def to_json(self, *, bad_lines: int, seconds: float) -> dict[str, Any]:
         """Return the summary as `run --json` prints it."""
