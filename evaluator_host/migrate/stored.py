@@ -45,7 +45,8 @@ async def migrate_stored(
     if wish.names:
         found = [await registry.get_evaluator(workspace, name) for name in dict.fromkeys(wish.names)]
     else:
-        found = [one for one in await registry.list_evaluators(workspace) if one.contract is Contract.EVALUATE_V1]
+        parts = registry.newest_versions(workspace)
+        found = [one async for part in parts for one in part if one.contract is Contract.EVALUATE_V1]
     return [await _migrate(service, registry, workspace, report=report, wish=wish) for report in found]
 
 

@@ -2,7 +2,7 @@
 four times as much.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -43,6 +43,10 @@ class Things(NamedTuple):
     rows: Callable[[range], Rows]
     same: dict[str, Work]
     with_all: dict[str, Work]
+
+
+async def parts_of(parts: AsyncIterator[object]) -> int:
+    return len([part async for part in parts])
 
 
 def at(number: int) -> datetime:
@@ -245,16 +249,16 @@ KINDS: Final = {
     "evaluators": Things(
         evaluators,
         {"one": lambda store, _: tables(store).evaluators.get_version(WORKSPACE, "exact-7")},
-        {"all": lambda store, _: tables(store).evaluators.list_evaluators(WORKSPACE)},
+        {"all": lambda store, _: parts_of(tables(store).evaluators.newest_versions(WORKSPACE))},
     ),
     "versions of an evaluator": Things(
         versions,
         {
             "newest": lambda store, _: tables(store).evaluators.get_version(WORKSPACE, "exact-0"),
             "one": lambda store, _: tables(store).evaluators.get_version(WORKSPACE, "exact-0", 7),
-            "evaluators": lambda store, _: tables(store).evaluators.list_evaluators(WORKSPACE),
+            "evaluators": lambda store, _: parts_of(tables(store).evaluators.newest_versions(WORKSPACE)),
         },
-        {"all": lambda store, _: tables(store).evaluators.versions(WORKSPACE, "exact-0")},
+        {"all": lambda store, _: parts_of(tables(store).evaluators.versions(WORKSPACE, "exact-0"))},
     ),
     "data sets": Things(
         datasets,

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -128,13 +128,15 @@ class EvaluatorRegistry:
         """Return a version of an evaluator, by default the newest."""
         return _report(await self.store.get_version(workspace_id, name, version))
 
-    async def list_evaluators(self, workspace_id: str) -> list[EvaluatorReport]:
-        """Return the newest version of each evaluator, sorted by name."""
-        return [_report(stored) for stored in await self.store.list_evaluators(workspace_id)]
+    async def newest_versions(self, workspace_id: str) -> AsyncGenerator[list[EvaluatorReport], None]:
+        """Yield the newest version of each evaluator, sorted by name, in parts of a few MB."""
+        async for part in self.store.newest_versions(workspace_id):
+            yield await asyncio.to_thread(_reports, part)
 
-    async def versions(self, workspace_id: str, name: str) -> list[EvaluatorReport]:
-        """Return every version of an evaluator, the newest first."""
-        return [_report(stored) for stored in await self.store.versions(workspace_id, name)]
+    async def versions(self, workspace_id: str, name: str) -> AsyncGenerator[list[EvaluatorReport], None]:
+        """Yield every version of an evaluator, the newest first, in parts of a few MB."""
+        async for part in self.store.versions(workspace_id, name):
+            yield await asyncio.to_thread(_reports, part)
 
     async def delete_evaluator(self, workspace_id: str, name: str) -> None:
         """Delete an evaluator and its versions; jobs keep copies of their evaluators."""
@@ -207,6 +209,10 @@ def _does_not_load(problem: EvaluationError) -> InvalidRequest:
 def _evaluator(stored: StoredVersion) -> Evaluator:
     kept = _EVALUATOR.read_json(stored.content.content)
     return replace(kept, name=stored.name, version=stored.version)
+
+
+def _reports(part: list[StoredVersion]) -> list[EvaluatorReport]:
+    return [_report(stored) for stored in part]
 
 
 def _report(stored: StoredVersion, failing_cases: tuple[CaseProblem, ...] | None = None) -> EvaluatorReport:

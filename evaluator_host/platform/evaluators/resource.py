@@ -31,8 +31,8 @@ class EvaluatorResource(Resource):
         """Return `evaluator NAME` for each evaluator with a newest version that uses this object, such as a secret."""
         if (uses := code_use(used)) is None:
             return []
-        stored = await self.registry.list_evaluators(workspace_id)
-        return [f"evaluator {one.name}" for one in stored if uses(one.evaluator)]
+        parts = self.registry.newest_versions(workspace_id)
+        return [f"evaluator {one.name}" async for part in parts for one in part if uses(one.evaluator)]
 
 
 RESOURCE: Final = EvaluatorResource

@@ -14,7 +14,7 @@ from evaluator_host.platform.http.auth.access import Access, AuditedCall, Caller
 from evaluator_host.platform.http.bodies import WholeNumber, Wire, example
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
-from evaluator_host.platform.http.json_routes import JsonRoute, json_response
+from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response
 from evaluator_host.platform.users import Users
 from evaluator_host.types.jobs import EvaluatorScore
 from evaluator_host.types.results import JobEvaluatorReport
@@ -110,10 +110,14 @@ def evaluators_api(
         tag: Annotated[str | None, Query(max_length=MOST_TAG, description="Only evaluators with this tag.")] = None,
     ) -> Response:
         """List the newest version of each evaluator and its last job, sorted by name."""
-        found, scores = await registry.list_evaluators(workspace), jobs()
+        scores = jobs()
         last = {} if scores is None else await scores.last_scores(workspace)
-        chosen = (one for one in found if tag is None or tag in one.tags)
-        return json_response([{**shown(one), "last_job": last.get(one.name)} for one in chosen])
+
+        def chosen(part: list[EvaluatorReport]) -> list[dict[str, Any]]:
+            wanted = (one for one in part if tag is None or tag in one.tags)
+            return [{**shown(one), "last_job": last.get(one.name)} for one in wanted]
+
+        return await json_list(registry.newest_versions(workspace), chosen)
 
     @router.get("/{name}", response_model=EvaluatorReport, responses=_MISSING)
     async def newest(name: str, workspace: WorkspaceOf) -> Response:
@@ -159,7 +163,7 @@ def evaluators_api(
     @router.get("/{name}/versions", response_model=list[EvaluatorReport], responses=_MISSING)
     async def versions(name: str, workspace: WorkspaceOf) -> Response:
         """List all versions, newest first."""
-        return json_response([shown(one) for one in await registry.versions(workspace, name)])
+        return await json_list(registry.versions(workspace, name), lambda part: [shown(one) for one in part])
 
     @router.get(
         "/{name}/versions/{version}",

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -197,20 +197,33 @@ class Evaluators(Repository):
             raise await self._missing(workspace_id, name, version)
         return _version(found)
 
-    async def versions(self, workspace_id: str, name: str) -> list[StoredVersion]:
-        """Return every version of an evaluator, the newest first."""
-        query = _selected().where(named(workspace_id, name))
-        found = await self._database.fetch_all(query.order_by(EvaluatorVersionTable.version.desc()))
+    async def versions(self, workspace_id: str, name: str) -> AsyncGenerator[list[StoredVersion], None]:
+        """Yield every version of an evaluator, the newest first, in parts of a few MB."""
+        version = EvaluatorVersionTable.version
+        query = _selected().where(named(workspace_id, name)).order_by(version.desc())
+        found = await self._part(query)
         if not found:
             raise await self._missing(workspace_id, name)
-        return [_version(row) for row in found]
+        while found:
+            yield found
+            found = await self._part(query.where(version < found[-1].version))
 
-    async def list_evaluators(self, workspace_id: str) -> list[StoredVersion]:
-        """Return the newest version of each evaluator, by name."""
-        query = _selected().where(
-            EvaluatorTable.workspace_id == workspace_id, EvaluatorVersionTable.version == EvaluatorTable.newest
-        )
-        return [_version(row) for row in await self._database.fetch_all(query.order_by(EvaluatorTable.name))]
+    async def newest_versions(self, workspace_id: str) -> AsyncGenerator[list[StoredVersion], None]:
+        """Yield the newest version of each evaluator, by name, in parts of a few MB."""
+        here = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorVersionTable.version == EvaluatorTable.newest)
+        query = _selected().where(here).order_by(EvaluatorTable.name)
+        found = await self._part(query)
+        while found:
+            yield found
+            found = await self._part(query.where(EvaluatorTable.name > found[-1].name))
+
+    async def names(self, workspace_id: str) -> list[str]:
+        """Return the names of the evaluators, in order."""
+        query = select(EvaluatorTable.name).where(EvaluatorTable.workspace_id == workspace_id)
+        return list(await self._database.fetch_values(query.order_by(EvaluatorTable.name)))
+
+    async def _part(self, query: Select[Any]) -> list[StoredVersion]:
+        return [_version(row) for row in await self._database.fetch_part(query)]
 
     async def delete_evaluator(self, workspace_id: str, name: str) -> None:
         """Delete an evaluator and all its versions; jobs keep copies of their evaluators."""

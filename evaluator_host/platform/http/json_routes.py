@@ -8,9 +8,9 @@ before it validates them.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fastapi import Request, Response
 from fastapi.dependencies.utils import get_flat_params
@@ -18,6 +18,7 @@ from fastapi.params import Query
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import QueryParams
+from starlette.responses import StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -37,6 +38,8 @@ from evaluator_host.types.json_values import (
     require_single_keys,
 )
 from evaluator_host.types.names import what_was_meant
+
+_Part = TypeVar("_Part")
 
 _OWN: Final = "/v1/"  # paths of the host's own API begin with this
 _NAMED: Final = 50  # maximum number of unknown parameters that an error names
@@ -284,6 +287,32 @@ def too_many_values(weight: int) -> InvalidRequest:
 def json_response(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Encode a value as a JSON response; dataclasses become objects, integers of any size stay exact."""
     return Response(encode_json(value), status, headers, media_type="application/json")
+
+
+async def json_list(parts: AsyncIterator[_Part], shown: Callable[[_Part], list[Any]]) -> Response:
+    """Return a JSON array of the items that `shown` makes of each part, and send it while the parts are read.
+
+    Each part is converted and encoded in a thread.
+    """
+
+    async def texts() -> AsyncIterator[bytes]:
+        mark = b"["
+        async for part in parts:
+            items = (await asyncio.to_thread(lambda part: encode_json(shown(part)), part))[1:-1]
+            if items:
+                yield mark + items
+                mark = b","
+        yield b"]" if mark == b"," else b"[]"
+
+    arrived = texts()
+    begun = await anext(arrived)  # an error becomes a response only before the first part is sent
+
+    async def whole() -> AsyncIterator[bytes]:
+        yield begun
+        async for text in arrived:
+            yield text
+
+    return StreamingResponse(whole(), media_type="application/json")
 
 
 async def large_json_response(value: object) -> Response:

@@ -57,6 +57,7 @@ _WAIT_S: Final = 15.0  # seconds for another process's write, or for a free conn
 _CONNECTIONS: Final = 8
 _VACUUMED_PAGES: Final = 2000
 _NAMES: Final = 1000  # maximum number of names to compare with a misspelt one
+_PART_BYTES: Final = 4 << 20  # characters of texts that are read from the database at once
 _KEPT: Final = 2  # connections reserved for keys and for the watch, since calls may occupy all others
 _ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a lost server within half a minute
     "connect_timeout": 10,
@@ -215,6 +216,20 @@ class Database:
         """Return all rows of a query, read in a separate snapshot."""
         async with self.reading() as connection:
             return (await connection.execute(query)).all()
+
+    async def fetch_part(self, query: Select[Any], *, most_bytes: int = _PART_BYTES) -> list[Any]:
+        """Return the first rows of a query, up to the row with which their texts have `most_bytes` characters."""
+        found, size = list[Any](), 0
+        async with (
+            self.reading() as connection,
+            connection.stream(query.execution_options(yield_per=1)) as rows,
+        ):
+            async for row in rows:
+                found.append(row)
+                size += sum(len(value) for value in row if isinstance(value, str))
+                if size >= most_bytes:
+                    break
+        return found
 
     async def fetch_first(self, query: Executable) -> Any:
         """Return the first row of a query, read in a separate snapshot, or None."""

@@ -95,16 +95,8 @@ class Traces(Repository):
             query = query.where(table.id < before)
         if status is not None:
             query = query.where(table.status == status)
-        async with self._database.reading() as connection:
-            found, size = list[tuple[int, ScoredTrace]](), 0
-            query = query.order_by(table.id.desc()).limit(limit).execution_options(yield_per=1)
-            async with connection.stream(query) as rows:
-                async for row in rows:
-                    found.append((row[0], ScoredTrace(*row[1:])))
-                    size += len(found[-1][1].result) + len(found[-1][1].trace)
-                    if size >= _PAGE_BYTES:
-                        break
-            return found
+        rows = await self._database.fetch_part(query.order_by(table.id.desc()).limit(limit), most_bytes=_PAGE_BYTES)
+        return [(row[0], ScoredTrace(*row[1:])) for row in rows]
 
     async def get_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> dict[int, str]:
         """Return `{number: OTLP/JSON}` for an evaluator's traces with these numbers."""

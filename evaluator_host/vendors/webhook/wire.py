@@ -49,8 +49,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
         return json_response({"evaluator": one.name, "version": one.version, "contract": one.contract.value})
 
     async def show_all(request: Request) -> Response:
-        found = await evaluators.list_evaluators(calls.caller(request).workspace)
-        return json_response({"evaluators": [one.name for one in found]})
+        return json_response({"evaluators": await evaluators.store.names(calls.caller(request).workspace)})
 
     path = calls.wire.path
     one = f"{path}/{{evaluator}}"
