@@ -14,7 +14,8 @@ import httpx
 import pytest
 
 from evaluator_host.engine.sandbox.messages import read_loaded
-from evaluator_host.engine.sandbox.protocol import HEADER_BYTES, Frame, FrameDecoder, ProtocolError
+from evaluator_host.engine.sandbox.protocol import HEADER_BYTES, Frame, FrameDecoder, ProtocolError, encode
+from evaluator_host.engine.sandbox.session import Sandbox
 from evaluator_host.platform.models.endpoint import ANSWER_BYTES, Endpoint, read_body
 from evaluator_host.platform.models.gateway import proxy
 from evaluator_host.platform.models.gateway.connection import Refused, Request, RequestReader, Tunnel
@@ -183,3 +184,19 @@ async def test_a_hello_in_many_records_is_read_only_once() -> None:
 async def test_a_hello_without_an_end_is_refused() -> None:
     with pytest.raises(Refused, match="too long"):
         await first_bytes(*records(b"\x01\xff\xff\xff" + bytes(4000), 1))
+
+
+@pytest.mark.parametrize("left_after", [0, 1, 7])
+async def test_frames_for_connections_let_other_tasks_run(left_after: int) -> None:
+    flood = encode({"type": "bytes", "connection": 1}) * 6400
+    link = Mock(drain=AsyncMock(), read=AsyncMock(side_effect=[flood + encode({"type": "result"}) * 2]))
+    sandbox = Sandbox(link, backend="bubblewrap", spec=Mock(memory_mb=64), grace_s=1.0)
+    if left_after:
+        reading = asyncio.create_task(sandbox._fill(9.0, Mock()))
+        for _ in range(left_after):
+            await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+    assert await turns_during(sandbox._fill(9.0, Mock())) > 90
+    assert (len(sandbox._frames), link.write.call_count) == (2, 6400)

@@ -45,6 +45,7 @@ _AHEAD_S: Final = 0.04  # seconds of work to send ahead, so that the sandbox doe
 # with this many unanswered rows, read answers together, because a wake-up costs more than reading an answer
 _MANY: Final = 6
 _PATIENCE_S: Final = 0.016
+_AT_ONCE: Final = 64  # frames to handle before other tasks run: one read may bring thousands
 _SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, since timers have a resolution of a millisecond
 _START_S: Final = 0.1  # seconds of a row's time that may pass until its process or context has started
 _BEGUN: Final = 0.5  # share of the time limit; a row that ran for less, by its runner's clock, had not begun in time
@@ -198,6 +199,7 @@ class Sandbox:
         self._turns: ByteTurns | None = None
         self._turn = AsyncExitStack()  # the turn to read the large answer that is arriving
         self._frames: deque[Frame] = deque()
+        self._left = False  # whether the decoder has frames that were left when time was up
         self._last_id = 0
         self._window = SendWindow()
         self._outgoing: list[Octets] = []  # frames that are written together once nothing is left to read
@@ -512,25 +514,37 @@ class Sandbox:
             async with asyncio.timeout(timeout_s) as limit:
                 await self.link.drain()
                 while not self._frames:
-                    data = await self.link.read(patience_s=self._window.patience_s)
-                    if not data:
-                        raise _NoAnswer("the runner ended", ended=True)
-                    passed = False
-                    for frame in self._decoder.feed(data):
-                        if frame.type == "bytes":
-                            passed = True
-                            self._pass_on(frame)
-                        else:
-                            self._frames.append(frame)
+                    data = b""
+                    if not self._left:
+                        data = await self.link.read(patience_s=self._window.patience_s)
+                        if not data:
+                            raise _NoAnswer("the runner ended", ended=True)
+                    await self._take(data)
                     if self._decoder.announced_bytes > LARGE_BYTES:
                         await self._take_turn(limit, clock)
-                    if passed:
-                        await asyncio.sleep(0)  # let other tasks run, even if a row floods its connections
         except TimeoutError:
             return False
         except ProtocolError as error:
             raise _NoAnswer(str(error)) from error
         return True
+
+    async def _take(self, data: bytes) -> None:
+        """Handle the frames that are complete now. Let other tasks run in between, even if a row sends very many.
+
+        If this is cancelled, the next call handles the rest.
+        """
+        self._left, passed = True, False
+        for count, frame in enumerate(self._decoder.feed(data), 1):
+            if frame.type == "bytes":
+                passed = True
+                self._pass_on(frame)
+            else:
+                self._frames.append(frame)
+            if count % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+        self._left = False
+        if passed:
+            await asyncio.sleep(0)
 
     async def _take_turn(self, limit: asyncio.Timeout, clock: WorkClock) -> None:
         """Wait until the large frame that is arriving may be read.
