@@ -6,7 +6,7 @@ from evaluator_runner import candidates, dialects, entry
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.coerce import type_name
 from evaluator_runner.failures import Failure
-from evaluator_runner.outline import calls_in
+from evaluator_runner.outline import calls_in, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
     Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
     """
-    scores = _scores_of_eval(outline)
+    scores = _scores_of_eval(outline) or _registered(outline)
     own = [one for one in scores if one in outline.functions]
     if own and name in {None, *own}:
-        return dialects.DECORATED, f"`{name or own[0]}` is among the scores of an `Eval`"
-    if scores and name is None and not (outline.has_own_entry or _ENTRY in outline.functions):
+        return dialects.DECORATED, f"the code gives `{name or own[0]}` to Braintrust as a scorer"
+    if _scores_of_eval(outline) and name is None and not (outline.has_own_entry or _ENTRY in outline.functions):
         return dialects.PARAMETERS, f"an `Eval` with the scores {', '.join(scores)}"
     found = outline.functions.get(_ENTRY)
     if found is None or name not in {None, _ENTRY} or (name is None and outline.has_own_entry):
@@ -48,15 +48,16 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     if name is None:
         outline = candidates.outline_of(namespace)
         scores = _scores_of_eval(outline)
-        own = [one for one in scores if one in outline.functions]
+        given = scores or _registered(outline)
+        own = [one for one in given if one in outline.functions]
         if scores and not own and _ENTRY not in namespace:
             raise _of_packages(scores)
-        notes = _left_out([one for one in scores if one not in own]) if own else ()
-        try:
-            name = candidates.the_only(namespace, own, "scores of an `Eval`") if own else None
-        except Failure as several:
+        notes = _left_out([one for one in given if one not in own]) if own else ()
+        if len(own) > 1:
+            several = candidates.several(outline, own, "scorers that the code gives to Braintrust")
             several.notes = notes
-            raise
+            raise several
+        name = own[0] if own else None
     found = entry.find_function(namespace, name or _ENTRY)
     found.notes += notes
     found.bind = lambda args: _bind(found, args[0])
@@ -77,6 +78,20 @@ def _scores_of_eval(outline: Outline) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _registered(outline: Outline) -> list[str]:
+    """Return the handlers that the code gives to `project.scorers.create`; for a scorer without one, its own name."""
+    if not (outline.parsed and outline.imports("braintrust")):
+        return []
+    names: list[str] = []
+    calls = [one for one in walk(outline.tree) if type(one).__name__ == "Call"]
+    for call in sorted(calls, key=lambda one: one.lineno):
+        if any(one.endswith(".scorers.create") for one in outline.dotted(call.func)):
+            given = {one.arg: one.value for one in call.keywords}
+            told = outline.dotted(given.get("handler"))[:1] or outline.dotted(given.get("name"))[:1]
+            names += told or [f"the scorer in line {call.lineno}"]
+    return list(dict.fromkeys(names))
+
+
 def _short(scores: list[str]) -> list[str]:
     return [one.rpartition(".")[2] if "partial" not in one else one.split(".")[-2] for one in scores[:10]]
 
@@ -84,7 +99,7 @@ def _short(scores: list[str]) -> list[str]:
 def _left_out(scores: list[str]) -> tuple[dict[str, str], ...]:
     if not scores:
         return ()
-    message = f"these scores of `Eval` are not functions of the code, and are not called: {', '.join(_short(scores))}"
+    message = f"these scorers are not functions of the code, and are not called: {', '.join(_short(scores))}"
     return ({"code": "entry_left_out", "message": message},)
 
 
