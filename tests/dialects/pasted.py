@@ -102,6 +102,7 @@ PASTED: Final = [
         def load_scorers(letters=None):
             return [starts_with(letter) for letter in letters or "PQ"]
         """,
+        0.5,
         contract="mlflow",
         note="several_entries",
     ),
@@ -344,6 +345,7 @@ PASTED: Final = [
         def length(outputs):
             return len(outputs)
         """,
+        3.0,
         contract="mlflow",
         note="several_entries",
     ),

@@ -188,13 +188,13 @@ async def test_javascript_calls_all_and_names_them_with_their_lines(service: Ser
 
 @pytest.mark.parametrize("returned", ["[a, b]", "(a, b)", "{'a': a, 'b': b}"])
 @pytest.mark.parametrize("name", ["", "(name='other')"])
-async def test_a_scorer_that_a_factory_makes_beside_others_is_named(service: Service, returned: str, name: str) -> None:
+async def test_scorers_that_a_factory_makes_are_all_called(service: Service, returned: str, name: str) -> None:
     code = (
         "from mlflow.genai.scorers import scorer\n\ndef build_scorers():\n"
         "    @scorer(name='first')\n    def a(outputs):\n        return 0.5\n\n"
         f"    @scorer{name}\n    def b(outputs):\n        return 1.0\n\n    return {returned}\n"
     )
     result = await service.evaluate(Evaluator(code), ROW)
-    assert result.score == 0.5
+    assert (result.score, sorted(result.metrics.values())) == (0.75, [0.5, 1.0])
     told = {one.code: one.message for one in result.warnings}
-    assert "is called, because it is the first" in told["several_entries"]
+    assert "the score is the mean of " in told["several_entries"]

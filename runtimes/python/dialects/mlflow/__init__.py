@@ -9,7 +9,7 @@ import sys
 
 from evaluator_runner import dialects
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
-from evaluator_runner.candidates import meant_in, note_others
+from evaluator_runner.candidates import meant_in, outline_of, several
 from evaluator_runner.coerce import type_name
 from evaluator_runner.entry import Entry, object_of
 from evaluator_runner.failures import Failure
@@ -48,10 +48,10 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return an `Entry` that calls the scorer `name`, or else the first. A scorer class gets `config` as its arguments.
+    """Return an `Entry` that calls the scorer `name`, or else the only one. A class gets `config` as its arguments.
 
     Raises:
-      Failure: the code defines no scorer.
+      Failure: the code defines no scorer, or several.
     """
     base = getattr(_modules.get("mlflow.genai.scorers.base"), "Scorer", None)
     found: dict[str, Any] = {}
@@ -69,15 +69,15 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
             what + (f"; it defines {', '.join(list(found)[:10])}" if found else ""),
             hint="write `@scorer` from mlflow.genai.scorers above a function of inputs, outputs, expectations",
         )
-    names = meant_in(namespace, list(found))
-    chosen = name or names[0]
+    names = meant_in(namespace, list(found)) if name is None else [name]
+    if len(names) > 1:
+        raise several(outline_of(namespace), names, "scorers")
+    chosen = names[0]
     scorer = found[chosen]
     entry = Entry(chosen, getattr(scorer, "__wrapped__", None) or type(scorer).__call__)
     entry.call = scorer.run
     entry.bind = _fields
     entry.convert = _Reader(scorer.name).plain
-    if name is None:
-        note_others(entry, "first", names)
     return entry
 
 
