@@ -10,7 +10,7 @@ from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.outcome import EvaluationError, Note
 
 _NAMES: Final = ("name", "key", "metric")
-_OVERALL: Final = ("overallScore", "overall_score", "totalScore", "total_score", "finalScore", "final_score")
+_OVERALL: Final = ("overall", "overallScore", "overall_score", "totalScore", "total_score", "finalScore", "final_score")
 _SKIPPED: Final = Note("skipped", "the evaluator returned no score that is a number, so it does not apply to this row")
 _HINT: Final = "give each object in the list a `name` and a `score`"
 
