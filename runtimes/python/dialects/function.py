@@ -116,7 +116,7 @@ def is_by_name(function: Function, *, named: bool = False) -> bool:
     A function that the caller named (`named`), or that is called `evaluate`, must not also fit a call by position.
     """
     names = function.parameters
-    if names[:1] in (["self"], ["cls"]) or function.name == "main":
+    if names[:1] in (["self"], ["cls"]) or function.name == "main" or function.gives_function:
         return False
     roles = {**roles_of(names), **_lists_of(function)}
     if list(roles.values()).count(_OUTPUT) != 1:

@@ -252,8 +252,20 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
         elif classes:
             message += f"; it defines only {', '.join(classes[:10])}"
     return Failure(
-        "entry_not_found", message, hint=_hint(wanted, functions, {name: own[name] for name in classes}, own)
+        "entry_not_found",
+        message,
+        hint=_hint(wanted, _takers(own, functions, classes), {name: own[name] for name in classes}, own),
     )
+
+
+def _takers(own: dict[str, Any], functions: list[str], classes: list[str]) -> list[str]:
+    """Return the functions that take a value and make no function, as evaluators do.
+
+    If there are none, return those that take a value, or all functions if no class has a scoring method.
+    """
+    takers = [name for name in functions if (known := signature.read(own[name])) is None or known.names]
+    plain = [name for name in takers if not any(one.co_name[:1] != "<" for one in _codes_of(own[name])[1:])]
+    return plain or takers or ([] if any(_scoring(vars(own[name])) for name in classes) else functions)
 
 
 def _are_for_classes(own: dict[str, Any], functions: list[str], classes: list[str]) -> bool:
@@ -336,7 +348,8 @@ def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
     call = made if method == "__call__" else f"{made}.{method}"
     known = signature.read(getattr(kind, method, None))
     names = [] if known is None else known.positional[1 : known.required]
-    by_place = not names or (len(names) == len(EVALUATE) and fits_places(names))
+    known_names = method in _METHODS or roles_of(names)
+    by_place = not names or (len(names) == len(EVALUATE) and known_names and fits_places(names))
     if wanted != "evaluate" or known is None or known.keyword_only or by_place:
         return f"{wanted} = {call}"
     roles = roles_of(names)

@@ -103,6 +103,17 @@ class Function:
         return any(_is_score(one) for one in items)
 
     @property
+    def gives_function(self) -> bool:
+        """Whether the function returns only functions that it makes."""
+        body = getattr(self.node, "body", None)
+        own = [one for part in body for one in walk(part)] if isinstance(body, list) else []
+        made = {one.name for one in own if type(one).__name__ in _FUNCTIONS}
+        values = [one.value for one in body or () if type(one).__name__ == "Return"] if own else [body]
+        return bool(values) and all(
+            type(one).__name__ == "Lambda" or getattr(one, "id", None) in made for one in values
+        )
+
+    @property
     def gives_summary(self) -> bool:
         """Whether the function returns only dicts or tuples, according to its annotation or `return` statements."""
         return self._gives({"dict", "Dict", "tuple", "Tuple"}, {"Dict", "Tuple"})

@@ -212,7 +212,7 @@ def test_misspelt_name_is_suggested() -> None:
         ("def load(a): ...\ndef check_sql(a): ...\ndef _norm(a): ...", "check_sql, load, _norm", "check_sql"),
         ("def eval_context(a): ...\ndef eval_retry(a): ...", "eval_context, eval_retry", "eval_context"),
         ("def process_docs(a): ...\ndef process_results(a): ...", "process_results, process_docs", "process_results"),
-        ("def read(a): ...\ndef score_file(results_path): ...\ndef c(): read(1)", "score_file, read, c", "score_file"),
+        ("def read(a): ...\ndef score_file(results_path): ...\ndef c(b): read(1)", "score_file, read, c", "score_file"),
     ],
 )
 def test_functions_that_may_score_are_shown_first(code: str, shown: str, example: str) -> None:
