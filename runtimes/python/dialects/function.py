@@ -53,6 +53,11 @@ _ROLES_OF_LISTS = {
 """Names for the values of many rows, in functions that go through them in pairs: `zip(predictions, references)`."""
 _EXTRACTED = {"givenanswer", "studentanswer", "submittedanswer"}
 """Names of an answer that other code may have taken out of the output."""
+_PAIRS = {
+    **dict.fromkeys(("actual", "generated", "model", "output", "pred", "predicted", "response"), _OUTPUT),
+    **dict.fromkeys(("correct", "expected", "gold", "golden", "gt", "reference", "target", "true"), _TRUTH),
+}
+"""First words in the names of two parameters that are the output and the ground truth: `pred_sql`, `gold_sql`."""
 _TEXTS = ("answer", "result", "text", "content")
 """Names of the output if no other parameter is the output; if one is, `answer` is the ground truth."""
 _FORMS = ("text", "str", "string", "json")
@@ -175,12 +180,25 @@ def fits_places(names: list[str]) -> bool:
 def roles_of(names: list[str]) -> dict[str, str]:
     """Return the role (output, truth, …) of each parameter that has a role, by the parameter's name."""
     found = {one: role for one in names if (role := _role(one))}
+    if not {_OUTPUT, _TRUTH} & {*found.values()}:
+        found.update(_pair_of(names))
     if _OUTPUT not in found.values():
         other = next((one for text in _TEXTS for one in names if _plain(one) == text), None)
         return found if other is None else {**found, other: _OUTPUT}
     if _TRUTH not in found.values():
         found.update({one: _TRUTH for one in names if _plain(one) == "answer"})
     return found
+
+
+def _pair_of(names: list[str]) -> dict[str, str]:
+    """Return the roles of the only two parameters whose names differ only in a first word that tells the role."""
+    ends: dict[str, dict[str, str]] = {}
+    for one in names:
+        first, _, end = one.lower().partition("_")
+        if end and first in _PAIRS:
+            ends.setdefault(end, {})[one] = _PAIRS[first]
+    pairs = [one for one in ends.values() if sorted(one.values()) == sorted((_OUTPUT, _TRUTH))]
+    return pairs[0] if len(pairs) == 1 else {}
 
 
 def _plain(name: str) -> str:
