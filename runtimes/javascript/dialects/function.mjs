@@ -8,6 +8,8 @@ const OUTPUTS = new Set('output outputs response prediction predicted pred compl
 const TRUTHS = new Set('expected expectedOutput expected_output expectedAnswer expected_answer reference referenceOutput referenceAnswer reference_answer groundTruth ground_truth gold target correctAnswer correct_answer ideal truth label expect'.split(' '));
 const OTHERS = new Set('input inputs question query prompt userInput user_input trace metadata'.split(' '));
 
+/** The first parameter of a function that puts the scores of promptfoo's asserts together. */
+export const NAMED_SCORES = /^named_?scores$/i;
 /** Names of the output where no other parameter has such a name. */
 const TEXTS = ['answer', 'result', 'text', 'content'];
 const KNOWN = new Set([...OUTPUTS, ...TRUTHS, ...OTHERS]);
@@ -37,6 +39,7 @@ export const dialect = {
     if (isListed && parameters.length > 0 && parameters.every((each) => each.keys === null && !each.rest) && !isByPosition(parameters.map((each) => each.name))) {
       return { step: BY_NAME, reason: `${candidate.label} is in a list of evaluators, and takes ${parameters.map((each) => each.name).join(', ')}`, byColumn: true };
     }
+    if (parameters.length > 0 && NAMED_SCORES.test(parameters[0].name)) return { step: BY_NAME, reason: `${candidate.label} puts the scores of several asserts together`, byColumn: true };
     if (hasOneOutput(names) && (names.every((each) => KNOWN.has(each)) || (!destructured && SCORES.test(name)))) {
       if (!destructured && isByPosition(names)) return null;
       return { step: BY_NAME, reason: `${candidate.label} has parameters whose names say what they get: ${names.join(', ')}` };

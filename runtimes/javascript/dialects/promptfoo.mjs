@@ -2,7 +2,7 @@
 /** Dialect `promptfoo`: `get_assert(output, context)`, a default export, or an inline assert (an expression or a body). */
 import { Script } from 'node:vm';
 import { parametersOf } from '../parameters.mjs';
-import { readsRow } from './function.mjs';
+import { NAMED_SCORES, readsRow } from './function.mjs';
 import { ANY_NAME, NAMED, OWN, SHAPED } from './steps.mjs';
 
 const ENTRY = 'get_assert';
@@ -33,7 +33,7 @@ export const dialect = {
     if (name === ENTRY) return isInline(code) ? { step: SHAPED, reason: 'the code is an inline assert' } : { step: NAMED, reason: candidate.label };
     const { parameters } = parametersOf(candidate);
     if (candidate.name === 'evaluate' || candidate.name === 'main' || parameters.length < 1 || parameters.length > 2) return null;
-    if (readsRow(candidate) || parameters[0].keys !== null || parameters[0].rest || OTHERS.test(parameters[0].name) || TRUTHS.test(parameters[1]?.name ?? '')) return null;
+    if (readsRow(candidate) || parameters[0].keys !== null || parameters[0].rest || OTHERS.test(parameters[0].name) || NAMED_SCORES.test(parameters[0].name) || TRUTHS.test(parameters[1]?.name ?? '')) return null;
     return { step: name === 'default' ? SHAPED : isAssert(parameters, code) ? ANY_NAME : OWN, reason: `${candidate.label} takes (${parameters.map((one) => one.name).join(', ')})` };
   },
   source(code, isDeclared) {
