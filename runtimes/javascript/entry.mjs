@@ -6,7 +6,7 @@
  * names both.
  */
 import { SCORES, listed, meant, shown, usersOf } from './candidates.mjs';
-import { takesOutput } from './dialects/function.mjs';
+import { takesOutput, takesPair } from './dialects/function.mjs';
 import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
 import { givesFunction, unreadKeys } from './facts.mjs';
@@ -111,7 +111,7 @@ function withNames(offers, code) {
 /** Let an evaluator be called without the arguments that its types call optional. @param {Selector} selector @param {string} name @param {string} code */
 function leaveOptional(selector, name, code) {
   if (!selector.needs?.length) return;
-  const optional = optionalNames(code, name);
+  const optional = new Set([...optionalNames(code, name)].map(withoutUnderscore));
   selector.needs = selector.needs.filter((one) => !optional.has(one));
 }
 
@@ -134,6 +134,8 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   if (step === LISTED) return ofList(best.map((one) => one.found), offers, code, lineOf);
   if (step < OWN) {
     const found = best.map((one) => one.found);
+    const runner = step === BY_NAME ? runnerOf(found, offers) : null;
+    if (runner) return runner;
     const silent = step === BY_NAME ? silentOf(found, offers, code) : [];
     return theOnly(found, silent, functionsOf(offers), [code, source], lineOf);
   }
@@ -145,25 +147,40 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   if (names.length === 1) return infer(/** @type {Candidate} */ (lookUp(offers, names[0])), names[0], code);
   const only = defaultExport(offers, code);
   if (only) return inferDefault(only, code);
-  const functions = thoseThatScore(offers).map((one) => found(one, BY_PARAMETERS, 'inferred', `${one.label} is an export that no other export uses, and its name says that it scores`, true));
+  const functions = thoseThatScore(offers).map((one) => found(one, BY_PARAMETERS, 'inferred', `${one.label} is an export that no other export uses, and ${SCORES.test(one.name) ? 'its name says that it scores' : 'it takes an output and a ground truth'}`, true));
   const scoring = functions.length > 0 ? functions : methodsThatScore(offers, code);
   return scoring.length > 0 ? theOnly(scoring, [], functionsOf(offers), [code, source], lineOf) : notFound(offers, OWN_NAMES, code);
 }
 
 const BY_PARAMETERS = /** @type {import('./dialects/table.mjs').Dialect} */ (DIALECTS.find((one) => one.contract === 'function'));
 /**
- * Return the exported functions that no other one uses, and whose names say that they score. Their parameters then name properties of the row. A function that
- * makes another one, or that takes nothing, is not one of them, and uses none.
+ * Return the exported functions that no other one uses, and whose names say that they score, or that take an output and a ground truth. Their parameters then
+ * name properties of the row. A function that makes another one, or that takes nothing, is not one of them, and uses none.
  *
  * @param {Offer[]} offers @returns {Candidate[]}
  */
 function thoseThatScore(offers) {
   const functions = functionsOf(offers).filter((one) => parametersOf(one).parameters.length > 0 && !givesFunction(one.text));
-  const free = functions.filter((one) => one.exported && one.name !== 'default' && SCORES.test(one.name) && usersOf(one.name, functions).length === 0);
+  const free = functions.filter((one) => one.exported && one.name !== 'default' && (SCORES.test(one.name) || takesPair(parametersOf(one).parameters)) && usersOf(one.name, functions).length === 0);
   return free.flatMap(({ name }) => lookUp(offers, name) ?? []).filter((one) => {
     const { parameters } = parametersOf(one);
     return parameters.length === 1 ? !parameters[0].rest && parameters[0].keys?.length !== 1 : parameters.every((each) => each.keys === null && !each.rest);
   });
+}
+
+/**
+ * Return the only exported function that takes the output and uses at least two of the functions that were found, as in a file of checks with a function that
+ * runs those that a case names: it is the evaluator, and its parameters name properties of the row.
+ *
+ * @param {Found[]} equal @param {Offer[]} offers @returns {Found | null}
+ */
+function runnerOf(equal, offers) {
+  const functions = functionsOf(offers);
+  const names = new Set(equal.map((one) => one.entry));
+  const uses = [...names].flatMap((name) => usersOf(name, functions));
+  const runners = functions.filter((one) => one.exported && one.name !== 'default' && !names.has(one.name) && uses.filter((each) => each === one.name).length > 1);
+  const [runner, ...others] = runners.flatMap((one) => lookUp(offers, one.name) ?? []).filter((one) => takesOutput(one) && parametersOf(one).parameters.every((each) => each.keys === null && !each.rest));
+  return runner === undefined || others.length > 0 ? null : found(runner, BY_PARAMETERS, 'inferred', `${runner.label} takes the output, and uses the other functions that do`, true);
 }
 
 /** Names of exported objects whose methods score. */

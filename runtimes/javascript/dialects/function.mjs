@@ -60,6 +60,12 @@ export function takesOutput(candidate) {
   return parametersOf(candidate).parameters.some((one) => one.keys === null && OUTPUTS.has(one.name));
 }
 
+/** Return whether a function takes an output and a ground truth, by the names of its parameters. @param {import('../parameters.mjs').Parameter[]} parameters */
+export function takesPair(parameters) {
+  const names = parameters.filter((one) => one.keys === null).map((one) => withoutUnderscore(one.name));
+  return hasOneOutput(names) && names.some((each) => TRUTHS.has(each));
+}
+
 /** Return the properties that a function reads from its only parameter. @param {string} name @param {string} text @returns {string[]} */
 function readOf(name, text) {
   const own = name.replace(/\$/g, '\\$&');
