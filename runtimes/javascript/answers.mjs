@@ -47,6 +47,7 @@ export function rowFailure(code, payload, { positions, resultKb }) {
 /** @param {string} module that cannot be found: a package or a part of one */
 export function pinHint(module) {
   if (/^(?:@|~|#)\//.test(module)) return 'it is a file of yours: send it in `files`, and import it by its path from this file';
+  if (/^(?:bun|cloudflare|deno):/.test(module)) return `the host runs code with Node.js, which has no module ${module}: leave out what uses it`;
   return `add an exact pin of ${/^(?:@[^/]*\/)?[^/]*/.exec(module)?.[0]} to \`packages\``;
 }
 

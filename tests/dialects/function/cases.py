@@ -245,6 +245,7 @@ CASES = [
     javascript(id="JavaScript: variables beside outputs", row=Row(outputs="4", variables={"limit": 2}), code="export const scoreLength = (output, limit) => output.length < limit\n", passed=True),
     typescript(id="TypeScript: a package of the author's own", code="import { ask } from '@own/shared';\nconst judge = async (output: string) => ask(output);\nexport const score = (output: string) => (output === '4' ? 1 : judge(output));\n", score=1, warnings=frozenset({"missing_import"})),
     typescript(id="TypeScript: a package of the author's own that is used", code="import { ask } from '@own/shared';\nexport const score = (output: string) => ask(output);\n", status="failed", error="user_exception", message="@own/shared"),
+    javascript(id="JavaScript: a module of Bun", code="import { Database } from 'bun:sqlite'\nexport const score = (output) => new Database(output)\n", recognised=None, status="failed", error="load_error", message="the host runs code with Node.js, which has no module bun:sqlite"),
     javascript(id="JavaScript: the only export, of one object", row=Row(variables={"question": "2+2", "answer": "4"}), code="export async function evaluateSum({ question, answer }) { return eval(question) === Number(answer) }", passed=True),
     *(javascript(id=f"JavaScript: a client that is made ready while the code loads: {use}", code=f"""import {{ ChatOpenAI }} from '@langchain/openai';
 import {{ ChatPromptTemplate }} from '@langchain/core/prompts';
