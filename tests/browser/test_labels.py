@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from evaluator_host.client import Client
+from evaluator_host.types.evaluator import Evaluator
 from tests.browser.looking import Look, from_more, grave_findings, picture, widest_overflow
 from tests.browser.seeds import Seeds
 from tests.server import Server
@@ -101,3 +102,24 @@ async def test_rows_of_a_data_set_are_labelled_on_a_phone(look: Look, host: Serv
         assert await widest_overflow(page) == 0
         await picture(page, "labels-list-390")
         client.datasets.delete("to-label", force=True)
+
+
+@pytest.mark.long
+async def test_the_agreement_with_different_questions_is_shown_for_each_queue(page: Page, host: Server) -> None:
+    code = Evaluator("def evaluate(inputs, outputs, trace):\n    return {'score': 1.0, 'passed': True}\n")
+    with Client(host.url) as client:
+        job = client.jobs.wait(client.jobs.create([code], [{"outputs": "a"}]).id)
+        for name in ("right", "polite"):
+            client.labels.create(name, job=job.id, instructions=f"Is it {name}?")
+            client.labels.set(name, 0, name == "right")
+        await page.goto(f"/jobs/{job.id}")
+        panel = page.get_by_role("region", name="Agreement with people")
+        await expect(panel.get_by_role("row", name="queue right")).to_contain_text("100 %")
+        await expect(panel.get_by_role("row", name="queue polite")).to_contain_text("0 %")
+        await panel.get_by_role("link", name="Labels and judgements").click()
+        await expect(page.get_by_role("alert")).to_contain_text("ask people different questions")
+        await page.get_by_label("Labels of people").select_option("Label queue polite")
+        await page.get_by_role("button", name="Compare").click()
+        await expect(page.get_by_role("row", name="queue polite")).to_contain_text("0 %")
+        for name in ("right", "polite"):
+            client.labels.delete(name)

@@ -401,6 +401,34 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
         client.labels.get("review")
 
 
+def test_labels_count_for_the_outputs_and_the_question_that_people_saw(client: Client, url: str) -> None:
+    client.datasets.upload("two-answers", [{"a": "x", "b": "y", "gold": "x"} for _ in range(3)])
+    first, same, other = (
+        client.jobs.wait(client.jobs.create([EXACT], "two-answers", mapping={"outputs": column}).id).id
+        for column in ("a", "a", "b")
+    )
+    client.labels.create("right", job=first, instructions="Is it right?")
+    client.labels.set("right", 0, True)
+    assert client.jobs.agreement(same)[0].accuracy == 1
+    assert client.labels.all(job=other) == []
+    with pytest.raises(InvalidRequest, match="no label queue has rows of this job with its outputs"):
+        client.jobs.agreement(other)
+    with pytest.raises(InvalidRequest, match="are for other rows or outputs than those of this job"):
+        client.jobs.agreement(other, queue="right")
+    client.labels.create("more", job=same, instructions="Is it right? ")
+    client.labels.set("more", 1, True)
+    assert client.jobs.agreement(first)[0].rows == 2  # both queues ask the same
+    client.labels.create("tone", job=same, instructions="Is it polite?")
+    assert client.jobs.agreement(first)[0].rows == 2  # nobody has answered this question yet
+    client.labels.set("tone", 0, False)
+    with pytest.raises(InvalidRequest, match=r"different questions: tone \(passed: Is it polite\?\); \w+ \(passed: Is"):
+        client.jobs.agreement(first)
+    assert client.jobs.agreement(first, queue="tone")[0].accuracy == 0
+    assert "--queue" in forked.run(["jobs", "agreement", first, "--url", url]).stderr
+    for name in ("right", "more", "tone"):
+        client.labels.delete(name)
+
+
 @pytest.mark.long
 def test_label_queues_with_choices_and_scores(client: Client, url: str) -> None:
     client.datasets.upload("graded", [{"n": n} for n in range(10)])

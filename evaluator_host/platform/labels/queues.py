@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from evaluator_host.platform.datasets.rows import ALL
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.jobs.results.results import JobResults
 from evaluator_host.platform.jobs.results.row_reader import RowReader
-from evaluator_host.platform.jobs.spec import spec_from_json
+from evaluator_host.platform.jobs.spec import StoredSpec, spec_from_json
 from evaluator_host.platform.jobs.table import Job, Jobs
 from evaluator_host.platform.labels.table import Labels, LabelState, StoredLabel, StoredQueue
 from evaluator_host.platform.store.usage import StorageUsage
@@ -40,6 +40,8 @@ class _Content:
 
     task: LabelTask
     dataset: str | None
+    # source of the outputs that people see; None if they see whole rows of a data set, or if version 1.0.0 stored it
+    outputs: str | None = None
 
 
 _CONTENT: Final = Adapter(_Content)
@@ -86,12 +88,12 @@ class LabelQueues:
         await self.usage.require_room(workspace_id)
         if (job is None) == (dataset is None):
             raise _refused("job", "a queue must have the rows of one job or of one data set", "give `job` or `dataset`")
-        own_outputs, shard = False, ALL
+        own_outputs, shard, outputs = False, ALL, None
         if job is not None:
             found = await self.jobs.get_job(workspace_id, job)
             dataset_id, count, dataset = found.dataset_id, found.rows, found.dataset_name
             spec = spec_from_json(found.request)
-            own_outputs, shard = spec.target is not None, spec.shard
+            own_outputs, shard, outputs = spec.target is not None, spec.shard, _outputs_source(spec)
         else:
             kept = await self.datasets.get_dataset(workspace_id, str(dataset))
             dataset_id, count = kept.id, kept.rows
@@ -116,7 +118,7 @@ class LabelQueues:
         limit = min(limit, MOST_ROWS)
         if len(chosen) > limit:
             chosen = [chosen[place * len(chosen) // limit] for place in range(limit)]
-        content = _CONTENT.json(_Content(task, dataset))
+        content = _CONTENT.json(_Content(task, dataset, outputs))
         made = await self.labels.add_queue(
             workspace_id, name, chosen, dataset_id=dataset_id, job_id=job, own_outputs=own_outputs, content=content
         )
@@ -137,9 +139,10 @@ class LabelQueues:
         Raises:
           NotFound: there is no such job.
         """
-        dataset_id = None if job is None else (await self.jobs.get_job(workspace_id, job)).dataset_id
-        found = await self.labels.list_queues(workspace_id, dataset_id)
-        queues = [one for one in found if job is None or one.counts_for(job)]
+        if job is None:
+            queues = await self.labels.list_queues(workspace_id)
+        else:
+            queues = await self._queues_of(await self.jobs.get_job(workspace_id, job))
         counted = await self.labels.count_labels(queues)
         return [_report(one, counted[one.id]) for one in queues]
 
@@ -218,29 +221,65 @@ class LabelQueues:
 
         Raises:
           NotFound: there is no such queue.
-          InvalidRequest: there are no such labels.
+          InvalidRequest: there are no such labels, or the queues ask people different questions.
         """
+        queues = await self._queues_of(job)
         if queue is None:
-            every = await self.labels.list_queues(job.workspace_id, job.dataset_id)
-            queues = [one for one in every if one.counts_for(job.id)]
             if not queues:
                 raise InvalidRequest(
-                    "no label queue has rows of this job; make one, or name a column of the data set that "
-                    "has the labels"
+                    "no label queue has rows of this job with its outputs; make one, or name a column of the data set "
+                    "that has the labels"
                 )
         else:
-            queues = [await self.labels.get_queue(job.workspace_id, queue)]
-            if queues[0].dataset_id != job.dataset_id or not queues[0].counts_for(job.id):
+            wanted = await self.labels.get_queue(job.workspace_id, queue)
+            queues = [one for one in queues if one.id == wanted.id]
+            if not queues:
                 raise InvalidRequest(
                     f"the labels of the queue {queue[:80]} are for other rows or outputs than those of this "
                     "job; choose a queue that was made from this job or its data set"
                 )
         found: dict[int, StoredLabel] = {}
+        asked: dict[LabelTask, str] = {}  # name of a queue with labels, by its question
         for one in queues:
-            for label in await self.labels.list_labels(one, state=LabelState.LABELLED):
+            labels = await self.labels.list_labels(one, state=LabelState.LABELLED)
+            if labels:
+                task = _CONTENT.read_json(one.content).task
+                asked[replace(task, instructions=task.instructions.strip(), show_results=False)] = one.name
+            for label in labels:
                 if label.index not in found or str(label.at) > str(found[label.index].at):
                     found[label.index] = label
+        if len(asked) > 1:
+            told = "; ".join(f"{name} ({task.kind}: {task.instructions[:60]})" for task, name in asked.items())
+            raise _refused(
+                "queue",
+                f"the label queues of this job ask people different questions: {told}",
+                "name one of them as `queue`, or with `--queue` on the command line",
+            )
         return {row: decode_json(str(one.label).encode()) for row, one in found.items()}
+
+    async def _queues_of(self, job: Job) -> list[StoredQueue]:
+        """Return the queues whose labels apply to a job: people see its outputs, or whole rows that contain them."""
+        every = await self.labels.list_queues(job.workspace_id, job.dataset_id)
+        spec = spec_from_json(job.request)
+        return [
+            one
+            for one in every
+            if one.job_id == job.id
+            or (
+                spec.target is None
+                and not one.own_outputs
+                and await self._outputs_of(one) in (None, _outputs_source(spec))
+            )
+        ]
+
+    async def _outputs_of(self, queue: StoredQueue) -> str | None:
+        """Return the source of the outputs that people see in a queue, or None. See `_Content.outputs`."""
+        outputs = _CONTENT.read_json(queue.content).outputs
+        if outputs is None and queue.job_id is not None:
+            with suppress(NotFound):  # raised if the job was deleted
+                job = await self.jobs.get_job(queue.workspace_id, queue.job_id)
+                outputs = _outputs_source(spec_from_json(job.request))
+        return outputs
 
     async def _person(self, by: str | None, key_id: str | None) -> str | None:
         return by if key_id is None else await self.labels.key_name(key_id)
@@ -258,6 +297,10 @@ class LabelQueues:
 
     async def _report(self, queue: StoredQueue) -> LabelQueue:
         return _report(queue, (await self.labels.count_labels([queue]))[queue.id])
+
+
+def _outputs_source(spec: StoredSpec) -> str:
+    return spec.mapping.get("outputs", "outputs")
 
 
 def _report(queue: StoredQueue, counted: Sequence[tuple[str, str | None, int, datetime | None]]) -> LabelQueue:

@@ -102,13 +102,6 @@ class StoredQueue:
     content: str
     created_at: datetime
 
-    def counts_for(self, job_id: str) -> bool:
-        """Whether the labels apply to a job over the same data set.
-
-        Labels of outputs that a job made apply only to that job.
-        """
-        return self.job_id == job_id or not self.own_outputs
-
 
 @dataclass(frozen=True, slots=True)
 class StoredLabel:

@@ -30,7 +30,7 @@ export default function AgreementPage({ params, query }: PageProps) {
   const shown = query.get("label") ?? (queues.some((one) => one.labelled > 0) ? QUEUES : null);
   const [chosen, setChosen] = useState<string | null>(null);
   const label = chosen ?? shown ?? "";
-  const known = [...(queues.length > 0 || label === QUEUES ? [{ value: QUEUES, label: `Label queues: ${queues.map((one) => one.name).join(", ") || "all of this host"}` }] : []), ...columns.map((value) => ({ value, label: `Column ${value}` }))];
+  const known = [...(queues.length > 0 || label === QUEUES ? [{ value: QUEUES, label: `Label queues: ${queues.map((one) => one.name).join(", ") || "all of this host"}` }] : []), ...(queues.length > 1 ? queues.map(({ name }) => ({ value: QUEUES + name, label: `Label queue ${name}` })) : []), ...columns.map((value) => ({ value, label: `Column ${value}` }))];
   const options = known.some((one) => one.value === label) ? known : [{ value: label, label: label === "" ? "Choose…" : `Column ${label}` }, ...known];
   return (
     <div class="page">
@@ -58,7 +58,7 @@ export default function AgreementPage({ params, query }: PageProps) {
   );
 }
 
-/** The option for labels that people gave in queues, in place of a column. */
+/** The option for labels that people gave in queues, in place of a column. With a name after it, the option for one queue. */
 const QUEUES = "*";
 
 /** The columns of a row; of a whole row also the fields of its inputs. */
@@ -67,7 +67,7 @@ function columnsOf(row: Record<string, unknown>): string[] {
 }
 
 function Report({ id, label }: { id: string; label: string }) {
-  const found = useLoaded((signal) => call<Agreement[]>("GET", `/v1/jobs/${id}/agreement`, { signal, query: { label: label === QUEUES ? null : label } }), [id, label]);
+  const found = useLoaded((signal) => call<Agreement[]>("GET", `/v1/jobs/${id}/agreement`, { signal, query: label.startsWith(QUEUES) ? { queue: label.slice(QUEUES.length) || null } : { label } }), [id, label]);
   if (found.error !== null) return <ErrorNote title="The labels cannot be compared" error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Comparing" />;
   return (

@@ -1,5 +1,5 @@
 /** How far evaluators agree with labels of people: accuracy, kappa, and where they differ. */
-import { call } from "../api/http";
+import { ApiError, call } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
@@ -25,12 +25,24 @@ export function QueueAgreement({ job, queue, stamp }: { job: string; queue: stri
   );
 }
 
+/** The agreement with the labels of all queues; of each queue, if the queues ask people different questions. */
+async function agreementsOf(job: string, queues: readonly LabelQueue[], signal: AbortSignal): Promise<Agreement[]> {
+  const path = `/v1/jobs/${encodeURIComponent(job)}/agreement`;
+  const none = (error: unknown): null => {
+    if (error instanceof ApiError && error.status === 422) return null;
+    throw error;
+  };
+  const together = await call<Agreement[]>("GET", path, { signal }).catch(none);
+  const each = async () => Promise.all(queues.map(({ name }) => call<Agreement[]>("GET", path, { signal, query: { queue: name } }).catch(none)));
+  return together ?? (await each()).flatMap((one) => one ?? []);
+}
+
 /** The agreement on the page of a job, if a label queue applies to the job. */
 export function JobAgreement({ job }: { job: string }) {
   const found = useLoaded(async (signal) => {
     const queues = await call<LabelQueue[]>("GET", "/v1/label-queues", { signal, query: { job } });
     if (queues.every((one) => one.labelled === 0)) return { queues, agreements: [] };
-    return { queues, agreements: await call<Agreement[]>("GET", `/v1/jobs/${encodeURIComponent(job)}/agreement`, { signal }) };
+    return { queues, agreements: await agreementsOf(job, queues.filter((one) => one.labelled > 0), signal) };
   }, [job]);
   if (found.value === null || found.value.agreements.length === 0) return null;
   const { queues, agreements } = found.value;
