@@ -116,6 +116,38 @@ async def test_a_row_that_failed_in_a_job_is_found_and_tried(look: Look, client:
     await expect(page.get_by_role("button", name="Run", exact=True)).to_be_in_viewport()
 
 
+@pytest.mark.long
+async def test_long_numbers_of_stored_rows_keep_their_digits(page: Page, client: Client) -> None:
+    number = 2**53 + 1
+    rows = [{"id": number, "answer": "a", "inner": {"ids": [number]}}]
+    await asyncio.to_thread(client.datasets.upload, "long-numbers", rows, replace=True)
+    failing = Evaluator("def evaluate(inputs, outputs, trace):\n    return {'score': 1 / 0, 'id': inputs['id']}\n")
+    made = await asyncio.to_thread(client.jobs.create, [failing], "long-numbers", mapping={"outputs": "answer"})
+    job = await asyncio.to_thread(client.jobs.wait, made.id)
+    await page.goto(f"/jobs/{job.id}")
+    await expect(page.get_by_role("region", name="Rows and results")).to_contain_text(str(number))
+    await page.goto(f"/jobs/{job.id}/rows/0")
+    await expect(page.get_by_role("main")).to_contain_text(str(number))
+    client.labels.create("long-numbers", job=job.id)
+    await page.goto("/labels/long-numbers")
+    await expect(page.get_by_role("main")).to_contain_text(str(number))
+    client.labels.delete("long-numbers")
+    await open_workbench(page)
+    await write(
+        page,
+        CODE,
+        f"def evaluate(inputs, outputs, trace):\n    return {{'score': float(inputs['id'] == {number}), 'metrics': {{'id': inputs['id']}}}}\n",
+    )
+    await page.get_by_role("button", name="Use a stored row…").click()
+    dialog = page.get_by_role("dialog", name="Use a stored row")
+    await dialog.get_by_role("button", name="Job", exact=True).click()
+    await dialog.get_by_label("Job", exact=True).last.select_option(job.id)
+    await expect(dialog.get_by_role("row", name=str(number))).to_have_count(1)
+    await dialog.get_by_role("button", name="Use row 0").click()
+    await page.get_by_role("button", name="Run", exact=True).click()
+    await expect(page.locator(".result-score")).to_have_text("1")
+
+
 async def test_the_code_in_the_editor_scores_a_whole_data_set(page: Page, client: Client) -> None:
     await open_workbench(page)
     await write(page, CODE, LOOSE)

@@ -5,17 +5,28 @@ export type Read = { ok: true; value: unknown; given: boolean } | { ok: false; m
 interface ExactJson {
   parse(text: string, revive: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
   rawJSON?(text: string): unknown;
+  isRawJSON?(value: unknown): boolean;
 }
 
 const exact = JSON as unknown as ExactJson;
 
 /**
  * Parse JSON. A whole number beyond 2^53 becomes an object that `JSON.stringify` writes with all its digits, if the
- * browser has such objects; as a number it would lose digits.
+ * browser has such objects; as a number it would lose digits. Fields called `computed` stay numbers.
  */
-export function parseExactly(text: string): unknown {
+export function parseExactly(text: string, computed?: string): unknown {
   if (exact.rawJSON === undefined || !/\d{16}/.test(text)) return JSON.parse(text);
-  return exact.parse(text, (_, value, { source = "" }) => (typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? exact.rawJSON!(source) : value));
+  return exact.parse(text, (name, value, { source = "" }) => (typeof value === "number" && name !== computed && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? exact.rawJSON!(source) : value));
+}
+
+/** Whether a parsed value is an object with fields, and no list or long number. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === "object" && !Array.isArray(value) && !exact.isRawJSON?.(value);
+}
+
+/** A parsed number as a number, even if it loses digits; null for other values. */
+export function numberIn(value: unknown): number | null {
+  return typeof value === "number" ? value : exact.isRawJSON?.(value) ? Number(JSON.stringify(value)) : null;
 }
 
 /** Read JSON; an empty string is valid, and `given` is then false. */

@@ -1,5 +1,7 @@
 /** Makes the output of programs safe to show: without terminal codes and invisible characters. */
 
+import { numberIn } from "./json";
+
 const ESCAPES = /\u001b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
@@ -14,7 +16,8 @@ export function plain(text: string): string {
 }
 
 /** A number with at most four decimals: 0.5, 12, 0.3333. */
-export function shownNumber(value: number): string {
+export function shownNumber(given: number): string {
+  const value = numberIn(given) ?? Number.NaN;
   if (Number.isInteger(value)) return Math.abs(value) < 1e15 ? String(value) : value.toExponential(4);
   const size = Math.abs(value);
   return size >= 1e6 || size < 1e-4 ? value.toExponential(3) : String(Number(value.toFixed(size >= 100 ? 2 : 4)));

@@ -30,9 +30,9 @@ export function editDataset(name: string, edit: Edit): Promise<DatasetReport> {
 /** A page of rows with their numbers; without a search the host reads only these rows. */
 export async function pageOfRows(report: DatasetReport, { text, where, sort }: Search, first: number, limit: number, signal: AbortSignal): Promise<FoundRows> {
   if (text === "" && where.length === 0 && sort === null) {
-    const rows = await call<Columns[]>("GET", `${routeOf(report.name)}/rows`, { signal, exact: true, query: { first, limit } });
+    const rows = await call<Columns[]>("GET", `${routeOf(report.name)}/rows`, { signal, query: { first, limit } });
     return { total: report.rows, rows: rows.map((row, at): FoundRow => ({ index: first + at, row })) };
   }
   const query = new URLSearchParams([["text", text], ["first", String(first)], ["limit", String(limit)], ...where.map((one) => ["where", one]), ...(sort === null ? [] : [["sort", sort]])]);
-  return call("GET", `${routeOf(report.name)}/search?${query}`, { signal, exact: true });
+  return call("GET", `${routeOf(report.name)}/search?${query}`, { signal });
 }

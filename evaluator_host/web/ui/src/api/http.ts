@@ -26,8 +26,6 @@ export interface RequestOptions {
   /** Parameters by name; each item of a list is sent as a parameter of its own. */
   query?: Record<string, string | number | boolean | readonly number[] | null | undefined>;
   signal?: AbortSignal;
-  /** Whether to keep all digits of whole numbers, for rows that are stored or scored again. */
-  exact?: boolean;
 }
 
 let key = recallInTab("key");
@@ -53,11 +51,11 @@ export function withQuery(path: string, query: RequestOptions["query"]): string 
   return `${path}?${new URLSearchParams(given.flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)])))}`;
 }
 
-/** Send a request and return the body of the response; undefined when it is empty. */
+/** Send a request and return the body of the response, with all digits of numbers except scores; undefined when it is empty. */
 export async function call<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
   const response = await send(method, path, options);
   const text = await response.text();
-  return (text === "" ? undefined : options.exact ? parseExactly(text) : JSON.parse(text)) as T;
+  return (text === "" ? undefined : parseExactly(text, "score")) as T;
 }
 
 /** Send a request and return the response itself, for downloads. */

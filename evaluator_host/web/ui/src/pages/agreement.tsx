@@ -8,6 +8,7 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
+import { isObject } from "../json";
 import { AgreementTable } from "../resources/agreement";
 import { count, percent, shortId } from "../resources/format";
 import { PageHead, Panel } from "../resources/parts";
@@ -63,7 +64,7 @@ const QUEUES = "*";
 
 /** The columns of a row; of a whole row also the fields of its inputs. */
 function columnsOf(row: Record<string, unknown>): string[] {
-  return Object.entries(row).flatMap(([name, value]) => (typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : [name]));
+  return Object.entries(row).flatMap(([name, value]) => (isObject(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : [name]));
 }
 
 function Report({ id, label }: { id: string; label: string }) {

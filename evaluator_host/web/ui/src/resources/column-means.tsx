@@ -1,5 +1,6 @@
 /** Mean and pass rate of a job by the values of a column. */
 import { call } from "../api/http";
+import { isObject } from "../json";
 import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
@@ -96,10 +97,10 @@ function GroupValue({ group, condition, where }: { group: GroupFigures; conditio
 
 /** The condition for a value, "topic=cities"; null if the condition would mean other rows than these. */
 function conditionOf(by: string, { value }: GroupFigures, { groups, others }: ColumnFigures): string | null {
-  if ((value !== null && typeof value === "object") || /[=!<>~]/.test(by)) return null;
+  if (Array.isArray(value) || isObject(value) || /[=!<>~]/.test(by)) return null;
   // "topic=" means the rows with an empty text and those without a value
   if (isEmpty(value)) return others === null && groups.filter((one) => isEmpty(one.value)).length === 1 ? `${by}=` : null;
-  const text = String(value);
+  const text = typeof value === "string" ? value : JSON.stringify(value);
   return text !== text.trim() ? null : `${by}=${text}`;
 }
 

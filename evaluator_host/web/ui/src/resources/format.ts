@@ -1,4 +1,5 @@
 /** Numbers, sizes, times and rows, as people read them. */
+import { numberIn } from "../json";
 import type { Result } from "../api/types";
 
 const COUNTS = new Intl.NumberFormat("en-US");
@@ -23,7 +24,11 @@ export function counted(value: number, one: string, many = `${one}s`): string {
 
 /** Formats a score or another figure with four significant digits. */
 export function figure(value: number | null | undefined): string {
-  if (value === null || value === undefined) return NOTHING;
+  const known = numberIn(value);
+  return known === null ? NOTHING : figureOf(known);
+}
+
+function figureOf(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(3);
@@ -37,7 +42,8 @@ export function difference(before: number, after: number): number {
 
 /** Formats a difference like `figure`, with its sign. */
 export function signed(value: number | null): string {
-  return value === null ? NOTHING : `${value > 0 ? "+" : ""}${figure(value)}`.replace("-", "−");
+  const known = numberIn(value);
+  return known === null ? NOTHING : `${known > 0 ? "+" : ""}${figureOf(known)}`.replace("-", "−");
 }
 
 export function percent(value: number | null): string {

@@ -1,9 +1,10 @@
 /** The inputs and the output in a row of a job, for tables. */
+import { isObject } from "../json";
 import type { Columns, JobReport, JobRow } from "../api/types";
 
 /** The columns of a row without its output. */
 export function inputsOf(job: JobReport, { row }: JobRow): Columns {
-  if (row["inputs"] !== null && typeof row["inputs"] === "object" && !Array.isArray(row["inputs"])) return row["inputs"];
+  if (isObject(row["inputs"])) return row["inputs"];
   const output = job.mapping["outputs"] ?? "";
   return Object.fromEntries(Object.entries(row).filter(([name]) => ![output, "outputs", "output", "trace"].includes(name)));
 }
@@ -16,5 +17,5 @@ export function outputOf(job: JobReport, { row, output }: JobRow): unknown {
 
 /** The value at a dotted path, as a mapping names it. */
 function at(value: unknown, path: string): unknown {
-  return path.split(".").reduce<unknown>((held, name) => (held !== null && typeof held === "object" && !Array.isArray(held) ? (held as Columns)[name] : undefined), value);
+  return path.split(".").reduce<unknown>((held, name) => (isObject(held) ? held[name] : undefined), value);
 }

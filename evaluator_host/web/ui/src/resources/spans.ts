@@ -1,4 +1,5 @@
 /** Converts traces in any format that the host accepts to a tree of spans with times. */
+import { isObject, numberIn } from "../json";
 
 export interface Span {
   id: string;
@@ -134,7 +135,7 @@ function isBelow(parent: Flat, span: Flat, byId: Map<string, Flat>): boolean {
 }
 
 function isFields(value: unknown): value is Fields {
-  return value !== null && typeof value === "object" && !Array.isArray(value);
+  return isObject(value);
 }
 
 function list(value: unknown): Fields[] {
@@ -146,8 +147,8 @@ function text(value: unknown): string | null {
 }
 
 function number(value: unknown): number | null {
-  const found = typeof value === "string" && value !== "" ? Number(value) : value;
-  return typeof found === "number" && Number.isFinite(found) ? found : null;
+  const found = typeof value === "string" && value !== "" ? Number(value) : numberIn(value);
+  return found !== null && Number.isFinite(found) ? found : null;
 }
 
 function at(value: unknown, ...path: string[]): unknown {

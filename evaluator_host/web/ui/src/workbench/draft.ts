@@ -1,6 +1,6 @@
 /** The draft: an evaluator and a row as typed, and the request made from them. */
 import type { Example } from "examples:all";
-import { readJson } from "../json";
+import { isObject, readJson } from "../json";
 import { keep, keepInTab, recall, recallInTab } from "../storage";
 import type { EvaluatorIn, EvaluatorReport, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
 import { rowsOfCases, type TestRow } from "./test-rows";
@@ -116,7 +116,6 @@ export function rowTexts(row: Row): Draft["row"] {
 
 /** A record of a data set as a row, without a mapping: same rules as evaluator_host/platform/datasets/mapping.py. */
 export function rowOfRecord(record: Record<string, unknown>): Row {
-  const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
   if (isObject(record["inputs"]) || isObject(record["variables"])) return record as Row;
   const outputs = "outputs" in record ? record["outputs"] : record["output"];
   const messages = isConversation(record["messages"]) ? (record["messages"] as Row["messages"]) : null;

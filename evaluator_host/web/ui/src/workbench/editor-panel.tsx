@@ -10,6 +10,7 @@ import type { Syntax } from "../editor/mirror";
 import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { toast } from "../components/toasts";
+import { isObject } from "../json";
 import { inPageWords, LANGUAGES } from "../page-words";
 import { oneLine } from "../resources/format";
 import { Link } from "../router";
@@ -294,7 +295,7 @@ function Signature({ draft, contract, ran }: { draft: Draft; contract: string | 
               </dt>
               <dd>
                 {what}
-                {value !== undefined && value !== null && typeof value === "object" && !Array.isArray(value) && Object.keys(value).length > 0 && <span class="muted"> (here {oneLine(Object.keys(value).join(", "), 60)})</span>}
+                {isObject(value) && Object.keys(value).length > 0 && <span class="muted"> (here {oneLine(Object.keys(value).join(", "), 60)})</span>}
               </dd>
             </div>
           ))}

@@ -47,7 +47,7 @@ async function withFittingRow(draft: Draft, report: EvaluatorReport): Promise<Dr
   const points = await call<EvaluatorScore[]>("GET", `/v1/evaluators/${encodeURIComponent(report.name)}/scores`, { query: { limit: 20 } }).catch(() => []);
   const newest = points.find(({ score }) => score.scored > 0);
   if (newest === undefined) return draft;
-  const row = await call<JobRowDetail>("GET", `/v1/jobs/${encodeURIComponent(newest.job)}/rows/0`, { exact: true }).catch(() => null);
+  const row = await call<JobRowDetail>("GET", `/v1/jobs/${encodeURIComponent(newest.job)}/rows/0`).catch(() => null);
   return row === null || row.given === null ? draft : withRow(draft, row.given);
 }
 
@@ -63,13 +63,13 @@ export function stored(reference: string): Promise<EvaluatorReport> {
 }
 
 async function traced(evaluator: string, number: number): Promise<Row> {
-  const [found] = await call<TraceReport[]>("GET", `/v1/evaluators/${encodeURIComponent(evaluator)}/traces`, { query: { before: number + 1, limit: 1 }, exact: true });
+  const [found] = await call<TraceReport[]>("GET", `/v1/evaluators/${encodeURIComponent(evaluator)}/traces`, { query: { before: number + 1, limit: 1 } });
   if (found?.number !== number) throw new Error(`${evaluator} has no trace ${number}, or it was deleted.`);
   return { trace: found.trace };
 }
 
 async function recordOf(name: string, index: number): Promise<Record<string, unknown>> {
-  const [record] = await call<Record<string, unknown>[]>("GET", `/v1/datasets/${encodeURIComponent(name)}/rows`, { query: { first: index, limit: 1 }, exact: true });
+  const [record] = await call<Record<string, unknown>[]>("GET", `/v1/datasets/${encodeURIComponent(name)}/rows`, { query: { first: index, limit: 1 } });
   if (record === undefined) throw new Error(`The data set ${name} has no row ${index}.`);
   return record;
 }
@@ -78,7 +78,7 @@ async function recordOf(name: string, index: number): Promise<Record<string, unk
 async function ofJob(draft: Draft, id: string, index: number, label: string | null): Promise<Found> {
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
   const [row, evaluators] = await Promise.all([
-    call<JobRowDetail>("GET", `${path}/rows/${index}`, { exact: true }),
+    call<JobRowDetail>("GET", `${path}/rows/${index}`),
     call<JobEvaluator[]>("GET", `${path}/evaluators`),
   ]);
   const ran = evaluators.find((one) => one.label === label) ?? evaluators[0];

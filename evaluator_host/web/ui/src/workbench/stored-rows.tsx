@@ -124,7 +124,7 @@ function offerOf(name: string, record: Columns, index: number, column: string): 
 }
 
 async function rowsFrom(name: string, first: number, signal?: AbortSignal, limit = PAGE): Promise<Found> {
-  const records = await call<Columns[]>("GET", `/v1/datasets/${encodeURIComponent(name)}/rows`, { query: { first, limit }, exact: true, ...(signal ? { signal } : {}) });
+  const records = await call<Columns[]>("GET", `/v1/datasets/${encodeURIComponent(name)}/rows`, { query: { first, limit }, ...(signal ? { signal } : {}) });
   return { at: records.map((_, index) => first + index), records };
 }
 
