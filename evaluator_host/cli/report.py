@@ -16,6 +16,7 @@ from evaluator_host.engine.system.files import reading
 from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.types.bounds import difference, exceeds
 from evaluator_host.types.errors import InvalidRequest
+from evaluator_host.types.figures import figure, percent, points
 from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import Status
@@ -60,6 +61,12 @@ class Report:
         verdicts = [row.passed for row in self.rows if row.passed is not None]
         return sum(verdicts) / len(verdicts) if verdicts else None
 
+    @property
+    def not_passed(self) -> int | None:
+        """Return the number of rows that did not pass; None if no row has a verdict."""
+        verdicts = [row.passed for row in self.rows if row.passed is not None]
+        return verdicts.count(False) if verdicts else None
+
     def count(self, status: Status) -> int:
         """Return the number of rows with this status."""
         return sum(row.status == status for row in self.rows)
@@ -102,7 +109,7 @@ class SameRows:
         drop = self.drop
         if drop is None:
             return f"the mean is not compared: no row has a score both here and in {file}"
-        change = f"{abs(drop):.4g} {'lower' if drop > 0 else 'higher'} than" if drop else "the same as"
+        change = f"{figure(abs(drop))} {'lower' if drop > 0 else 'higher'} than" if drop else "the same as"
         rows = f", over {counted(len(self.now.rows), 'row')} with a score in both "
         rows += f"({self.only_now} only in this run, {self.only_before} only in that file)"
         return f"the mean is {change} in {file}{'' if self.every else rows}"
@@ -247,8 +254,8 @@ def markdown(report: Report, baseline: Report | None = None) -> str:
     lines = [f"### {_cell(report.name)}", ""]
     head = ["", "now"] if baseline is None else ["", "now", "baseline", "change"]
     lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for name, form, figure in _FIGURES:
-        lines += _lines(name, form, figure, report, baseline)
+    for name, form, get in _FIGURES:
+        lines += _lines(name, form, get, report, baseline)
     worse = _worse(report, baseline) if baseline is not None else []
     if worse:
         before = {row.index: then for row, then in worse}
@@ -283,33 +290,33 @@ def _first(rows: Sequence[object], which: str = "first") -> str:
     return f", the {which} {_SHOWN}" if len(rows) > _SHOWN else ""
 
 
-def _lines(name: str, form: str, figure: Figure, report: Report, baseline: Report | None) -> list[str]:
+def _lines(name: str, form: str, get: Figure, report: Report, baseline: Report | None) -> list[str]:
     """Return a figure's lines for a Markdown table; `form` is the number format.
 
     If some rows have a value in only one report, a second line compares the rows that have a value in both.
     """
     if baseline is None:
-        now = figure(report)
+        now = get(report)
         return [] if now is None else [f"| {name} | {_number(now, form)} |"]
     value = _VALUES.get(name)
     same = None if value is None else SameRows.of(report, baseline, value)
     if same is None or same.every:
-        return _compared(name, form, figure(report), figure(baseline))
-    whole = _compared(name, form, figure(report), figure(baseline), change=False)
+        return _compared(name, form, get(report), get(baseline))
+    whole = _compared(name, form, get(report), get(baseline), change=False)
     rows = f"{name}, {counted(len(same.now.rows), 'row')} with both"
-    return [*whole, *(_compared(rows, form, figure(same.now), figure(same.before)) if same.now.rows else [])]
+    return [*whole, *(_compared(rows, form, get(same.now), get(same.before)) if same.now.rows else [])]
 
 
 def _compared(name: str, form: str, now: Any, before: Any, *, change: bool = True) -> list[str]:
     if now is None and before is None:
         return []
-    changed = None if now is None or before is None or not change else now - before
-    text = f"{changed * 100:+.1f} points" if changed is not None and "%" in form else _number(changed, "+" + form)
+    changed = None if now is None or before is None or not change else type(now)(difference(before, now))
+    text = points(changed) if changed is not None and "%" in form else _number(changed, "+" + form)
     return [f"| {name} | {_number(now, form)} | {_number(before, form)} | {text} |"]
 
 
 def _number(value: Any, form: str) -> str:
-    return "" if value is None else format(value, form)
+    return "" if value is None else percent(value) if "%" in form else figure(value, form)
 
 
 def _score(row: ReportedRow) -> str:
@@ -341,6 +348,7 @@ _FIGURES: Final[tuple[tuple[str, str, Figure], ...]] = (
     ("rows", "d", lambda report: len(report.rows)),
     ("failed", "d", lambda report: report.count(Status.FAILED)),
     ("skipped", "d", lambda report: report.count(Status.SKIPPED)),
+    ("not passed", "d", lambda report: report.not_passed),
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),
 )

@@ -17,6 +17,7 @@ from evaluator_host.scale.sandbox_pool import SandboxPool
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluation import Batch
 from evaluator_host.types.evaluator import Evaluator, Row
+from evaluator_host.types.figures import figure
 from evaluator_host.types.json_values import decode_json, encode_json, not_finite
 
 _SHOWN = 20
@@ -51,7 +52,7 @@ class Scores:
 
     def __repr__(self) -> str:
         summary = self.batch.summary
-        mean = "no score" if summary.mean is None else f"mean {summary.mean:.4g}"
+        mean = "no score" if summary.mean is None else f"mean {figure(summary.mean)}"
         head = f"{mean} over {summary.mean_rows} of {summary.rows} rows, {summary.failed} failed"
         return "\n".join([head, *("  ".join(line).rstrip() for line in self._lines())])
 

@@ -88,6 +88,7 @@ class ScoredEvaluator:
         """
         from evaluator_host.client.calls import row_body  # noqa: PLC0415 - see the top
         from evaluator_host.types.bounds import exceeds  # noqa: PLC0415 - see the top
+        from evaluator_host.types.figures import figure  # noqa: PLC0415 - see the top
 
         __tracebackhide__ = True
         given = [row if isinstance(row, dict) else row_body(row) for row in rows]
@@ -108,7 +109,7 @@ class ScoredEvaluator:
         if exceeds(at_least, mean):
             lowest = min(range(len(results)), key=lambda n: _or_high(results[n].score))
             pytest.fail(
-                f"{self.name}: the mean of {len(scores)} rows is {mean:.4g}, below {at_least}; "
+                f"{self.name}: the mean of {len(scores)} rows is {figure(mean)}, below {at_least}; "
                 f"the lowest is row {lowest} with {results[lowest].score}{_shown(given[lowest], results[lowest])}",
                 pytrace=False,
             )
@@ -196,13 +197,15 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         Path(file).write_text(json.dumps({"scores": scores}, indent=2) + "\n")
     if not scores:
         return
+    from evaluator_host.types.figures import figure  # noqa: PLC0415 - see the top
+
     terminalreporter.section("scores of evaluators")
     by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in scores:
         by_name[one["evaluator"]].append(one)
     for name, found in sorted(by_name.items()):
         numbers = [one["score"] for one in found if one["score"] is not None]
-        mean = f"mean {sum(numbers) / len(numbers):.4g}, lowest {min(numbers):.4g}" if numbers else "no score"
+        mean = f"mean {figure(sum(numbers) / len(numbers))}, lowest {figure(min(numbers))}" if numbers else "no score"
         failed = sum(one["error"] is not None for one in found)
         terminalreporter.line(f"{name}: {len(found)} rows, {mean}{f', {failed} failed' if failed else ''}")
         for text, count in Counter(text for one in found for text in one["warnings"]).most_common(_WARNINGS_SHOWN):

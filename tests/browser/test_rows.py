@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from evaluator_host.client import Client
-from evaluator_host.types.evaluator import Evaluator
+from evaluator_host.types.evaluator import Evaluator, Isolation
 from tests.browser.looking import Look, grave_findings, picture, widest_overflow
 from tests.browser.writing import CODE, loads, open_workbench, write
 from tests.server import Server
@@ -146,6 +146,20 @@ async def test_long_numbers_of_stored_rows_keep_their_digits(page: Page, client:
     await dialog.get_by_role("button", name="Use row 0").click()
     await page.get_by_role("button", name="Run", exact=True).click()
     await expect(page.locator(".result-score")).to_have_text("1")
+
+
+@pytest.mark.long
+async def test_only_all_rows_look_like_all_rows(page: Page, client: Client) -> None:
+    rows = [{"n": n, "outputs": "a"} for n in range(2000)]
+    await asyncio.to_thread(client.datasets.upload, "nearly-all", rows, replace=True)
+    nearly = Evaluator(
+        "def evaluate(inputs, outputs, trace):\n    return {'score': 0.99996, 'passed': inputs['n'] > 0}\n"
+    )
+    made = await asyncio.to_thread(client.jobs.create, [nearly], "nearly-all", isolation=Isolation.BATCH)
+    job = await asyncio.to_thread(client.jobs.wait, made.id)
+    await page.goto(f"/jobs?find={job.id}")
+    await expect(page.locator(".job-scores")).to_contain_text("0.99996")
+    await expect(page.locator(".job-scores")).to_contain_text("99.95 % passed")
 
 
 async def test_the_code_in_the_editor_scores_a_whole_data_set(page: Page, client: Client) -> None:

@@ -89,7 +89,7 @@ def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str
     assert [job.id for job in client.jobs.all(search="RUN ZERO")] == [jobs[1].id]
     assert client.jobs.rename(jobs[0].id, "baseline").name == "baseline"
     listed = command(url, "jobs", "list", "--search", "baseline").splitlines()[1]
-    assert ("baseline" in listed, "2/3" in listed, " qa " in listed, "50%" in listed) == (True,) * 4
+    assert ("baseline" in listed, "2/3" in listed, " qa " in listed, "50.0%" in listed) == (True,) * 4
     trend = client.evaluators.scores("everyday-exact", dataset="qa")
     assert [(one.job, one.version) for one in trend] == [(jobs[1].id, 1), (jobs[0].id, 1)]
     assert "run zero" in command(url, "evaluators", "scores", "everyday-exact")

@@ -133,6 +133,13 @@ def test_only_rows_with_a_score_in_both_are_compared() -> None:
     assert nothing.told(Path("b.jsonl")).startswith("the mean is not compared: no row has a score both")
 
 
+def test_markdown_says_how_many_rows_did_not_pass() -> None:
+    lines = markdown(judged([1.0] * 1999 + [0.0])).splitlines()
+    assert {"| not passed | 1 |", "| passed | 99.95% |", "| mean | 0.9995 |"} <= {*lines}
+    assert "| not passed | 1 | 0 | +1 |" in markdown(judged([0.2]), judged([0.7])).splitlines()
+    assert "not passed" not in markdown(judged([None]))
+
+
 def test_rounding_errors_make_no_row_worse() -> None:
     before, now = judged([0.1 + 0.2, 0.7]), judged([0.3, 0.7])
     assert SameRows.of(now, before, "score").told(Path("b.jsonl")) == "the mean is the same as in b.jsonl"

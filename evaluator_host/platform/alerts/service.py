@@ -36,6 +36,7 @@ from evaluator_host.platform.store.secrets import Secrets
 from evaluator_host.types.alerts import AlertReport, AlertRule, DeliveryReport, Metric
 from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import HostError, InvalidRequest, NotFound, StoreUnavailable
+from evaluator_host.types.figures import figure
 from evaluator_host.types.jobs import JobReport, JobScore, JobStatus
 from evaluator_host.types.json_values import decode_json, encode_json
 from evaluator_host.types.warnings import threshold_notes
@@ -518,7 +519,7 @@ def _with_message(kept: _Alert, name: str, type_: str, about: dict[str, Any]) ->
 
 def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str:
     rule = kept.rule
-    figure = rule.metric.replace("_", " ")
+    watched = rule.metric.replace("_", " ")
     bound = f"under {rule.below:g}" if rule.below is not None else f"over {rule.above:g}"
     where = f"job {about.get('job_name') or about['job']}" if "job" in about else f"live traces of {about['live']}"
     if about.get("status") == JobStatus.FAILED:
@@ -528,8 +529,8 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
     evaluator = about.get("evaluator", rule.live)
     if kept.value is None:
         why = about["doubt"] if about["scored"] else "no row could be scored"
-        return f"alert {name}: {evaluator} has no {figure} in {where}, because {why} ({counts})"
-    return f"alert {name}: the {figure} of {evaluator} is {kept.value:.4g}, {is_out}, in {where} ({counts})"
+        return f"alert {name}: {evaluator} has no {watched} in {where}, because {why} ({counts})"
+    return f"alert {name}: the {watched} of {evaluator} is {figure(kept.value)}, {is_out}, in {where} ({counts})"
 
 
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample | None:

@@ -14,6 +14,7 @@ from evaluator_host.platform.models.table import Models
 from evaluator_host.platform.store.workspace_limits import LimitsOfWorkspaces
 from evaluator_host.types.errors import HostBusy, HostError
 from evaluator_host.types.evaluator import ModelBudget, Replay
+from evaluator_host.types.figures import figure
 from evaluator_host.types.jobs import JobEstimate
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import ModelUsage
@@ -114,5 +115,5 @@ def _over(whose: str, budget: ModelBudget, used: ModelUsage) -> list[str]:
     if budget.tokens is not None and tokens > budget.tokens:
         found.append(f"{whose} may use {budget.tokens} tokens, but would use about {tokens}")
     if budget.cost is not None and used.cost is not None and used.cost > budget.cost:
-        found.append(f"{whose} may cost {budget.cost:g}, but would cost about {used.cost:.4g}")
+        found.append(f"{whose} may cost {budget.cost:g}, but would cost about {figure(used.cost)}")
     return found

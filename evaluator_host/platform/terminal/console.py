@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from rich.console import Console
 from rich.text import Text
 
+from evaluator_host.types.figures import figure
 from evaluator_host.types.json_values import encode_json
 
 T = TypeVar("T")
@@ -104,7 +105,7 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return figure(value)
     return plain(value).replace("\n", " ")
 
 

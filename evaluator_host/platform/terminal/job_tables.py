@@ -11,6 +11,7 @@ from evaluator_host.platform.terminal.summary import corpus_scores_text, usage_t
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.alerts import ScheduleReport
 from evaluator_host.types.evaluator import Json
+from evaluator_host.types.figures import figure, percent, points
 from evaluator_host.types.jobs import JobEstimate, JobNode, JobReport, JobScore, ScoreHistory, ScoreLine
 from evaluator_host.types.json_values import encode_json, value_at
 from evaluator_host.types.names import counted
@@ -68,9 +69,9 @@ def _job_rows(job: JobReport) -> Iterator[tuple[object, ...]]:
 
 def score_cells(score: JobScore) -> tuple[object, ...]:
     """Format an evaluator's figures in a job as table cells, in the order of `SCORE_HEADER`."""
-    rate = None if score.pass_rate is None else f"{score.pass_rate:.0%}"
-    change = None if score.change is None else f"{score.change:+.4g}"
-    mean = score.mean if score.doubt is None or score.mean is None else f"{score.mean:.4g} (doubtful)"
+    rate = None if score.pass_rate is None else percent(score.pass_rate)
+    change = None if score.change is None else figure(score.change, "+.4g")
+    mean = score.mean if score.doubt is None or score.mean is None else f"{figure(score.mean)} (doubtful)"
     return f"{score.scored}/{score.rows}", score.failed, mean, rate, change
 
 
@@ -132,7 +133,7 @@ def history_table(history: ScoreHistory) -> Text:
         name = line.evaluator
         compare = f"evaluator-host jobs compare {last.previous} {job.id} --evaluator {name}"
         if last.change is not None and last.change < 0:
-            made.append(plain(f"\n{name} fell by {-last.change:.4g}: {compare}"))
+            made.append(plain(f"\n{name} fell by {figure(-last.change)}: {compare}"))
         elif last.not_compared:
             why = "its last two jobs scored different rows, or count failed rows differently, or the scores of the "
             why += "first one are doubtful"
@@ -145,7 +146,7 @@ def _history_cells(line: ScoreLine) -> tuple[object, ...]:
     means = [score.mean for score in given if score.mean is not None and score.doubt is None]
     first, last = (means[0], means[-1]) if means else (None, None)
     change = given[-1].change
-    return line.evaluator, len(given), _bars(line), first, last, None if change is None else f"{change:+.4g}"
+    return line.evaluator, len(given), _bars(line), first, last, None if change is None else figure(change, "+.4g")
 
 
 def _bars(line: ScoreLine) -> str:
@@ -166,11 +167,11 @@ def _score_text(score: JobScore, *, zero: bool) -> str | None:
     """
     if score.mean is None:
         return None
-    rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"
-    change = "" if score.change is None else f", {score.change:+.4g} since {score.previous}"
+    rate = "" if score.pass_rate is None else f", {percent(score.pass_rate)} passed"
+    change = "" if score.change is None else f", {figure(score.change, '+.4g')} since {score.previous}"
     failed = score.failed if zero else 0
     as_zero = f" ({failed} failed, counted as 0)" if failed else ""
-    return f"mean {score.mean:.4g} over {score.mean_rows} of {counted(score.rows, 'row')}{as_zero}{rate}{change}"
+    return f"mean {figure(score.mean)} over {score.mean_rows} of {counted(score.rows, 'row')}{as_zero}{rate}{change}"
 
 
 def _node(node: JobNode, unit: str) -> str:
@@ -191,7 +192,7 @@ def figures_table(figures: JobFigures) -> Text:
 
 
 def _evaluator_figures(one: EvaluatorFigures) -> Text:
-    rate = "" if one.pass_rate is None else f", {one.pass_rate:.1%} passed"
+    rate = "" if one.pass_rate is None else f", {percent(one.pass_rate)} passed"
     skipped = f", {one.skipped} skipped" if one.skipped else ""
     rows = counted(one.rows, "row")
     made = Text(plain(f"{one.evaluator}: {rows}, {one.scored} scored, {one.failed} failed{skipped}{rate}"))
@@ -231,7 +232,7 @@ def all_groups_table(found: Sequence[ColumnFigures], column: str) -> Text:
 
 
 def _group_cells(name: str, one: GroupFigures) -> tuple[object, ...]:
-    rate = None if one.pass_rate is None else f"{one.pass_rate:.1%}"
+    rate = None if one.pass_rate is None else percent(one.pass_rate)
     return name, one.rows, one.scored, one.failed, one.skipped, one.mean, one.std_error, one.mean_rows, rate
 
 
@@ -311,9 +312,13 @@ def agreement_tables(found: Sequence[Agreement]) -> Text:
     """Return tables of how evaluators agree with people's labels: accuracy, kappa, classes, confusion matrix."""
     made = Text()
     for one in found:
-        weighted = "" if one.weighted_kappa is None else f", weighted {one.weighted_kappa:.3f}"
-        kappa = "none" if one.kappa is None else f"{one.kappa:.3f} ({_interval(one.kappa_interval)}){weighted}"
-        share = "none" if one.accuracy is None else f"{one.accuracy:.3f} ({_interval(one.accuracy_interval)})"
+        weighted = "" if one.weighted_kappa is None else f", weighted {figure(one.weighted_kappa, '.3f')}"
+        kappa = (
+            "none" if one.kappa is None else f"{figure(one.kappa, '.3f')} ({_interval(one.kappa_interval)}){weighted}"
+        )
+        share = (
+            "none" if one.accuracy is None else f"{figure(one.accuracy, '.3f')} ({_interval(one.accuracy_interval)})"
+        )
         made.append(plain(f"{one.evaluator}: {counted(one.rows, 'row')}, accuracy {share}, kappa {kappa}\n"))
         if one.left_out:
             made.append(plain(f"left out: {one.left_out}\n"))
@@ -341,7 +346,7 @@ def agreement_tables(found: Sequence[Agreement]) -> Text:
 
 
 def _interval(given: tuple[float, float] | None) -> str:
-    return "" if given is None else f"{given[0]:.3f} to {given[1]:.3f}"
+    return "" if given is None else f"{figure(given[0], '.3f')} to {figure(given[1], '.3f')}"
 
 
 def comparison_table(one: Comparison) -> Text:
@@ -353,8 +358,8 @@ def comparison_table(one: Comparison) -> Text:
     unscored = f", {one.unscored} with a score in one job only" if one.unscored else ""
     made = Text(plain(f"{one.before} -> {one.after}: {better}, {worse}{unscored}\n"))
     if one.pass_rate_before is not None and one.pass_rate_after is not None:
-        points = f"{(one.pass_rate_after - one.pass_rate_before) * 100:+.1f} points"
-        rates = f"{one.pass_rate_before:.1%} -> {one.pass_rate_after:.1%} ({points})"
+        gain = points(one.pass_rate_after - one.pass_rate_before)
+        rates = f"{percent(one.pass_rate_before)} -> {percent(one.pass_rate_after)} ({gain})"
         made.append(f"passed: {rates}, over {counted(one.judged, 'row')} with a verdict in both\n")
     if one.doubt is not None:
         made.append(plain(f"doubtful: {in_options(one.doubt)}\n"))
@@ -376,7 +381,9 @@ def comparison_table(one: Comparison) -> Text:
 
 
 def _difference(metric: Difference) -> tuple[object, ...]:
-    interval = metric.note if metric.interval is None else f"{metric.interval[0]:.4g} to {metric.interval[1]:.4g}"
+    interval = (
+        metric.note if metric.interval is None else f"{figure(metric.interval[0])} to {figure(metric.interval[1])}"
+    )
     return metric.metric, metric.n, metric.before, metric.after, metric.difference, interval, significance(metric)
 
 
@@ -390,4 +397,4 @@ def significance(metric: Difference) -> str:
 
 
 def _score(value: float | None) -> str:
-    return "no score" if value is None else f"{value:.4g}"
+    return "no score" if value is None else figure(value)

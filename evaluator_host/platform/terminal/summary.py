@@ -12,6 +12,7 @@ from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Row
+from evaluator_host.types.figures import figure, percent
 from evaluator_host.types.groups import Numbers
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation
 from evaluator_host.types.names import counted
@@ -138,7 +139,7 @@ class Summary:
             mean = (
                 "there is no mean score to compare with"
                 if self.mean is None
-                else (f"the mean score {self.mean:.4g} is under")
+                else (f"the mean score {figure(self.mean)} is under")
             )
             fractions = self._score.min >= 0 and self._score.max <= 1
             meant = "".join(f"; {note.remedy}" for note in threshold_notes(fail_under) if fractions)
@@ -185,7 +186,7 @@ class Summary:
                     None if self.mean is None else f"{_scores(found)}{_few_rows(self._score.count, found['scored'])}",
                 ),
                 ("metrics", _metrics_text(found["metrics"], found["scored"]) or None),
-                ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
+                ("passed", None if self.pass_rate is None else percent(self.pass_rate)),
                 ("not passed", self._not_passed_text() if self._not_passed else None),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", warnings_text(found["warnings"]) or None),
@@ -226,7 +227,7 @@ def warnings_text(counts: Sequence[WarningCount]) -> str:
 
 def _scores(found: dict[str, Any]) -> str:
     error = "" if found["std_error"] is None else f" (standard error {found['std_error']:.2g})"
-    return f"mean {found['mean']:.4g}{error}, min {found['min']:.4g}, max {found['max']:.4g}"
+    return f"mean {figure(found['mean'])}{error}, min {figure(found['min'])}, max {figure(found['max'])}"
 
 
 def _few_rows(rows: int, scored: int) -> str:
@@ -254,7 +255,7 @@ def corpus_scores_text(result: EvaluationResult) -> str:
     """Format the score over all rows and its warnings as lines of text; if there is no such score, format the error."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
-    numbers = ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"
+    numbers = ", ".join(f"{name} {figure(value)}" for name, value in result.metrics.items()) or "no numbers"
     return "\n".join([numbers, *(f"{note.code}: {in_options(note.text)}" for note in result.warnings)])
 
 

@@ -17,6 +17,7 @@ from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, out, plain, print_json, table
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Limits
+from evaluator_host.types.figures import figure
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.names import nearest_name
 from evaluator_host.vendors.uipath.agent import AGENT_LIMITS, agent_program, find_entry_point
@@ -61,7 +62,7 @@ def eval_table(run: EvalRun) -> Text:
     lost = (
         f", {failed} of {sum(one.rows for one in found)} results failed and are left out of the means" if failed else ""
     )
-    return made.append(f"\nscore {'none' if total is None else f'{total:.4g}'}{lost}")
+    return made.append(f"\nscore {'none' if total is None else figure(total)}{lost}")
 
 
 def failures(run: EvalRun) -> Iterator[str]:

@@ -32,7 +32,14 @@ function figureOf(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(3);
-  return String(Number(size >= 1000 ? value.toFixed(1) : value.toPrecision(4)));
+  return shownBelow(1, value, String(Number(size >= 1000 ? value.toFixed(1) : value.toPrecision(4))));
+}
+
+/** `text` of a number; if it looks like `whole` though the number is just below, a text with more digits: 0.99996. */
+export function shownBelow(whole: number, value: number, text: string): string {
+  const lacking = whole - Math.abs(value);
+  if (Math.abs(Number(text)) !== whole || lacking <= 1e-9) return text;
+  return String(Math.sign(value) * Number((whole - Number(lacking.toPrecision(2))).toPrecision(12)));
 }
 
 /** Returns `after - before`, or 0 if this is at most a rounding error, as `types/bounds.py` does on the host. */
@@ -49,13 +56,15 @@ export function signed(value: number | null): string {
 export function percent(value: number | null): string {
   if (value === null) return NOTHING;
   const hundredth = value * 100;
-  return `${hundredth === 0 || hundredth === 100 ? hundredth : hundredth.toFixed(1)} %`;
+  if (hundredth === 0 || hundredth === 100) return `${hundredth} %`;
+  return `${hundredth < 0.05 ? Number(hundredth.toPrecision(2)) : shownBelow(100, hundredth, hundredth.toFixed(1))} %`;
 }
 
 /** A difference of two percentages, in percentage points. */
 export function points(difference: number): string {
-  const hundredth = (difference * 100).toFixed(1);
-  return `${difference > 0 ? "+" : ""}${hundredth} points`.replace("-0.0", "0.0").replace("-", "−");
+  const value = difference * 100;
+  const shown = Math.abs(value) > 1e-9 && Math.abs(value) < 0.05 ? String(Number(value.toPrecision(2))) : value.toFixed(1);
+  return `${value > 0 ? "+" : ""}${shown === "-0.0" ? "0.0" : shown} points`.replace("-", "−");
 }
 
 export function milliseconds(value: number | null | undefined): string {

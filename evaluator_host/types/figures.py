@@ -1,0 +1,35 @@
+"""Formats scores and shares for people; only 1 is shown as 1 or 100 %, and only 0 as 0 %."""
+
+from math import copysign
+from typing import Final
+
+from .bounds import ROUNDING
+
+_POINTS: Final = 0.05  # smallest difference of percentages that one decimal shows
+
+
+def figure(value: float, form: str = ".4g") -> str:
+    """Format a score or another number; one that is just below 1 gets more digits: 0.99996."""
+    text, size = format(value, form), abs(value)
+    if size < 1 - ROUNDING and abs(float(text)) == 1:
+        return format(copysign(_below(1, size), value), form[:-2].rstrip(".") + ".12g")
+    return text
+
+
+def percent(share: float) -> str:
+    """Format a share of 0 to 1 as a percentage; one that is just above 0 or below 1 gets more digits: 99.95%."""
+    whole, text = share * 100, f"{share:.1%}"
+    if 0 < share < 1 and text in ("0.0%", "100.0%"):
+        text = f"{whole:.2g}%" if text == "0.0%" else f"{_below(100, whole):.12g}%"
+    return text
+
+
+def points(change: float) -> str:
+    """Format a difference of two shares in percentage points."""
+    value = change * 100
+    return f"{value:+.2g} points" if ROUNDING < abs(value) < _POINTS else f"{value:+.1f} points"
+
+
+def _below(whole: float, value: float) -> float:
+    """Round a number just below `whole` so that the difference has two digits."""
+    return whole - float(f"{whole - value:.2g}")

@@ -1,0 +1,55 @@
+"""Scores and shares as people read them: only 1 looks like 1 or 100 %, and only 0 looks like 0 %."""
+
+from dataclasses import replace
+
+import pytest
+
+from evaluator_host.platform.terminal.summary import Summary
+from evaluator_host.types.figures import figure, percent, points
+from tests.unit.test_warnings import SCORED
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "shown"),
+    [
+        (0.99996, ".4g", "0.99996"),
+        (-0.99996, "+.4g", "-0.99996"),
+        (0.9999999, ".4g", "0.9999999"),
+        (0.9996, ".3f", "0.9996"),
+        (1.0, ".4g", "1"),
+        (0.1 * 3 + 0.7, ".4g", "1"),
+        (0.99994, ".4g", "0.9999"),
+        (0.123456, "+.4g", "+0.1235"),
+        (1, "d", "1"),
+    ],
+)
+def test_nothing_below_1_looks_like_1(value: float, form: str, shown: str) -> None:
+    assert figure(value, form) == shown
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (996 / 1000, "99.6%"),
+        (1999 / 2000, "99.95%"),
+        (999_999 / 1_000_000, "99.9999%"),
+        (1 / 10_000, "0.01%"),
+        (0.0, "0.0%"),
+        (1.0, "100.0%"),
+        (2 / 3, "66.7%"),
+    ],
+)
+def test_only_all_and_none_look_like_it(share: float, shown: str) -> None:
+    assert percent(share) == shown
+
+
+@pytest.mark.parametrize(("change", "shown"), [(0.0, "+0.0"), (1e-4, "+0.01"), (-1e-4, "-0.01"), (-1 / 3, "-33.3")])
+def test_a_small_difference_of_shares_is_not_0(change: float, shown: str) -> None:
+    assert points(change) == f"{shown} points"
+
+
+def test_a_mean_just_under_the_bound_does_not_look_like_it(capsys: pytest.CaptureFixture[str]) -> None:
+    made = Summary()
+    made.add(replace(SCORED, score=0.99996), row=0, line=1)
+    assert made.exit_code(bad_lines=0, fail_under=1, strict=False) == 1
+    assert capsys.readouterr().err == "the mean score 0.99996 is under --fail-under 1\n"
