@@ -172,6 +172,11 @@ def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: 
     assert "0 rows better, 2 worse (1 of which fail now)" in shown
     assert "passed: 100.0% -> 50.0% (-50.0 points), over 2 rows with a verdict in both" in shown
     assert "lost-exact is not compared by its mean" in command(url, "datasets", "scores", "lost")
+    command(url, "jobs", "watch", before)
+    command(url, "jobs", "watch", after, code=1)
+    once = ("jobs", "create", "-e", "lost-exact", "-d", "lost", "--map", "outputs=new", "--wait")
+    command(url, *once, code=1)
+    command(url, *once, "--max-failures", "1")
     with pytest.raises(NotFound, match="did you mean course"):
         client.datasets.scores("coures")
 

@@ -51,8 +51,8 @@ _EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the 
 
 @app.command(
     "create",
-    help="Queue a job. With --wait, the exit code is 0 if the job completed, and 1 if it failed, was cancelled or "
-    "has no reliable score.",
+    help="Queue a job. With --wait, the exit code is 1 if a row failed (more than --max-failures, if given), or the job "
+    "failed, was cancelled or has no reliable score.",
 )
 def create(
     context: typer.Context,
@@ -494,7 +494,10 @@ def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
     if not as_json:
         out.print(figures_table(client.jobs.results(job.id)))
         _print_failures(client, ended)
-    raise typer.Exit(0 if ended.status is JobStatus.COMPLETED and ended.doubt is None else 1)
+    failed = ended.progress.failed > (ended.config.max_failures or 0)
+    if failed:
+        err.print(f"{counted(ended.progress.failed, ended.unit)} failed, so the exit code is 1")
+    raise typer.Exit(1 if failed or ended.status is not JobStatus.COMPLETED or ended.doubt is not None else 0)
 
 
 def _print_failures(client: Client, job: JobReport) -> None:
