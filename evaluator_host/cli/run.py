@@ -38,6 +38,7 @@ from evaluator_host.types.evaluator import Contract, Evaluator, Isolation, Polic
 from evaluator_host.types.formats import Format
 from evaluator_host.types.groups import Groups, value_in
 from evaluator_host.types.json_values import encode_json
+from evaluator_host.types.names import id_of
 from evaluator_host.types.outcome import EvaluationResult, Status
 
 _BAD_LINES_SHOWN: Final = 20
@@ -406,8 +407,8 @@ class Run:
 
     def _line(self, source: FileRow, result: EvaluationResult) -> bytes:
         entry: dict[str, Any] = {"index": source.index, "line": source.line}
-        if isinstance(name := source.record.get("id"), str | int):
-            entry["id"] = str(name)
+        if (name := id_of(source.record)) is not None:
+            entry["id"] = name
         if self.include_rows:
             entry["row"] = source.record
         return encode_json({**entry, "result": result}) + b"\n"

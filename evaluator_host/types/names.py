@@ -1,10 +1,10 @@
 """Words for messages: the known name that a misspelt name probably means, and a number with its noun."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 _LOOKED_AT: Final = 1000  # maximum number of names to compare, which takes some milliseconds
 _LETTERS: Final = 80  # compare at most this many characters of a name
@@ -33,3 +33,9 @@ def usable_name(given: str) -> str:
 def counted(count: int, noun: str, ending: str = "s") -> str:
     """Return a number with its noun: `1 row`, `2 rows`; `ending` is that of the plural."""
     return f"{count} {noun}{'' if count == 1 else ending}"
+
+
+def id_of(record: Mapping[str, Any]) -> str | None:
+    """Return the id that a row of data gives itself; None if it has no `id` that is a string or a number."""
+    found = record.get("id")
+    return str(found) if isinstance(found, str | int) else None

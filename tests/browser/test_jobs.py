@@ -347,7 +347,12 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     assert sum("/rows?row=" in url for url in asked) == 4, "one request for each table and job"
     await expect(page.locator("canvas[data-drawn=true]")).to_have_count(1)
     async with page.expect_download() as download:
-        await page.get_by_role("button", name="save as CSV").click()
+        await page.get_by_role("button", name="Rows that are worse: save as CSV").click()
+    saved = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))
+    changes = await asyncio.to_thread(lambda: list(client.jobs.changes(seeds.before, seeds.after, better=False)))
+    assert [int(one["row"]) for one in saved] == [change.row for change in changes]
+    async with page.expect_download() as download:
+        await page.locator("figure").get_by_role("button", name="save as CSV").click()
     points = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))
     assert sum(int(point["rows"]) for point in points) == compared.metrics[0].n
     await page.get_by_role("button", name=f"All {compared.improved:,} in order of rows").click()

@@ -1,6 +1,7 @@
 """Everyday work with a running host: job names and figures, schedules, edits to data sets, and labels."""
 
 import io
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,8 +156,9 @@ def test_failed_rows_count_in_a_comparison_as_they_do_in_both_jobs(client: Clien
     assert [one.change for one in client.jobs.get(plain).scores] == [None]
 
 
-def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: str) -> None:
+def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: str, tmp_path: Path) -> None:
     rows = [{"gold": "a", "new": "a", "old": "a"}, {"gold": "b", "new": "c", "old": "b"}, {"gold": "d", "old": "d"}]
+    rows = [{**row, **named} for row, named in zip(rows, ({}, {"id": "=b"}, {"id": "d7"}), strict=True)]
     client.datasets.upload("lost", rows)
     client.evaluators.create(
         "lost-exact", Evaluator(EXACT.code.replace("return", "outputs.strip(); return"), threshold=0.5)
@@ -168,7 +170,15 @@ def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: 
     (compared,) = client.jobs.compare(before, after)
     assert (compared.regressed, compared.lost, compared.metrics[0].worse) == (2, 1, 1)
     assert (compared.judged, compared.pass_rate_before, compared.pass_rate_after) == (2, 1.0, 0.5)
-    shown = command(url, "jobs", "compare", before, after)
+    worse = tmp_path / "worse.csv"
+    shown = command(url, "jobs", "compare", before, after, "--out", str(worse))
+    assert "worse: row 2 (id d7), 1 -> no score\nworse: row 1 (id =b), 1 -> 0" in shown
+    lines = ["row,id,evaluator,before,after,change", "1,'=b,lost-exact@1,1,0,-1", "2,d7,lost-exact@1,1,,"]
+    assert worse.read_text().replace(".0", "").splitlines() == lines
+    command(url, "jobs", "compare", before, after, "--out", str(tmp_path / "worse.jsonl"))
+    rows = [json.loads(line) for line in (tmp_path / "worse.jsonl").read_text().splitlines()]
+    assert [(row["row"], row["id"], row["change"]) for row in rows] == [(1, "=b", -1), (2, "d7", None)]
+    command(url, "jobs", "compare", before, after, "--out", str(tmp_path / "worse.xlsx"), code=2)
     assert "0 rows better, 2 worse (1 of which fail now)" in shown
     assert "passed: 100.0% -> 50.0% (-50.0 points), over 2 rows with a verdict in both" in shown
     assert "lost-exact is not compared by its mean" in command(url, "datasets", "scores", "lost")

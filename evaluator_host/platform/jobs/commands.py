@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evaluator_host.client import Client
+from evaluator_host.engine.system.files import written_anew
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
@@ -30,11 +31,13 @@ from evaluator_host.platform.terminal.job_tables import (
 )
 from evaluator_host.platform.terminal.local_store import with_store
 from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
+from evaluator_host.types.bounds import difference
 from evaluator_host.types.errors import HostUnreachable, InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Evaluator, Isolation, ModelBudget, Replay
 from evaluator_host.types.jobs import Executor, Failures, JobReport, JobStatus, Target
-from evaluator_host.types.json_values import InvalidJson, decode_json
-from evaluator_host.types.names import counted, usable_name
+from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.types.names import counted, id_of, usable_name
+from evaluator_host.types.results import Comparison
 
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
@@ -46,12 +49,13 @@ _JobArgument = Annotated[
     typer.Argument(metavar="JOB", help="Id of the job, or `last` for the newest job, `last-1` for the job before it."),
 ]
 _GROUPS_SHOWN = 3
+_ROWS_ASKED = 100  # rows of a job in one request
 _EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the job: exact-match, or exact-match@1.")]
 
 
 @app.command(
     "create",
-    help="Queue a job. With --wait, the exit code is 1 if a row failed (more than --max-failures, if given), or the job "
+    help="Queue a job. With --wait, the exit code is 1 if a row failed (or more than --max-failures), or if the job "
     "failed, was cancelled or has no reliable score.",
 )
 def create(
@@ -404,20 +408,61 @@ def compare(
     diff: Annotated[
         bool, typer.Option("--diff", help="Print how the outputs and reasons of the listed rows differ.")
     ] = False,
+    worse: Annotated[
+        Path | None, typer.Option("--out", help="Write all rows that are worse to this file, .csv or .jsonl.")
+    ] = None,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Compare two jobs over the same rows: paired differences, regressions, improvements."""
+    if worse is not None and worse.suffix not in (".csv", ".jsonl"):
+        raise InvalidRequest(f"--out writes CSV or JSON Lines: give {worse} the suffix .csv or .jsonl")
     ids = named_job(client, job).id, named_job(client, other).id
     found = client.jobs.compare(*ids, evaluator=evaluator, by_place=by_place)
+    if worse is not None:
+        _write_worse(client, ids, found, worse, by_place=by_place)
     if as_json:
         print_json(found)
         return
     for one in found:
-        out.print(comparison_table(one))
-        for change in (*one.regressions[:CHANGES_SHOWN], *one.improvements[:CHANGES_SHOWN]) if diff else ():
+        listed = (*one.regressions[:CHANGES_SHOWN], *one.improvements[:CHANGES_SHOWN])
+        out.print(comparison_table(one, _ids_of_rows(client, ids[1], one.after, [change.row for change in listed])))
+        for change in listed if diff else ():
             differ = client.jobs.row_diff(*ids, change.row, evaluator=one.before, by_place=by_place)
             out.print(plain("\n".join((f"row {differ.row}", differ.outputs, differ.results))))
+
+
+def _write_worse(
+    client: Client, jobs: tuple[str, str], compared: Sequence[Comparison], file: Path, *, by_place: bool
+) -> None:
+    """Write the rows whose score fell, or that fail now, to a file."""
+    from evaluator_host.platform.jobs.results.exports import csv_lines  # noqa: PLC0415 - few commands need it
+
+    rows: list[dict[str, Any]] = []
+    for one in compared:
+        changes = list(client.jobs.changes(*jobs, evaluator=one.before, better=False, by_place=by_place))
+        ids = _ids_of_rows(client, jobs[1], one.after, [change.row for change in changes])
+        for row, before, after in ((change.row, change.before, change.after) for change in changes):
+            change = None if before is None or after is None else difference(before, after)
+            row_id = ids.get(row)
+            rows.append(
+                {"row": row, "id": row_id, "evaluator": one.after, "before": before, "after": after, "change": change}
+            )
+    header = ("row", "id", "evaluator", "before", "after", "change")
+    if file.suffix == ".csv":
+        written = csv_lines([header, *([row[name] for name in header] for row in rows)])
+    else:
+        written = b"".join(encode_json(row) + b"\n" for row in rows)
+    with written_anew(file) as opened:
+        opened.write(written)
+    err.print(plain(f"wrote {counted(len(rows), 'row')} to {file}"))
+
+
+def _ids_of_rows(client: Client, job: str, evaluator: str, rows: Sequence[int]) -> dict[int, str]:
+    """Return the ids of those rows of a job that have one."""
+    asked = (rows[at : at + _ROWS_ASKED] for at in range(0, len(rows), _ROWS_ASKED))
+    found = (client.jobs.first_rows(job, _ROWS_ASKED, evaluator=evaluator, row=some, brief=True) for some in asked)
+    return {one.index: name for page in found for one in page if (name := id_of(one.row)) is not None}
 
 
 @app.command("cancel", help="Cancel a job. Its results so far are kept.")

@@ -349,8 +349,8 @@ def _interval(given: tuple[float, float] | None) -> str:
     return "" if given is None else f"{figure(given[0], '.3f')} to {figure(given[1], '.3f')}"
 
 
-def comparison_table(one: Comparison) -> Text:
-    """Return a table that compares the results of one evaluator in two jobs."""
+def comparison_table(one: Comparison, ids: Mapping[int, str]) -> Text:
+    """Return a table that compares the results of one evaluator in two jobs. `ids` has the ids of its rows."""
     better = f"{counted(one.improved, 'row')} better" + (
         f" ({one.gained} of which failed before)" if one.gained else ""
     )
@@ -374,9 +374,11 @@ def comparison_table(one: Comparison) -> Text:
     for name, changes, rows in (("worse", one.regressions, one.regressed), ("better", one.improvements, one.improved)):
         shown = changes[:CHANGES_SHOWN]
         for change in shown:
-            made.append(plain(f"\n{name}: row {change.row}, {_score(change.before)} -> {_score(change.after)}"))
+            row = f"row {change.row}" + (f" (id {ids[change.row]})" if change.row in ids else "")
+            made.append(plain(f"\n{name}: {row}, {_score(change.before)} -> {_score(change.after)}"))
         if rows > len(shown):
-            made.append(f"\n{name}: {counted(rows - len(shown), 'row')} more; the page of the comparison lists all")
+            where = "--out FILE writes" if name == "worse" else "the page of the comparison lists"
+            made.append(f"\n{name}: {counted(rows - len(shown), 'row')} more; {where} all")
     return made
 
 

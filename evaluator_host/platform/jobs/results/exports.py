@@ -104,18 +104,20 @@ class _Csv:
         self._header = header
 
     def begin(self) -> bytes:
-        return self._lines([self._header])
+        return csv_lines([self._header])
 
     def add(self, rows: list[list[Any]]) -> bytes:
-        return self._lines(rows)
+        return csv_lines(rows)
 
     def end(self) -> bytes:
         return b""
 
-    def _lines(self, rows: Sequence[Sequence[Any]]) -> bytes:
-        text = io.StringIO()
-        csv.writer(text).writerows([_csv_cell(value) for value in row] for row in rows)
-        return text.getvalue().encode("utf-8", "replace")
+
+def csv_lines(rows: Sequence[Sequence[Any]]) -> bytes:
+    """Return rows as CSV; text that spreadsheets run as a formula gets an apostrophe in front."""
+    text = io.StringIO()
+    csv.writer(text).writerows([_csv_cell(value) for value in row] for row in rows)
+    return text.getvalue().encode("utf-8", "replace")
 
 
 def _csv_cell(value: Any) -> Any:

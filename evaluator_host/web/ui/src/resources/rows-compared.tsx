@@ -1,6 +1,6 @@
 /** The same row in several jobs: the differences in outputs, reasons and scores. */
 import { useState } from "preact/hooks";
-import { call } from "../api/http";
+import { call, saveAs } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { Diff } from "../components/diff";
@@ -9,10 +9,11 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
+import { csv } from "./csv";
 import { columnsInLine, count, figure, oneLine, wordsOf } from "./format";
 import { Panel, Verdict } from "./parts";
-import { inputsOf, outputOf } from "./row-parts";
-import type { ChangePage, JobReport, JobRow, JobRowDetail, JobRowPage } from "../api/types";
+import { idOf, inputsOf, outputOf } from "./row-parts";
+import type { Change, ChangePage, JobReport, JobRow, JobRowDetail, JobRowPage } from "../api/types";
 import { ByColumn, Value } from "./value";
 
 /** A job that is compared. */
@@ -39,7 +40,7 @@ function detailsOf(sides: readonly Side[], row: number, signal: AbortSignal): Pr
 }
 
 /** The results of these rows in a job, by row. */
-async function resultsOf({ job, evaluator }: Side, rows: readonly number[], signal: AbortSignal): Promise<Map<number, JobRow[]>> {
+async function resultsOf({ job, evaluator }: Side, rows: readonly number[], signal?: AbortSignal): Promise<Map<number, JobRow[]>> {
   const found = new Map(rows.map((row): [number, JobRow[]] => [row, []]));
   for (let at = 0; at < rows.length; at += AT_ONCE) {
     let cursor: string | null = null;
@@ -50,6 +51,19 @@ async function resultsOf({ job, evaluator }: Side, rows: readonly number[], sign
     } while (cursor !== null);
   }
   return found;
+}
+
+/** Save all changed rows as CSV; `every` is their route, `side` the later job. */
+async function saveChanges(every: string, side: Side, name: string): Promise<void> {
+  const changes: Change[] = [];
+  for (let after: number | null = -1; after !== null; ) {
+    const page: ChangePage = await call<ChangePage>("GET", `${every}&after=${after}`);
+    changes.push(...page.changes);
+    after = page.next;
+  }
+  const found = await resultsOf(side, changes.map(({ row }) => row));
+  const lines = changes.map(({ row, before, after }) => [row, idOf(found.get(row)?.[0]?.row ?? {}), before, after, before === null || after === null ? null : after - before]);
+  saveAs(csv(["row", "id", "before", "after", "change"], lines), `${name}.csv`);
 }
 
 function asText(value: unknown): string {
@@ -175,6 +189,13 @@ const EVERY = 10_000; // maximum number of rows that are listed
 export function ChangedRows({ title, label, rows: first, all = first.length, every, sides, only = null }: ChangedProps) {
   const [most, setMost] = useState(STEP);
   const [asksEvery, setWantsEvery] = useState(false);
+  const [saving, setSaving] = useState(false);
+  const [unsaved, setUnsaved] = useState<unknown>(null);
+  const save = (route: string) => {
+    setSaving(true);
+    setUnsaved(null);
+    saveChanges(route, sides.at(-1)!, oneLine(label, 40).toLowerCase().replaceAll(" ", "-")).catch(setUnsaved).finally(() => setSaving(false));
+  };
   const wantsEvery = asksEvery || (only !== null && all > first.length);
   const listed = useLoaded(async (signal) => (wantsEvery && every ? (await call<ChangePage>("GET", every, { signal })).changes.map(({ row }) => row) : null), [wantsEvery, every]);
   const changed = (listed.value ?? first).filter((row) => only === null || only.has(row));
@@ -194,7 +215,18 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
     </>
   );
   return (
-    <Panel title={title} class="panel-stack">
+    <Panel
+      title={title}
+      class="panel-stack"
+      actions={
+        every !== undefined && all > 0 ? (
+          <Button kind="quiet" small busy={saving} aria-label={`${label}: save as CSV`} onClick={() => save(every)}>
+            CSV
+          </Button>
+        ) : undefined
+      }
+    >
+      {unsaved !== null && <ErrorNote error={unsaved} onRetry={() => every && save(every)} />}
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading rows" />}
       {changed.length === 0 && <p class="muted">{only === null ? "No rows." : "None of the rows found."}</p>}
