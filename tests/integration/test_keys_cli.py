@@ -172,6 +172,9 @@ def test_who_ran_what_is_told_and_never_with_what(url: str, tmp_path: Path) -> N
         server.client.post("/v1/check", json={"evaluator": {"code": code}}, **as_ci)
         refused = {"evaluator": {"code": code, "limits": {"memory_mb": 10**6}}}
         server.client.post("/v1/evaluate", json=refused, **as_ci)
+        lines = {**as_ci["headers"], "Content-Type": "application/x-ndjson"}
+        server.client.post("/v1/datasets?name=three", content=b'{"a": 1}\n' * 3, headers=lines)
+        server.client.patch("/v1/datasets/three", json={"add": [{"a": 2}], "remove": [0], "version": 1}, **as_ci)
         server.client.post("/v1/environments", json={"packages": [f"{secret}==1"], "language": "python"}, **as_ci)
     used = {known["name"]: known["last_used_at"] for known in shown("keys", "list", url=url)}
     assert used["idle"] is None
@@ -179,6 +182,8 @@ def test_who_ran_what_is_told_and_never_with_what(url: str, tmp_path: Path) -> N
     lines = shown("audit", url=url)
     seen = [(line["verb"], line["outcome"], line["rows"], line["failed"]) for line in lines]
     assert seen[1:] == [
+        ("datasets.edit", "ok", 2, 0),
+        ("datasets.upload", "ok", 3, 0),
         ("evaluate", "invalid_request", 1, 1),
         ("check", "ok", 0, 0),
         ("evaluate_batch", "user_exception", 3, 2),
@@ -186,7 +191,7 @@ def test_who_ran_what_is_told_and_never_with_what(url: str, tmp_path: Path) -> N
     ]
     assert seen[0][0] == "environments.build"
     assert {(line["workspace"], line["key"]) for line in lines} == {("acme", "ci")}
-    assert [line["evaluator"] for line in lines[2:]] == [digest] * 3
+    assert [line["evaluator"] for line in lines[4:]] == [digest] * 3
     assert all(line["duration_ms"] > 0 and line["at"].endswith("Z") for line in lines)
     assert len(shown("audit", "--workspace", "acme", "--key", "ci", "--since", "1h", "--limit", "2", url=url)) == 2
     assert "evaluate_batch" in command("audit", url=url).stdout

@@ -110,12 +110,14 @@ def datasets_api(
     @router.patch("/{name}", response_model=DatasetReport, responses={**_MISSING, **_REFUSED})
     async def edit(name: str, body: EditIn, caller: CallerOf) -> Response:
         """Change, remove and add rows; the result is the next version of the data set."""
-        with AuditedCall(access, caller, "datasets.edit", name):
+        audited = AuditedCall(access, caller, "datasets.edit", name)
+        with audited:
             added = list(body.add)
             if body.add_from is not None:
                 added += await _rows_from(body.add_from, caller.workspace, shelf, jobs(), traces())
             edited = partial(shelf.edit_dataset, caller.workspace, name, create=body.create, version=body.version)
             report = await edited(changed=body.set, removed=body.remove, added=added)
+            audited.rows = len(body.set) + len(body.remove) + len(added)
         return json_response(report)
 
     @router.post("", status_code=201, response_model=DatasetReport, responses=_REFUSED, openapi_extra=_FILE)
@@ -132,9 +134,11 @@ def datasets_api(
 
         Lines that are not rows are left out, and reported by number.
         """
-        with AuditedCall(access, caller, "datasets.upload", name):
+        audited = AuditedCall(access, caller, "datasets.upload", name)
+        with audited:
             format_ = Format.of_media_type(request.headers.get("content-type", ""))
             report = await shelf.add_dataset(caller.workspace, name, request.stream(), format_, replace=replace)
+            audited.rows = report.rows
         return json_response(report, 201, {"Location": f"/v1/datasets/{report.name}"})
 
     @router.get("/{name}/rows", response_model=list[dict[str, Any]], responses=_MISSING)
