@@ -141,7 +141,7 @@ async def test_columns_are_counted_and_versions_compared_and_restored(page: Page
 async def test_rows_of_a_job_and_traces_become_rows_of_a_data_set(page: Page, host: Server, seeds: Seeds) -> None:
     dialog = page.get_by_role("dialog", name="to a data set")
     await page.goto(f"/jobs/{seeds.before}?outcome=failed")
-    await page.get_by_role("button", name="Add these 50 rows to a data set…").click()
+    await page.get_by_role("button", name="Add the 50 rows shown to a data set…").click()
     await dialog.get_by_label("Its name").fill("failures")
     await dialog.get_by_role("button", name="Add 50 rows").click()
     await expect(page.get_by_text("50 rows added to failures, version 1")).to_be_visible()

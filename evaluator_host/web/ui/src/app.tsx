@@ -163,7 +163,7 @@ function NotFound({ path }: { path: string }) {
         There is no page at <code>{path}</code>. {meant.length > 0 ? "Did you mean one of these?" : "The link may come from another version. These are all pages:"}
       </p>
       <p class="page-actions line">
-        {(meant.length > 0 ? meant : NAVIGATION).map(({ to, label }) => (
+        {(meant.length > 0 ? meant : [...NAVIGATION, ...SETUP]).map(({ to, label }) => (
           <Link key={to} to={to} class="button">
             {label}
           </Link>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { Prose } from "./prose";
 
 interface Around {
   label: string;
@@ -22,7 +23,7 @@ export function Labelled({ label, hint, error, bare = false, children }: Around 
       {children({ id, describedBy: described || undefined, invalid: Boolean(error) })}
       {hint && (
         <p class="field-hint small" id={`${id}-hint`}>
-          {hint}
+          <Prose text={hint} />
         </p>
       )}
       {error && (

@@ -15,6 +15,7 @@ import { NotThere } from "../resources/not-there";
 import { PageHead, Panel, Segments, When } from "../resources/parts";
 import { QueueProgress } from "./queue-progress";
 import { ResultView } from "../resources/result-view";
+import { idOf } from "../resources/row-parts";
 import { SpanTree } from "../resources/span-tree";
 import { Value } from "../resources/value";
 import type { DatasetReport, JobReport, LabelPage, LabelQueue, LabelRow } from "../api/types";
@@ -280,9 +281,10 @@ const QUESTIONS: Record<LabelQueue["task"]["kind"], string> = { passed: "Does th
 function RowToLabel({ row, outputs }: { row: LabelRow; outputs: string | null }) {
   const { given } = row;
   const inputs = given === null ? row.row : ((given.variables ?? given.inputs ?? {}) as Record<string, unknown>);
+  const id = idOf(row.row);
   return (
     <>
-      <Panel title={`Row ${count(row.index)}`} class="panel-stack">
+      <Panel title={`Row ${count(row.index)}${id && `, id ${id}`}`} class="panel-stack">
         {Object.entries(inputs).filter(([name]) => name !== "id").map(([name, value]) => (
           <section key={name} class={given === null && name === outputs ? "named-value label-answer" : "named-value"}>
             <h3>{name}</h3>

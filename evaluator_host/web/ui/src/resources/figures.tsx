@@ -81,7 +81,7 @@ export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluat
   const heads = ["Evaluator", "Mean score", "Passed", "Scored", "Failed"];
   return (
     <details class="plot-data" open={open}>
-      <summary>Scores of all {count(evaluators.length)} evaluators</summary>
+      <summary>Scores of {count(evaluators.length)} evaluators</summary>
       <Table label="Scores of all evaluators" head={heads.map((name, at) => <th key={name} scope="col" class={at > 0 ? "number" : ""}>{name}</th>)} cards={false}>
         {evaluators.map((one) => (
           <tr key={one.evaluator} class={one.evaluator === chosen ? "row-peeked" : ""}>

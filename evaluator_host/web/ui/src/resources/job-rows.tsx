@@ -286,7 +286,7 @@ function Rows({ job, rows, query, busy, side }: { job: JobReport; rows: readonly
     <>
       <div class="rows-tools line">
         <ColumnChoice offered={side ? offered.filter(({ kind, name }) => kind === "input" || name === "output") : offered} chosen={columns} onChosen={choose} />
-        <AddToDataset small source={{ job: job.id, rows: lines.map(({ index }) => index) }} label={`Add ${lines.length === 1 ? "this row" : `these ${count(lines.length)} rows`} to a data set…`} />
+        <AddToDataset small source={{ job: job.id, rows: lines.map(({ index }) => index) }} label={`Add ${lines.length === 1 ? "this row" : `the ${count(lines.length)} rows shown`} to a data set…`} />
       </div>
       <Table label="Rows and results" head={head} class={busy ? "rows-table rows-busy" : "rows-table"}>
         {lines.map(({ index, row, results }) => (

@@ -111,7 +111,7 @@ export function Files({ draft, change, shown, onShow, missing, onPick }: FilesPr
           <input
             class="input"
             aria-label="Path of the file"
-            placeholder="helpers/text.py"
+            placeholder={`helpers/text.${ownPath(draft).split(".").at(-1)}`}
             value={adding}
             ref={(field) => field?.focus()}
             onInput={(event) => setAdding(event.currentTarget.value)}

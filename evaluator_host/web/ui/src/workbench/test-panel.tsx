@@ -12,7 +12,7 @@ const LABELS: Record<RowField, { label: string; hint: string }> = {
   outputs: { label: "Outputs", hint: '"what your application answered"' },
   messages: { label: "Messages", hint: '[{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]' },
   trace: { label: "Trace", hint: '{"spans": […]}, or OTLP/JSON' },
-  variables: { label: "Variables", hint: "Arguments of main by name; if empty, main gets the inputs and outputs" },
+  variables: { label: "Variables", hint: "Arguments of the function by name; if empty, it gets the inputs and outputs" },
   criteria: { label: "Criteria", hint: "Evaluation criteria of this row" },
 };
 
