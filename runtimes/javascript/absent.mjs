@@ -49,13 +49,19 @@ export function withoutPlaceholders(text) {
   return text.split(`;function ${MADE}(`, 1)[0];
 }
 
-/** Return whether a program needs, or may need, its placeholders for an entry. @param {string} program @param {string} entry @param {number | null} [at] its place in the lists that the code reports */
-export function needs(program, entry, at = null) {
+/**
+ * Return whether a program needs, or may need, its placeholders for an entry.
+ *
+ * @param {string} program @param {string} entry
+ * @param {number | null} [at] its place in the lists that the code reports
+ * @param {boolean} [calls] whether a file that only calls would use counts
+ */
+export function needs(program, entry, at = null, calls = false) {
   const source = program.split(MODULE).filter((one) => !PACKAGE.test(one)).join('\n');
   const tree = source.length > MOST_CHARS ? null : parse(source);
   if (tree === null) return true;
   try {
-    return tree.body.some((/** @type {Node} */ one) => mayReadGlobals(one)) || readsPlaceholder(tree.body, entry, at);
+    return tree.body.some((/** @type {Node} */ one) => mayReadGlobals(one)) || readsPlaceholder(tree.body, entry, at) || (calls && readsPlaceholder(tree.body, entry, at, true));
   } catch (error) {
     if (error instanceof RangeError) return true; // the code nests too deeply
     throw error;
@@ -73,14 +79,14 @@ function mayReadGlobals(node, inClass = false) {
   return partsOf(node).some((one) => mayReadGlobals(one, inClass || node.type === 'ClassBody'));
 }
 
-/** @param {Node[]} body @param {string} entry @param {number | null} at */
-function readsPlaceholder(body, entry, at) {
+/** @param {Node[]} body @param {string} entry @param {number | null} at @param {boolean} [calls] */
+function readsPlaceholder(body, entry, at, calls = false) {
   const own = body.filter((one) => !isOfRunner(one));
   const every = own.map((node) => ({ node, declared: declaredBy(node), read: namesIn(node) }));
   const files = every.flatMap(({ declared }) => declared).filter((name) => isOfFile(own, name));
   const inLists = new Set(own.flatMap(listsIn).flatMap(namesIn));
   if (files.some((name) => !inLists.has(name) && !every.some(({ declared, read }) => !declared.includes(name) && read.includes(name)))) return true; // a module was imported only so that it runs
-  const late = new Set(files.filter((name) => !every.some(({ node, declared }) => !declared.includes(name) && readsAtOnce(node, name))));
+  const late = new Set(calls ? [] : files.filter((name) => !every.some(({ node, declared }) => !declared.includes(name) && readsAtOnce(node, name))));
   const parts = every.filter(({ declared }) => !declared.some((name) => late.has(name)));
   const made = new Set([MADE]);
   for (const { node } of parts) {
@@ -98,7 +104,7 @@ function readsPlaceholder(body, entry, at) {
   const entries = named.length > 0 || at === null ? named : membersOf(body, at);
   const starts = [...entries, ...parts.filter(({ declared }) => declared.length === 0).flatMap(({ read }) => read)];
   if (entries.length === 0 || starts.some((name) => reached.has(name))) return true;
-  return parts.some(({ node, read }) => exportsOf(node) === null && read.some((name) => reached.has(name)) && changesOthers(node, new Set([...made, ...ofRunner]), reached));
+  return !calls && parts.some(({ node, read }) => exportsOf(node) === null && read.some((name) => reached.has(name)) && changesOthers(node, new Set([...made, ...ofRunner]), reached));
 }
 
 /** @param {Node[]} body @returns {Node[]} */

@@ -138,7 +138,7 @@ export class Evaluator {
         if (['entry_not_found', 'binding_error'].includes(answer.failure.code)) return await this.#held(failed, header, body, data);
         return failed;
       }
-      return withoutAbsent(answer, loadable) ?? /** @type {Refused} */ (refused);
+      return withoutAbsent(answer, loadable, header.check) ?? /** @type {Refused} */ (refused);
     } catch (error) {
       if (/** @type {any} */ (error)?.name !== 'AbortError') throw error;
       const late = this.#cancelled ? failure('cancelled', 'the load was cancelled') : timeoutFailure(timeoutMs, 'loading the code');
@@ -157,7 +157,7 @@ export class Evaluator {
     const loadable = await prepare({ ...body, code: held.code, bundle: null }, { ...header, held: true }, this.tools, this.#abort.signal);
     if ('failure' in loadable) return refused;
     const answer = this.#judge(await this.#inspect(loadable, header, data, this.#abort.signal), loadable, header, held.code);
-    const whole = 'failure' in answer ? null : withoutAbsent(answer, loadable);
+    const whole = 'failure' in answer ? null : withoutAbsent(answer, loadable, header.check);
     if (whole === null) return refused;
     return { ...whole, found: { ...whole.found, notes: [{ code: 'entry_found_inside', message: held.note }, ...(whole.found.notes ?? [])] } };
   }
@@ -240,11 +240,11 @@ export class Evaluator {
 /**
  * Return what was found, without the evaluators that need modules in whose place there are placeholders; null if none is left.
  *
- * @template {{found: import('./entry.mjs').Found, loadable: Loadable}} T @param {T} answer @param {Loadable} loadable @returns {T | null}
+ * @template {{found: import('./entry.mjs').Found, loadable: Loadable}} T @param {T} answer @param {Loadable} loadable @param {boolean} calls whether a missing file that only calls would use counts @returns {T | null}
  */
-function withoutAbsent(answer, { program, refused }) {
+function withoutAbsent(answer, { program, refused }, calls) {
   if (!refused) return answer;
-  const left = without(answer.found, refused, ({ name, selector }) => needs(program.source, name, selector.where === 'listed' ? Number(selector.name) : null));
+  const left = without(answer.found, refused, ({ name, selector }) => needs(program.source, name, selector.where === 'listed' ? Number(selector.name) : null, calls));
   if (left === null) return null;
   // If no evaluator is left out, none needs the well-known packages. Packages that nobody knows are reported even then,
   // because a call may still use one, which fails, and because a name may be misspelt.

@@ -64,7 +64,7 @@ export async function prepare(body, order, tools, signal) {
   const files = filesOf(body, order);
   if (isBundle(body.bundle) && !order.check) {
     const { text, map, isAsync, notes, absent, refused } = body.bundle;
-    const positions = new Positions(code, shown, map, Object.keys(body.files ?? {}), text);
+    const positions = new Positions(code, shown, map, Object.keys(body.files ?? {}), text, refused?.missing);
     return { program: program(text, isAsync, wanted, perRow, refused?.unknown), positions, bundle: body.bundle, missing: [], notes, absent, refused };
   }
   const text = perRow ? code : withAccessor(code, wanted);
@@ -103,7 +103,7 @@ export async function compile(text, wanted, plain, order, tools, signal) {
     const { absent } = built;
     const refused = built.faults.length > 0 ? { ...refuse(built.faults, plain, order.language), unknown: built.unknown } : null;
     const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync, notes: built.notes, absent, refused };
-    return { absent, refused, program: program(built.text, built.isAsync, wanted, isProgram(order.contract), built.unknown), positions: new Positions(plain.code, plain.shownName, built.map, [...plain.files], built.text), bundle, missing: [], notes: built.notes };
+    return { absent, refused, program: program(built.text, built.isAsync, wanted, isProgram(order.contract), built.unknown), positions: new Positions(plain.code, plain.shownName, built.map, [...plain.files], built.text, refused?.missing), bundle, missing: [], notes: built.notes };
   }
   if (built.crashed !== null && built.starved) return { failure: tooLarge(tools.memoryMb), missing: [] };
   if (built.crashed !== null) return { failure: failure('load_error', `the code could not be compiled: ${built.crashed}`), missing: [] };

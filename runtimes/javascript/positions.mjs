@@ -35,8 +35,10 @@ export class Positions {
    * @param {string} mapText a source map as JSON, or ''
    * @param {string[]} files paths of what came with the evaluator
    * @param {string} script what esbuild made of the code, or ''
+   * @param {{module: string, line: number}[]} imports of the code that are missing
    */
-  constructor(code, shownName, mapText, files = [], script = '') {
+  constructor(code, shownName, mapText, files = [], script = '', imports = []) {
+    this.imports = imports;
     this.files = new Set(files);
     this.code = code;
     this.script = script;
@@ -62,7 +64,9 @@ export class Positions {
     for (const one of Array.isArray(recorded) ? recorded.slice(0, MOST_MISSING) : []) {
       if (typeof one?.module !== 'string' || typeof one.stack !== 'string') continue;
       const asked = this.#asker(one.stack);
-      if (asked !== null && !found.has(one.module)) found.set(one.module, { module: one.module, line: asked.place.line, ...(asked.file === this.shownName ? {} : { file: asked.file }) });
+      if (asked === null || found.has(one.module)) continue;
+      const written = asked.file === this.shownName ? this.imports.find(({ module }) => module === one.module) : null;
+      found.set(one.module, { module: one.module, line: written?.line ?? asked.place.line, ...(asked.file === this.shownName ? {} : { file: asked.file }) });
     }
     return [...found.values()];
   }

@@ -5,7 +5,7 @@ no score is wrong.
 import pytest
 
 from evaluator_host.engine.service import Service
-from evaluator_host.types.evaluator import Evaluator, EvaluatorSettings, Json, Row
+from evaluator_host.types.evaluator import Evaluator, EvaluatorSettings, Json, Language, Row
 
 ROW = Row({}, "x")
 SCORE = "def evaluate(inputs, outputs, trace):\n    return {}\n"
@@ -158,6 +158,58 @@ async def test_check_lists_only_what_is_needed(service: Service) -> None:
     code = "import torch\ndef judge():\n    import pandas\n    return pandas, torch\n" + ONE
     report = await service.check(Evaluator(code))
     assert (report.ok, report.missing_imports, report.not_loaded) == (True, (), ("torch",))
+
+
+TS_ENTRY = "export function evaluate(inputs: any, outputs: any, trace: any) {{ return {}; }}\n"
+OWN_FILES = {
+    Language.TYPESCRIPT: (
+        "import { normalize } from './util';\nfunction clean(text: string) { return normalize(text); }\n",
+        TS_ENTRY.format("clean(outputs) ? 1 : 0"),
+        TS_ENTRY.format("1"),
+    ),
+    Language.PYTHON: (
+        "from .util import normalize\ndef clean(text):\n    return normalize(text)\n",
+        SCORE.format("float(clean(outputs))"),
+        ONE,
+    ),
+}
+
+
+@pytest.mark.parametrize("language", OWN_FILES)
+async def test_a_check_fails_if_the_evaluator_uses_a_file_that_was_not_sent(
+    service: Service, language: Language
+) -> None:
+    top, uses, does_without = OWN_FILES[language]
+    path = "lib/score.py" if language is Language.PYTHON else None
+    report = await service.check(Evaluator(top + uses, language=language, path=path))
+    assert not report.ok
+    assert "`files`" in str(report.problems[0].hint)
+    assert "util" in str(report.problems[0].hint)
+    unused = await service.check(Evaluator(top + does_without, language=language, path=path))
+    assert (unused.ok, len(unused.not_loaded)) == (True, 1), unused
+    assert not unused.missing_imports
+
+
+async def test_a_check_says_which_scorers_use_a_file_that_was_not_sent(service: Service) -> None:
+    code = (
+        "import { normalize } from './util';\nimport { Eval } from 'braintrust';\n"
+        "function good({ output }: any) { return 1; }\nfunction bad({ output }: any) { return normalize(output); }\n"
+        "Eval('x', { data: () => [], task: async (input: string) => input, scores: [good, bad] });\n"
+    )
+    report = await service.check(Evaluator(code, language=Language.TYPESCRIPT))
+    assert not report.ok
+    assert [one.message for one in report.notes if one.code == "entry_left_out"] == [
+        "bad is not called: Cannot find module './util'"
+    ]
+
+
+async def test_a_failed_import_has_the_line_of_the_import(service: Service) -> None:
+    top, uses, _ = OWN_FILES[Language.TYPESCRIPT]
+    code = top + uses.replace("return", "try { return").replace("; }", "; } catch { return 0; } }")
+    result = await service.evaluate(Evaluator(code, language=Language.TYPESCRIPT), ROW)
+    assert [one.message for one in result.warnings if one.code == "missing_import"] == [
+        "line 1: ./util could not be imported, and the code goes on without it"
+    ]
 
 
 @pytest.mark.parametrize(

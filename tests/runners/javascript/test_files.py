@@ -128,7 +128,7 @@ def test_a_caught_use_of_a_file_of_the_author_is_told(start: Callable[..., Runne
     assert runner.load(f"import {{ far }} from '@/lib/gone';\n{row}", language="typescript").type == "loaded"
     told = [body(runner.call({}, outputs, None)) for outputs in ("", "x")]
     assert [one["value"] for one in told] == [1, 0]
-    assert [one.get("missing_imports") for one in told] == [None, [{"module": "@/lib/gone", "line": 4}]]
+    assert [one.get("missing_imports") for one in told] == [None, [{"module": "@/lib/gone", "line": 1}]]
 
 
 def test_one_of_several_that_needs_an_absent_package_is_left_out(start: Callable[..., RunnerProcess]) -> None:
