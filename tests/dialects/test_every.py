@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from evaluator_host.engine.service import Service
+from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationResult, Status
 
@@ -89,6 +90,14 @@ async def test_one_that_fails_is_a_warning_and_all_that_fail_are_an_error(servic
         assert mixed.value["broken"]["error"]["message"] == "no"
         assert broken.error is not None
         assert (broken.error.code, broken.error.message) == (ErrorCode.USER_EXCEPTION, "no")
+
+
+async def test_one_that_lacks_a_model_says_how_to_grant_it(service: Service) -> None:
+    judge = "export const judge = (inputs, outputs, trace) => { throw new Error('Missing credentials. Please pass an `apiKey`, or set OPENAI_API_KEY') }\n"
+    result = await every(service, JAVASCRIPT + judge, Language.JAVASCRIPT)
+    told = [in_options(note.text) for note in result.warnings if note.code == "entry_failed"]
+    assert len(told) == 1
+    assert "name it with --model" in told[0]
 
 
 async def test_the_score_is_the_one_that_is_named(service: Service) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from evaluator_host.engine.service.advice import advised, with_row_keys
+from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Limits, Row
 from evaluator_host.types.outcome import (
     ErrorCode,
@@ -282,3 +283,8 @@ def test_a_missing_value_may_be_one_of_another_function(exports: int, hint: str)
     found = advised(error, Evaluator(code, language=Language.JAVASCRIPT), Contract("function")).hint or ""
     assert found[: len(hint)] == hint
     assert bool(found) == bool(hint)
+
+
+def test_the_terminal_shows_the_grant_of_another_name_as_an_option() -> None:
+    said = in_options('Grant the model as "models": ["gpt-5-mini=NAME"], where NAME is a registered model')
+    assert said == "Grant the model with --model 'gpt-5-mini=NAME', where NAME is a registered model"

@@ -1,6 +1,7 @@
 """Combines the values that all evaluators in a file return for a row into one result; each value becomes a metric."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -18,7 +19,12 @@ _BY_PLACE: Final = re.compile(r"scorer_\d+")
 
 
 def interpret_every(
-    rules: Dialect, returned: Returned, language: Language, settings: EvaluatorSettings
+    rules: Dialect,
+    returned: Returned,
+    language: Language,
+    settings: EvaluatorSettings,
+    *,
+    advise: Callable[[EvaluationError], EvaluationError],
 ) -> tuple[Scored | EvaluationError, Json]:
     """Return one result with the scores of all evaluators as metrics, and the value that each evaluator returned.
 
@@ -26,7 +32,8 @@ def interpret_every(
     its place in a list gets the name of its only score. The score of the result comes from the evaluator in
     `settings.score_output`, or from the only evaluator, one of whose scores the setting may name. Otherwise it is the
     mean of all scores; but if `settings.entry` is `*`, or `settings.score_output` is set, there is no score. An
-    evaluator that failed adds a warning. If all evaluators failed, the row fails with the first error.
+    evaluator that failed adds a warning. If all evaluators failed, the row fails with the first error. `advise` adds
+    a hint to an error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]
@@ -52,6 +59,7 @@ def interpret_every(
         native += () if isinstance(scored, EvaluationError) else scored.native
         if isinstance(scored, EvaluationError) or error is not None:
             assert error is not None  # noqa: S101 - one of the two is there
+            error = advise(error)
             errors.append(error)
             notes.append(Note("entry_failed", f"{name}: {error.message}", error.hint or remedy_of("entry_failed")))
             shown[name] = {"status": "failed", "error": {"code": error.code.value, "message": error.message}}

@@ -405,8 +405,9 @@ def normalise(
     if isinstance(outcome, Skipped):
         return info.result(Status.SKIPPED, Logs(), notes=(outcome.note,))
     settings = info.settings or evaluator.settings
+    advise = partial(_advised_with, evaluator, rules.contract, outcome.imports)
     if settings.entry == EVERY:
-        scored, value = interpret_every(rules, outcome, evaluator.language, evaluator.settings)
+        scored, value = interpret_every(rules, outcome, evaluator.language, evaluator.settings, advise=advise)
         outcome = replace(outcome, value=value)
     else:
         scored = rules.interpret(outcome, evaluator.language, settings=settings)
@@ -415,7 +416,7 @@ def normalise(
     warnings = (*notes, *map(rules.explain, outcome.notes), *scored.notes, *_gave_up(outcome.logs))
     if scored.error is not None:
         value, kept = _value(outcome), _without_score(scored.native)
-        error = advised(scored.error, evaluator, rules.contract, Failed(scored.error, imports=outcome.imports))
+        error = advise(scored.error)
         return info.result(Status.FAILED, outcome.logs, notes=warnings, error=error, value=value, scored=kept)
     if rules.apply_threshold is not None and settings.entry != EVERY:
         scored = rules.apply_threshold(scored, evaluator.threshold, evaluator.language)
@@ -427,6 +428,12 @@ def normalise(
             warnings = (*warnings, _out_of_range(score))
     status = Status.SKIPPED if scored.skipped else Status.SCORED
     return info.result(status, outcome.logs, notes=warnings, value=outcome.value, scored=scored)
+
+
+def _advised_with(
+    evaluator: Evaluator, contract: Contract, imports: tuple[MissingImport, ...], error: EvaluationError
+) -> EvaluationError:
+    return advised(error, evaluator, contract, Failed(error, imports=imports))
 
 
 def _gave_up(logs: Logs) -> tuple[Note, ...]:

@@ -12,6 +12,7 @@ _WORDS: Final = (
     (r"set `(language|contract)`(?: to)?", r"add --\1"),
     (r"set `python` to (3\.\d+)", r"add --python \1"),
     (r"in `models`", "with --model"),
+    (r'as "models": \["([^"]+)"\]', r"with --model '\1'"),
     (r"\(`network`\)", "(--network)"),
     (r"in `files`, by its path: \{\"([^\"]+)\": \"…\"\}", r"with --file: \1"),
     (r", in `files`: \{[^}]*\}, by its path from this file", ": put it beside the evaluator, or name it with --file"),
