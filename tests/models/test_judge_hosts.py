@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evaluator_host.client import Client
+from evaluator_host.platform.models.gateway.grants import ModelDirectory
 from evaluator_host.platform.models.gateway.judge_hosts import JudgeHosts
 from evaluator_host.platform.store.store import open_store
 from evaluator_host.types.errors import InvalidRequest, NotFound
@@ -31,6 +32,13 @@ async def hint_of(asked: Awaitable[None]) -> str:
     return str(raised.value.problems[0].hint)
 
 
+async def hint_on_unknown(directory: ModelDirectory) -> str:
+    """Return the hint in the error on a model that is not registered."""
+    with pytest.raises(InvalidRequest, match="there is no model 'judge'") as raised:
+        await directory.find("default", "judge")
+    return str(raised.value.problems[0].hint)
+
+
 class TestTheRule:
     async def test_the_person_at_the_machine_allows_a_host_until_there_is_a_key(self, tmp_path: Path) -> None:
         async with open_store(None, tmp_path) as store:
@@ -44,7 +52,10 @@ class TestTheRule:
             for other in ("https://api.example.com:8443", "http://api.example.com", "https://example.com"):
                 with pytest.raises(InvalidRequest, match="may not call models on"):
                     await hosts.require(other, field="url")
+            directory = ModelDirectory(settings("bubblewrap"), store)
+            assert "operator" not in await hint_on_unknown(directory)
             await store.keys.create_key("ci", "default")
+            assert "if the operator allows its host" in await hint_on_unknown(directory)
             assert await hosts.show() == ModelHosts([], may_allow=False)
             for refused in (hosts.require(URL, field="url"), hosts.allow(URL)):
                 assert "EVALUATOR_HOST_JUDGE_HOSTS" in await hint_of(refused)
