@@ -383,15 +383,15 @@ function isHelper(name, functions) {
   return functions.some((one) => one.exported && users.includes(one.name));
 }
 
-/** Return the best matches of dialects among the functions that the module offers. @param {Offer[]} offers @param {string[]} texts @param {import('./dialects/table.mjs').Dialect[]} dialects */
-function bestOf(offers, texts, dialects) {
-  const matches = matchesOf(offers, texts, dialects);
+/** Return the best matches of dialects among the functions that the module offers. @param {Offer[]} offers @param {string[]} texts @param {import('./dialects/table.mjs').Dialect[]} dialects @param {boolean} [isDeclared] whether the contract is declared */
+function bestOf(offers, texts, dialects, isDeclared = false) {
+  const matches = matchesOf(offers, texts, dialects, isDeclared);
   const step = Math.min(...matches.map((one) => one.step));
   return matches.filter((one) => one.step === step);
 }
 
-/** @param {Offer[]} offers @param {string[]} texts the code, and the same as JavaScript @param {import('./dialects/table.mjs').Dialect[]} dialects */
-function matchesOf(offers, texts, dialects) {
+/** @param {Offer[]} offers @param {string[]} texts the code, and the same as JavaScript @param {import('./dialects/table.mjs').Dialect[]} dialects @param {boolean} isDeclared */
+function matchesOf(offers, texts, dialects, isDeclared) {
   const [code] = texts;
   const matches = [];
   const inLists = listed(texts);
@@ -403,7 +403,7 @@ function matchesOf(offers, texts, dialects) {
     const candidates = dialect.entries.map((name) => ({ name, candidate: lookUp(offers, name) }));
     if (dialect.takesDefault) candidates.push({ name: 'default', candidate: defaultExport(offers, code) });
     // with `evaluate(inputs, outputs, …)` in the code, functions of other names are helpers
-    if (!own && dialect.takesAnyName?.test(code)) {
+    if (!own && (isDeclared ? dialect.takesAnyName : dialect.takesAnyName?.test(code))) {
       // the bundler gives a name to an anonymous function
       const exported = dialect.takesDefault ? defaultExport(offers, code) : null;
       const others = new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !OWN_NAMES.includes(one.name) && one.name !== 'default' && one.text !== exported?.text).map((one) => one.name));
@@ -411,7 +411,7 @@ function matchesOf(offers, texts, dialects) {
     }
     for (const { name, candidate } of candidates) {
       if (dialect.byName && isHelper(name, functions)) continue;
-      const inferred = candidate && dialect.infer(candidate, name, code, byColumn && inLists.has(name));
+      const inferred = candidate && dialect.infer(candidate, name, code, byColumn && inLists.has(name), isDeclared);
       if (inferred && 'step' in inferred && inferred.step < OWN) matches.push({ step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason, inferred.byColumn) });
     }
   }
@@ -443,7 +443,7 @@ function findDeclared(offers, contract, entry, texts, lineOf) {
   const known = names.map((name) => lookUp(offers, name)).find((one) => one !== null);
   const candidate = known ?? (entry === null ? defaultExport(offers) : null);
   if (candidate) return declaredAs(candidate, contract);
-  const best = entry === null ? bestOf(offers, texts, [dialect]) : [];
+  const best = entry === null ? bestOf(offers, texts, [dialect], true) : [];
   const only = best.length === 0 && entry === null && !OWN_CONTRACTS.includes(contract) ? theOnlyFunction(offers) : null;
   if (only) return declaredAs(only, contract);
   if (best.length === 0) return notFound(offers, names, texts[0]);

@@ -120,12 +120,12 @@ export const dialect = {
     const own = withStandIns(text);
     return own === code ? null : `${own}${lists.length > 0 ? DECLARED : ''}`;
   },
-  infer(candidate, name, code) {
+  infer(candidate, name, code, isListed = false, isDeclared = false) {
     if (candidate.selector.where === 'listed' || listedIn(code).some((one) => one.name === name)) return { step: LISTED, reason: `${candidate.label} is among the scores of an Eval` };
     const { parameters } = parametersOf(candidate);
     if (name !== 'handler' && !OWN_TYPE.test(code) && [...code.matchAll(new RegExp(TYPED, 'g'))].some((one) => one[1] === name)) return { step: PARAMETERS, reason: `${candidate.label} has the type of a scorer` };
     if (OWN_ENTRY.test(code)) return null;
-    if (name !== 'handler') return IMPORTED.test(code) && takesScored(candidate) ? { step: PARAMETERS, reason: `${candidate.label} takes one object, in code that imports the platform's package` } : null;
+    if (name !== 'handler') return (isDeclared || IMPORTED.test(code)) && takesScored(candidate) ? { step: PARAMETERS, reason: `${candidate.label} takes one object, in code that imports the platform's package` } : null;
     if (parameters.length !== 1 || parameters[0].rest) return null;
     const keys = parameters[0].keys ?? [];
     if (!keys.every((key) => KEYS.has(key))) return null;

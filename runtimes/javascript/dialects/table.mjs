@@ -12,7 +12,7 @@
  * @property {(names: string[]) => string | undefined} [outputOf] of parameters that are passed by name, returns the one that gets the output
  * @property {boolean} [takesDefault] whether an anonymous default export may be its function
  * @property {RegExp} [takesAnyName] in code that matches, functions of any name may be of this dialect
- * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string, isListed?: boolean) => Inferred | import('../entry.mjs').Refusal | null} infer
+ * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string, isListed?: boolean, isDeclared?: boolean) => Inferred | import('../entry.mjs').Refusal | null} infer
  *   returns why the entry, found under `name`, is of this dialect; null when it is not. `isListed`: the code has it in a list of evaluators, which take properties of the row
  * @property {(code: string, isDeclared: boolean) => string | null} [source] returns the code to run in place of what was
  *   pasted, on the same lines; null when it is run as it is. `isDeclared`: the contract is declared, and no entry is named
