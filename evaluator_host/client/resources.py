@@ -381,8 +381,14 @@ async def pieces(transport: Transport, file: BinaryIO) -> AsyncGenerator[bytes, 
 
 
 async def _lines(rows: Iterable[dict[str, Json]]) -> AsyncGenerator[bytes, None]:
+    lines = bytearray()
     for row in rows:
-        yield encode_line(row)
+        lines += encode_line(row)
+        if len(lines) >= _PIECE_BYTES:
+            yield bytes(lines)
+            lines.clear()
+    if lines:
+        yield bytes(lines)
 
 
 class DataVerbs(NamedVerbs[TransportT, DataFile]):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from evaluator_host.client import Client
 from evaluator_host.platform.http.connection_limits import HEAD_BYTES, HEAD_TIMEOUT_S, ConnectionLimits
 from tests.server import Server
 
@@ -79,12 +80,21 @@ def test_a_large_body_in_many_small_pieces_is_no_large_head(server: Server) -> N
 
 def test_a_body_in_tiny_chunks_is_refused(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
-        raw.sendall(CHUNKED + b"1\r\nx\r\n" * 5000)
+        raw.sendall(CHUNKED + b"1\r\nx\r\n" * 90_000)
         answer = raw.recv(4096)
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"tiny chunks" in answer
     assert sent_until_closed(server, CHUNKED, b"1\r\nx\r\n" * 100_000) < 64
     assert server.client.get("/healthz").status_code == 200
+
+
+def test_rows_that_are_sent_one_by_one_are_stored(server: Server) -> None:
+    lines = (b'{"n":1}\n' for _ in range(150_000))
+    headers = {"Content-Type": "application/x-ndjson"}
+    answer = server.client.post("/v1/datasets?name=short", content=lines, headers=headers, timeout=60)
+    assert answer.json()["rows"] == 150_000, answer.text
+    with Client(server.url) as client:
+        assert client.datasets.upload("short-too", [{"n": 1}] * 30_000).rows == 30_000
 
 
 def test_heads_that_never_end_are_hung_up_on(server: Server) -> None:
