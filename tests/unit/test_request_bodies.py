@@ -3,13 +3,13 @@ integers. A body with very many faults is refused after a few of them.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final, get_args, get_origin
+from typing import Annotated, Any, Final, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from evaluator_host.platform.evaluators.bodies import LimitsIn
-from evaluator_host.platform.http.bodies import WholeNumber
+from evaluator_host.platform.http.bodies import Few, WholeNumber
 from evaluator_host.platform.http.json_routes import JsonRoute
 from evaluator_host.vendors.nemo.spec import OlderSpecIn, SpecIn
 from tests.described import described_app
@@ -79,3 +79,26 @@ def test_a_body_with_very_many_faults_is_refused_after_a_few(name: str) -> None:
                 if error.error_count() > MOST_FAULTS:
                     many.append((body, error.error_count(), str(value)[:20]))
     assert not many
+
+
+def models_in(kind: Any, found: set[type[BaseModel]]) -> set[type[BaseModel]]:
+    """Add every model in a type to `found`, and return it."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in found:
+        found.add(kind)
+        for field in kind.model_fields.values():
+            models_in(field.annotation, found)
+    for one in get_args(kind):
+        models_in(one, found)
+    return found
+
+
+def test_an_object_may_have_as_many_keys_as_its_field_says() -> None:
+    models = set[type[BaseModel]]()
+    for body in bodies().values():
+        models_in(body, models)
+    few = [field for model in models for field in model.model_fields.values() if Few in field.metadata]
+    limits = {limit for field in few for one in field.metadata if (limit := getattr(one, "max_length", None))}
+    assert max(limits) >= 2000
+    for limit in limits:
+        adapter = TypeAdapter(Annotated[dict[str, int], Few])
+        assert len(adapter.validate_python({f"a{number}": number for number in range(limit)})) == limit

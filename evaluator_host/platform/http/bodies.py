@@ -24,7 +24,7 @@ _SMALL_VALUES: Final = 10_000  # maximum number of values in a small body, which
 _SMALL_CHARACTERS: Final = 16 << 20
 # an object with more fields gets one error instead of one for each unknown field; no valid object has nearly as many
 _MANY: Final = 100
-_MANY_KEYS: Final = 1000  # maximum number of keys in an object whose keys a caller chooses
+_MANY_KEYS: Final = 2000  # maximum number of keys in an object whose keys a caller chooses
 MOST: Final = 2**53  # the largest integer that every JSON parser keeps exactly; the operator's limits are far lower
 
 
