@@ -339,3 +339,13 @@ def test_what_postgresql_says_leads_to_what_helps(said: str, to_do: str, tmp_pat
     error = OperationalError("SELECT 1", {}, Exception(said))
     with pytest.raises(StoreUnavailable, match=to_do), translated(address("postgresql://host/db", tmp_path)):
         raise error
+
+
+async def test_a_part_has_the_first_rows_up_to_a_size(store: Store) -> None:
+    async with store.database.transaction() as connection:
+        await connection.execute(insert(WorkspaceTable), [row(f"{number:04}") for number in range(1000)])
+    query = select(WorkspaceTable.name).where(WorkspaceTable.name != "default").order_by(WorkspaceTable.name)
+    everything = await store.database.fetch_all(query)
+    assert await store.database.fetch_part(query) == everything
+    assert await store.database.fetch_part(query, most_bytes=1001) == everything[:251]
+    assert await store.database.fetch_part(query, most_bytes=1) == everything[:1]

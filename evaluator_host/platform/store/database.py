@@ -58,6 +58,7 @@ _CONNECTIONS: Final = 8
 _VACUUMED_PAGES: Final = 2000
 _NAMES: Final = 1000  # maximum number of names to compare with a misspelt one
 _PART_BYTES: Final = 4 << 20  # characters of texts that are read from the database at once
+_ROWS_AT_ONCE: Final = 50
 _KEPT: Final = 2  # connections reserved for keys and for the watch, since calls may occupy all others
 _ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a lost server within half a minute
     "connect_timeout": 10,
@@ -219,16 +220,15 @@ class Database:
 
     async def fetch_part(self, query: Select[Any], *, most_bytes: int = _PART_BYTES) -> list[Any]:
         """Return the first rows of a query, up to the row with which their texts have `most_bytes` characters."""
-        found, size = list[Any](), 0
-        async with (
-            self.reading() as connection,
-            connection.stream(query.execution_options(yield_per=1)) as rows,
-        ):
-            async for row in rows:
-                found.append(row)
-                size += sum(len(value) for value in row if isinstance(value, str))
-                if size >= most_bytes:
-                    break
+        found, size, count = list[Any](), 0, 1
+        async with self.reading() as connection, connection.stream(query) as rows:
+            while part := await rows.fetchmany(count):
+                for row in part:
+                    found.append(row)
+                    size += sum(len(value) for value in row if isinstance(value, str))
+                    if size >= most_bytes:
+                        return found
+                count = min(_ROWS_AT_ONCE, 1 + (most_bytes - size) * len(found) // (size + 1))
         return found
 
     async def fetch_first(self, query: Executable) -> Any:
