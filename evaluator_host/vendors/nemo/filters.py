@@ -23,7 +23,7 @@ Fields: TypeAlias = Mapping[str, str]
 
 _BRACKETS: Final = re.compile(r"filter\[([a-z_]{1,40})\](?:\[(\$[a-z]{1,10})\])?")
 _DEPTH: Final = 8
-_AT_ONCE: Final = 100
+_AT_ONCE: Final = 128  # a power of two, so that half a page begins where a page may begin
 _SHOWN: Final = 60
 _LOGICAL: Final = frozenset({"$and", "$or", "$not"})
 _MANY: Final = frozenset({"$in", "$nin"})
@@ -90,12 +90,18 @@ async def filtered(fetch: Fetch, keep: Filter | None, *, number: int, size: int)
 async def every(fetch: Fetch, keep: Filter) -> tuple[list[dict[str, Any]], str | None]:
     """Return all objects of a list that match a filter, and the name of the list's sort order, if it has one."""
     kept: list[dict[str, Any]] = []
-    at = pages = 1
+    read, total, size = 0, 1, _AT_ONCE
     sort = None
-    while at <= pages:
-        found = await fetch(number=at, size=_AT_ONCE)
+    while read < total:
+        try:
+            found = await fetch(number=read // size + 1, size=size)
+        except InvalidRequest:  # the page is too large
+            if size == 1:
+                raise
+            size //= 2
+            continue
         kept += [one for one in found["data"] if keep(one)]
-        at, pages, sort = at + 1, found["pagination"]["total_pages"], found["sort"]
+        read, total, sort = read + size, found["pagination"]["total_results"], found["sort"]
     return kept, sort
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from evaluator_host.platform.store.usage import Quota, StorageUsage
 from evaluator_host.types.errors import InvalidRequest, OverQuota
 from evaluator_host.vendors.nemo.bundles import checked
 from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place
+from evaluator_host.vendors.nemo.filters import every
+from evaluator_host.vendors.nemo.names import page_kept
 from evaluator_host.vendors.nemo.namespaces import Namespaces
 from tests.loop_watch import watching
 
@@ -35,6 +38,10 @@ def content_of(entity: Entity) -> dict[str, Any]:
     return entity.content
 
 
+def shown_of(entity: Entity) -> dict[str, Any]:
+    return {"name": entity.name, **entity.content}
+
+
 async def test_large_objects_are_read_one_by_one_off_the_loop(store: Store) -> None:
     entities = Entities(store.database, store.usage)
     large = {"values": [{} for _ in range(MB // 4)]}
@@ -49,6 +56,15 @@ async def test_large_objects_are_read_one_by_one_off_the_loop(store: Store) -> N
         one, _ = await entities.page(PLACE, content_of, order=Order.NAME, first=0, limit=1)
         assert one == [large]
     assert watch.longest_s < HELD_S, watch.longest
+
+
+async def test_a_filter_reads_large_objects_in_smaller_pages(store: Store) -> None:
+    entities = Entities(store.database, store.usage)
+    for number in range(MANY):
+        await entities.add_entity(PLACE, f"m{number:02}", {"text": "x" * MB})
+    fetch = partial(page_kept, entities, PLACE, shown_of, order=Order.NAME)
+    kept, _ = await every(fetch, lambda one: one["name"] != "m20")
+    assert [one["name"] for one in kept] == [f"m{number:02}" for number in range(MANY) if number != 20]
 
 
 async def test_objects_count_against_the_quota(store: Store) -> None:
