@@ -16,7 +16,7 @@ from evaluator_host.types.alerts import AlertReport, AlertRule
 _REFUSED = {
     **describe_error(404, "Something that the request names does not exist."),
     **describe_error(409, "The name is taken."),
-    **describe_error(422, "A field is invalid; every faulty field is named."),
+    **describe_error(422, "A field is invalid; the faulty fields are named."),
 }
 
 _Name: TypeAlias = Annotated[

@@ -58,7 +58,7 @@ def split_rows(model: str, body: bytes, max_rows: int) -> bytes:
       max_rows: Maximum number of rows in a batch.
 
     Raises:
-      InvalidRequest: the body is not valid for the model; every faulty field is named.
+      InvalidRequest: the body is not valid for the model; the faulty fields are named.
     """
     if takes_more_memory(body, _DECODED_MB << 20):
         raise too_many_values(memory_bytes(body))

@@ -21,7 +21,7 @@ from evaluator_host.types.results import JobEvaluatorReport
 from evaluator_host.types.stored import EvaluatorReport
 
 _MISSING = describe_error(404, "There is no such evaluator or version.")
-_REFUSED = describe_error(422, "The evaluator does not load, or the request is invalid; every faulty field is named.")
+_REFUSED = describe_error(422, "The evaluator does not load, or the request is invalid; the faulty fields are named.")
 _UNAVAILABLE = describe_error(503, "No sandbox starts, or the database does not answer.")
 _TAKEN = describe_error(409, "There is already an evaluator of that name.")
 _SAME: dict[int | str, dict[str, Any]] = {
@@ -144,7 +144,7 @@ def evaluators_api(
     @router.patch(
         "/{name}",
         response_model=EvaluatorReport,
-        responses={**_MISSING, **describe_error(422, "The request is invalid; every faulty field is named.")},
+        responses={**_MISSING, **describe_error(422, "The request is invalid; the faulty fields are named.")},
     )
     async def describe(name: str, body: EvaluatorFactsIn, caller: CallerOf) -> Response:
         """Change description, sampling rate or tags of an evaluator. This makes no new version."""

@@ -1,4 +1,4 @@
-"""Builds error responses in the format RFC 9457 `application/problem+json`. The responses name every faulty field."""
+"""Builds error responses in the format RFC 9457 `application/problem+json`. The responses name the faulty fields."""
 
 import difflib
 import json

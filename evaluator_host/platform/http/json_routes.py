@@ -193,7 +193,7 @@ class BodyRoute(JsonRoute):
         """Return the body as the route's model.
 
         Raises:
-          InvalidRequest: the body is missing, is not JSON, or does not fit the model; every faulty field is named.
+          InvalidRequest: the body is missing, is not JSON, or does not fit the model; the faulty fields are named.
         """
         assert self.model is not None  # noqa: S101 - see the class
         given: Any = await request.body()

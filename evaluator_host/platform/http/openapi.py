@@ -158,7 +158,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
         schemas.pop(name, None)
     for responses in (route["responses"] for routes in document["paths"].values() for route in routes.values()):
         if "application/json" in responses.get("422", {}).get("content", ()):
-            responses.update(describe_error("422", "The request is invalid; every faulty field is named."))
+            responses.update(describe_error("422", "The request is invalid; the faulty fields are named."))
     document = _with_short_names(document)
     document["components"]["securitySchemes"] = {"key": _KEYS}
     document["security"] = [{}, {"key": []}]

@@ -38,7 +38,7 @@ _STAYS = describe_error(409, "The job has not ended, or it is in use; `detail` n
 _ENDED = {**_MISSING, **describe_error(409, "The state of the job does not allow this.")}
 _REFUSED = {
     **describe_error(404, "No such evaluator or data set."),
-    **describe_error(422, "The job is invalid; every faulty field is named."),
+    **describe_error(422, "The job is invalid; the faulty fields are named."),
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     **_MISSING,

@@ -18,7 +18,7 @@ _MISSING = describe_error(404, "There is no such queue or row.")
 _REFUSED = {
     **describe_error(404, "There is no such queue, row, job, evaluator or data set."),
     **describe_error(409, "The name is taken."),
-    **describe_error(422, "A field is invalid; every faulty field is named."),
+    **describe_error(422, "A field is invalid; the faulty fields are named."),
 }
 _NONE: dict[int | str, dict[str, Any]] = {204: {"description": "No row is waiting for a label."}}
 
