@@ -473,6 +473,35 @@ async def test_an_alert_fires_when_no_row_could_be_scored(desk: Desk, tmp_path: 
     assert await told(1, 2) == []  # too few rows of the first evaluator say nothing
 
 
+@pytest.mark.parametrize("metric", [Metric.MEAN, Metric.PASS_RATE])
+async def test_an_alert_ignores_evaluators_that_only_label_or_skip(desk: Desk, tmp_path: Path, metric: Metric) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(metric, schedule="weekly", below=0.5))
+    good = {"mean": 0.9, "passed": 2, "failed": 0, "skipped": 0}
+    good |= dict.fromkeys(("scored", "scores", "numbers", "judged"), 2)
+    none = {**good, "mean": 0.0, "passed": 0, "scores": 0, "numbers": 0, "judged": 0}
+    only_labels, skips, bad = none, {**none, "scored": 0, "skipped": 2}, {**good, "mean": 0.1, "passed": 0}
+
+    async def told(*counts: dict[str, Any]) -> list[str]:
+        """Run a job whose evaluators have these counts."""
+        before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
+        spec = JobSpec([OK] * len(counts), [{"inputs": {}, "outputs": "1"}] * 2, name="run", schedule="weekly")
+        job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
+        for position, values in enumerate(counts):
+            chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
+            await tables(desk.store).jobs._database.change_rows(update(JobEvaluatorTable).where(chosen).values(values))
+        (stored,) = await desk.store.objects.list_objects("alert")
+        await check(desk, alerts, stored)
+        found = (await alerts.get_alert(WORKSPACE, "low")).deliveries
+        return [one.type for one in found[: len(found) - before]]
+
+    assert await told(only_labels) == []
+    assert await told(bad, only_labels) == ["alert.firing"]
+    assert await told(only_labels, skips) == []
+    assert await told(good, skips) == ["alert.resolved"]
+
+
 @pytest.mark.parametrize(("below", "told"), [(0.5, "alert.resolved"), (2, "alert.firing")])
 @pytest.mark.parametrize("watched", ["job", "schedule"])
 async def test_a_failed_job_is_checked_again_after_it_was_resumed(

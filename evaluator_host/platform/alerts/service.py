@@ -312,8 +312,8 @@ class Alerts:
                     samples.append(_sample(rule, score, about))
             known = [one for one in samples if one is not None]
             out = [one for one in known if one.out]
-            # an alert stops firing only when all evaluators are within bounds
-            within = [] if any(one.out is None for one in known) else known
+            # an alert stops firing only when all evaluators are within bounds, except those that skipped all rows
+            within = [] if any(one.out is None and one.about["failed"] for one in known) else known
             for sample in out or within:
                 kept = _told(kept, stored.name, sample, each=True)
             assert job.finished_at is not None  # noqa: S101 - it has ended
@@ -528,15 +528,14 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
     counts = f"{about['scored']} of {about['rows']} rows scored, {about['failed']} failed"
     evaluator = about.get("evaluator", rule.live)
     if kept.value is None:
-        why = about["doubt"] if about["scored"] else "no row could be scored"
-        return f"alert {name}: {evaluator} has no {watched} in {where}, because {why} ({counts})"
+        return f"alert {name}: {evaluator} has no {watched} in {where}, because no row could be scored ({counts})"
     return f"alert {name}: the {watched} of {evaluator} is {figure(kept.value)}, {is_out}, in {where} ({counts})"
 
 
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample | None:
-    """Return the figure that a rule watches; None if the evaluator never has it, because it gives no verdicts."""
+    """Return the figure that a rule watches; None if rows were scored without it, as by evaluators without verdicts."""
     done = score.scored + score.failed
-    about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed, "doubt": score.doubt}
+    about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed}
     failure_rate = score.failed / done if done else None
     figures = {Metric.MEAN: score.mean, Metric.PASS_RATE: score.pass_rate, Metric.FAILURE_RATE: failure_rate}
     value = figures[rule.metric] if done >= rule.min_rows else None
@@ -545,8 +544,7 @@ def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample 
     if done < rule.min_rows:
         return _Sample(None, None, about)
     if value is None:
-        none_scored = not score.scored or score.doubt is not None
-        return _Sample(out=True, value=None, about=about) if none_scored else None
+        return None if score.scored or not score.failed else _Sample(out=True, value=None, about=about)
     if rule.below is not None:
         return _Sample(exceeds(rule.below, value), value, about)
     out = rule.above is not None and exceeds(value, rule.above)
