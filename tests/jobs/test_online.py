@@ -137,24 +137,27 @@ async def test_what_passes_is_tried_again_and_what_does_not_is_not(desk: Desk) -
 
 @pytest.mark.slow
 async def test_an_empty_answer_fails_the_row_and_one_that_is_cut_is_doubtful(desk: Desk) -> None:
-    def said(message: dict[str, Any], finish_reason: str) -> Reply:
-        return Reply(200, json.dumps({"choices": [{"message": message, "finish_reason": finish_reason}]}).encode())
+    def said(message: dict[str, Any], finish_reason: str, tokens: int | None = None) -> Reply:
+        body = {"choices": [{"message": message, "finish_reason": finish_reason}]}
+        return Reply(200, json.dumps(body | ({"usage": {"completion_tokens": tokens}} if tokens else {})).encode())
 
     call = {"content": "", "tool_calls": [{"id": "1"}]}
     answers = {
         "q0": said({"content": ""}, "length"),
         "q1": said({"content": [], "refusal": ""}, "stop"),
-        "q2": said({"content": "It is Par"}, "length"),
+        "q2": said({"content": "It is Par"}, "length", 17),
         "q3": said(call, "tool_calls"),
+        "q4": said({"content": "A"}, "length", 1),  # a classifier with `max_tokens: 1`
     }
     with ModelServer(faults=lambda question, attempt: answers.get(question)) as server:
-        job = await desk.ended(await start(desk, target(server), ROWS[:5]))
-    empty, silent, cut, called, whole = await rows_of(desk, job)
+        job = await desk.ended(await start(desk, target(server), ROWS[:6]))
+    empty, silent, cut, called, label, whole = await rows_of(desk, job)
     assert (job.progress.failed, empty.result["error"]["code"]) == (2, "target_failed")
     assert "(finish_reason: length); raise `max_tokens`" in empty.result["error"]["message"]
     assert "neither content nor tool calls (finish_reason: stop)" in silent.result["error"]["message"]
     assert (cut.output, [one["code"] for one in cut.result["warnings"]]) == ("It is Par", ["answer_cut"])
     assert (called.output, called.result["warnings"]) == ({"tool_calls": call["tool_calls"]}, [])
+    assert (label.output, label.result["warnings"]) == ("A", [])
     assert whole.result["warnings"] == []
 
 

@@ -29,6 +29,7 @@ _MEANING_OF_PLACE: Final = {
 _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
 """Pairs of arguments that are never equal, so that code that compares them always scores 0."""
 _MOST_CHARS: Final = 200_000
+_SHORT_TOKENS: Final = 16  # an answer that is limited to so few tokens is meant to be cut, as the label of a classifier
 
 
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:
@@ -77,9 +78,13 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
 
 
 def _cut_answer(row: Row) -> tuple[Note, ...]:
-    choices = (row.response or {}).get("choices")
+    response = row.response or {}
+    choices, usage = response.get("choices"), response.get("usage")
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, dict) or first.get("finish_reason") != "length":
+        return ()
+    tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens <= _SHORT_TOKENS:
         return ()
     kind = WARNINGS["answer_cut"]
     return (Note("answer_cut", kind.meaning, kind.remedy),)
