@@ -1,6 +1,10 @@
-"""Label queues of earlier versions: their labels count for jobs with the outputs that people saw."""
+"""Labels count for jobs with the outputs that people saw, also labels in queues of earlier versions."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+
+import pytest
 
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.jobs.results.row_reader import RowReader
@@ -8,14 +12,14 @@ from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.platform.labels.queues import LabelQueues
 from evaluator_host.platform.labels.table import Labels
 from evaluator_host.types.jobs import Target
-from tests.jobs.desk import OK, WORKSPACE, opened
+from evaluator_host.types.labels import LabelTask
+from tests.jobs.desk import OK, WORKSPACE, Desk, opened
 from tests.tables import tables
 
 
-async def test_a_queue_that_version_1_0_0_stored_counts_for_the_outputs_of_its_job(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with opened(database_url, tmp_path) as desk:
+@asynccontextmanager
+async def label_queues(database_url: str, folder: Path) -> AsyncIterator[tuple[Desk, LabelQueues]]:
+    async with opened(database_url, folder) as desk:
         known, store = tables(desk.store), desk.store
         reader = RowReader(
             known.jobs, known.results, known.datasets, desk.folder, desk.processes, outputs=known.outputs
@@ -23,7 +27,13 @@ async def test_a_queue_that_version_1_0_0_stored_counts_for_the_outputs_of_its_j
         datasets = DatasetService(
             known.datasets, desk.folder, desk.processes, store.usage, max_bytes=1 << 20, max_row_bytes=1 << 20
         )
-        queues = LabelQueues(Labels(store.database), known.jobs, desk.results, reader, datasets, store.usage)
+        yield desk, LabelQueues(Labels(store.database), known.jobs, desk.results, reader, datasets, store.usage)
+
+
+async def test_a_queue_that_version_1_0_0_stored_counts_for_the_outputs_of_its_job(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with label_queues(database_url, tmp_path) as (desk, queues):
         rows = [{"a": "1", "b": "0"}]
         first = await desk.board.create_job(JobSpec([OK], rows, {"outputs": "a"}), WORKSPACE)
         specs = [
@@ -42,4 +52,32 @@ async def test_a_queue_that_version_1_0_0_stored_counts_for_the_outputs_of_its_j
         ]
         assert [sorted(names) for names in counting] == [["of-a-job", "of-rows"], ["of-rows"], []]
         for job in (first, same, other, asked):
+            await desk.ended(job)
+
+
+@pytest.mark.parametrize(
+    ("columns", "same", "other"),
+    [
+        ("output", [None, "output", "{{ output }}"], ["a", "{{ output }}!"]),
+        ("outputs output", [None, "outputs", "{{outputs}}"], ["output"]),
+        ("answer", ["answer", "{{ answer }}"], ["a"]),
+    ],
+)
+async def test_labels_count_for_jobs_whose_mapping_shows_the_same_outputs(
+    database_url: str, tmp_path: Path, columns: str, same: list[str | None], other: list[str]
+) -> None:
+    async with label_queues(database_url, tmp_path) as (desk, queues):
+        made = [dict.fromkeys([*columns.split(), "a"], "1")]
+        dataset: str | None = None
+        jobs = []
+        for source in [*same, *other]:
+            spec = JobSpec([OK], dataset or made, {} if source is None else {"outputs": source})
+            jobs.append(await desk.board.create_job(spec, WORKSPACE))
+            dataset = jobs[0].dataset
+        names = [f"queue-{number}" for number in range(len(same))]
+        for name, job in zip(names, jobs, strict=False):
+            await queues.create_queue(WORKSPACE, name, LabelTask(), job=job.id)
+        counting = [{one.name for one in await queues.list_queues(WORKSPACE, job=job.id)} for job in jobs]
+        assert counting == [set(names)] * len(same) + [set()] * len(other)
+        for job in jobs:
             await desk.ended(job)

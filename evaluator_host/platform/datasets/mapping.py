@@ -8,7 +8,8 @@ also have separate criteria for several evaluators; each evaluator then gets its
 """
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Container, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -32,6 +33,7 @@ _KEYED: Final = ("inputs", "variables")  # fields of which a mapping may set a s
 NO_OUTPUTS: Final = ("outputs", "none")  # mapping for rows without outputs, unless there is a column called `none`
 _ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
 _MEANT: Final = (*ROW_FIELDS, "correct_answer")
+_LONE: Final = re.compile(r"\{\{\s*([^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*\}\}")
 _SHOWN = 8
 _SHOWN_CHARS = 120
 _FIELDS: Final = 1000
@@ -209,14 +211,23 @@ def _row_fields(record: dict[str, Any]) -> dict[str, Any]:
 
 def _flat_fields(record: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {"inputs": dict(record)}
-    for name in ("outputs", "output"):
-        if name in record:
-            fields["outputs"] = record[name]
-            break
+    if (column := outputs_column(record)) is not None:
+        fields["outputs"] = record[column]
     fields.update({name: record[name] for name in _ALSO if isinstance(record.get(name), dict)})
     if is_conversation(record.get("messages")):
         fields["messages"] = record["messages"]
     return fields
+
+
+def outputs_column(columns: Container[str]) -> str | None:
+    """Return the column that has the outputs of rows if nothing is mapped to them; None if there is none."""
+    return next((name for name in ("outputs", "output") if name in columns), None)
+
+
+def column_of(source: str) -> str:
+    """Return a source without the braces of a template that only names a column."""
+    lone = _LONE.fullmatch(source)
+    return lone[1] if lone else source
 
 
 def is_template(text: str) -> bool:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from evaluator_host.engine.system.adapter import Adapter
+from evaluator_host.platform.datasets.mapping import column_of, outputs_column
 from evaluator_host.platform.datasets.rows import ALL
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.jobs.results.results import JobResults
@@ -31,6 +32,7 @@ from evaluator_host.types.labels import (
 
 MOST_ROWS: Final = 10_000
 _SEVERAL: Final = 2
+_UNMAPPED: Final = "outputs"  # stands for the outputs of a job that maps no column to them
 _refused: Final = InvalidRequest.of
 
 
@@ -261,6 +263,8 @@ class LabelQueues:
         """Return the queues whose labels apply to a job: people see its outputs, or whole rows that contain them."""
         every = await self.labels.list_queues(job.workspace_id, job.dataset_id)
         spec = spec_from_json(job.request)
+        columns = (await self.datasets.get_dataset(job.workspace_id, job.dataset_id)).columns if every else ()
+        seen = _outputs_column(_outputs_source(spec), columns)
         return [
             one
             for one in every
@@ -268,7 +272,7 @@ class LabelQueues:
             or (
                 spec.target is None
                 and not one.own_outputs
-                and await self._outputs_of(one) in (None, _outputs_source(spec))
+                and ((outputs := await self._outputs_of(one)) is None or _outputs_column(outputs, columns) == seen)
             )
         ]
 
@@ -300,7 +304,12 @@ class LabelQueues:
 
 
 def _outputs_source(spec: StoredSpec) -> str:
-    return spec.mapping.get("outputs", "outputs")
+    return spec.mapping.get("outputs", _UNMAPPED)
+
+
+def _outputs_column(source: str, columns: Sequence[str]) -> str:
+    """Return a source of outputs in one form, so that sources that show people the same outputs are equal."""
+    return (source == _UNMAPPED and outputs_column(columns)) or column_of(source)
 
 
 def _report(queue: StoredQueue, counted: Sequence[tuple[str, str | None, int, datetime | None]]) -> LabelQueue:
