@@ -3,6 +3,8 @@
 from typing import Final
 
 ROUNDING: Final = 1e-9  # by how much sums of floats may miss a bound
+_SHARE: Final = 1e-9  # rounding errors are at most this share of the greater number
+_AROUND_0: Final = 1e-12  # rounding errors of sums that are about 0
 
 
 def exceeds(value: float, bound: float) -> bool:
@@ -13,4 +15,4 @@ def exceeds(value: float, bound: float) -> bool:
 def difference(before: float, after: float) -> float:
     """Return `after - before`, or 0 if this is at most a rounding error, as between 0.3 and 0.1 + 0.2."""
     found = after - before
-    return 0.0 if abs(found) <= ROUNDING else found
+    return 0.0 if abs(found) <= max(_SHARE * max(abs(before), abs(after)), _AROUND_0) else found

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evaluator_host.platform.terminal.summary import Summary
-from evaluator_host.types.bounds import exceeds
+from evaluator_host.types.bounds import difference, exceeds
 from tests.unit.test_warnings import SCORED
 
 
@@ -15,6 +15,21 @@ from tests.unit.test_warnings import SCORED
 )
 def test_only_more_than_rounding_exceeds_a_bound(value: float, bound: float, more: bool) -> None:
     assert exceeds(value, bound) is more
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        (4e-10, 8e-10, False),
+        (3e8, 3e8 + 6e-8, True),
+        (0.3, 0.1 + 0.2, True),
+        (0.0, 0.1 + 0.2 - 0.3, True),
+        (0.5, 0.5 + 1e-8, False),
+        (0.0, 0.0, True),
+    ],
+)
+def test_a_difference_is_a_rounding_error_only_beside_its_numbers(before: float, after: float, same: bool) -> None:
+    assert (difference(before, after) == 0, difference(after, before) == 0) == (same, same)
 
 
 @pytest.mark.parametrize(("scores", "under"), [([1 - 0.9] * 3, False), ([0.1, 0.099], True)])

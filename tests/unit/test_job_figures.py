@@ -96,6 +96,14 @@ def test_rounding_errors_make_no_row_better_or_worse() -> None:
     assert (found.difference, found.interval, found.better, found.worse) == (0.0, (0.0, 0.0), 0, 0)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "significant"), [(4e-10, 8e-10, True), (3e8, 3e8 + 6e-8, False)], ids=["small", "large"]
+)
+def test_a_difference_counts_beside_the_size_of_the_metric(before: float, after: float, significant: bool) -> None:
+    found = paired_difference("cost", [(before, after)] * 10)
+    assert (found.significant, found.better) == (significant, 10 * significant)
+
+
 def test_a_difference_that_is_the_same_everywhere_is_certain() -> None:
     found = paired_difference("score", [(0, 0.5), (0.25, 0.75)] * 5)
     assert (found.interval, found.significant) == ((0.5, 0.5), True)

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from evaluator_host.engine.contracts.metric_leaves import NAME_CHARS
 from evaluator_host.platform.jobs.queue import StoredResult
-from evaluator_host.types.bounds import difference, exceeds
+from evaluator_host.types.bounds import difference
 from evaluator_host.types.json_values import decode_large
 from evaluator_host.types.results import Aggregate, Bin, Difference, LevelCount, Point
 
@@ -218,7 +218,7 @@ def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Diff
         after=total(after) / n,
         difference=mean,
         interval=interval,
-        significant=interval is not None and (exceeds(interval[0], 0.0) or exceeds(0.0, interval[1])),
+        significant=interval is not None and (difference(0.0, interval[0]) > 0 or difference(0.0, interval[1]) < 0),
         better=sum(change > 0 for change in changes),
         worse=sum(change < 0 for change in changes),
         note="too few rows" if n < FEWEST_ROWS else None,

@@ -44,7 +44,7 @@ export function shownBelow(whole: number, value: number, text: string): string {
 
 /** Returns `after - before`, or 0 if this is at most a rounding error, as `types/bounds.py` does on the host. */
 export function difference(before: number, after: number): number {
-  return Math.abs(after - before) <= 1e-9 ? 0 : after - before;
+  return Math.abs(after - before) <= Math.max(1e-9 * Math.max(Math.abs(before), Math.abs(after)), 1e-12) ? 0 : after - before;
 }
 
 /** Formats a difference like `figure`, with its sign. */

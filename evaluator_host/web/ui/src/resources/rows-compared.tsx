@@ -10,7 +10,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { csv } from "./csv";
-import { columnsInLine, count, figure, oneLine, wordsOf } from "./format";
+import { columnsInLine, count, difference, figure, oneLine, wordsOf } from "./format";
 import { Panel, Verdict } from "./parts";
 import { idOf, inputsOf, outputOf } from "./row-parts";
 import type { Change, ChangePage, JobReport, JobRow, JobRowDetail, JobRowPage } from "../api/types";
@@ -62,7 +62,7 @@ async function saveChanges(every: string, side: Side, name: string): Promise<voi
     after = page.next;
   }
   const found = await resultsOf(side, changes.map(({ row }) => row));
-  const lines = changes.map(({ row, before, after }) => [row, idOf(found.get(row)?.[0]?.row ?? {}), before, after, before === null || after === null ? null : after - before]);
+  const lines = changes.map(({ row, before, after }) => [row, idOf(found.get(row)?.[0]?.row ?? {}), before, after, before === null || after === null ? null : Number(difference(before, after).toPrecision(12))]);
   saveAs(csv(["row", "id", "before", "after", "change"], lines), `${name}.csv`);
 }
 
