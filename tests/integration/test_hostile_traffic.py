@@ -135,7 +135,7 @@ def test_a_few_kilobytes_of_spans_cost_the_host_nothing(
 @pytest.mark.long
 def test_waiting_spans_of_one_workspace_leave_room_for_others(host: Host) -> None:
     statuses = list[int]()
-    for number in range(20):  # traces without a root wait for 15 seconds
+    for number in range(20):  # traces without a root wait for two minutes
         body = export(span(f"{number + 1:032x}", name="x" * (3 << 20), parent="b" * 16))
         statuses.append(
             host.attacker.post(PATH, content=gzip.compress(body), headers={"Content-Encoding": "gzip"}).status_code

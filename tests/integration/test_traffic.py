@@ -112,6 +112,30 @@ def test_a_trace_of_two_services_is_scored_once(server: Server) -> None:
     assert "evaluator_host_traces_late_spans 1" in server.client.get("/metrics").text
 
 
+def test_a_trace_waits_for_its_root_while_a_step_takes_long(server: Server) -> None:
+    path, trace_id = "/v1/evaluators/long-step/traces", "e" * 32
+    with Client(server.url) as client:
+        client.evaluators.create("long-step", Evaluator(LATENCY))
+        assert server.client.post(path, params={"quiet_s": 1}, json=spans(trace_id, root=False)).json() == {}
+        time.sleep(20.0)  # a call of a model
+        assert client.evaluators.traces("long-step") == []
+        assert server.client.post(path, params={"quiet_s": 1}, json=spans(trace_id)).json() == {}
+        (found,) = scored(client, "long-step", 1)
+        assert found.result["metrics"]["steps"] == 1
+
+
+def test_a_trace_may_be_sent_again_to_a_new_version_of_the_evaluator(server: Server) -> None:
+    path, body = "/v1/evaluators/edited/traces", spans("f" * 32)
+    with Client(server.url) as client:
+        client.evaluators.create("edited", Evaluator(LATENCY))
+        assert server.client.post(path, params={"quiet_s": 1}, json=body).json() == {}
+        scored(client, "edited", 1)
+        assert "partialSuccess" in server.client.post(path, params={"quiet_s": 1}, json=body).json()
+        client.evaluators.update("edited", Evaluator(LATENCY + "\n# edited\n"))
+        assert server.client.post(path, params={"quiet_s": 1}, json=body).json() == {}
+        assert [one.evaluator for one in scored(client, "edited", 2)] == ["edited@2", "edited@1"]
+
+
 def test_spans_of_a_scored_session_that_name_no_session_are_late(server: Server) -> None:
     path, params = "/v1/evaluators/spoken/traces", {"group": "session", "quiet_s": 1}
     first, second, child = spans("1" * 32), spans("2" * 32), spans("1" * 32, root=False)

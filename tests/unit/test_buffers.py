@@ -226,13 +226,13 @@ def test_a_session_that_never_ends() -> None:
 
     def add(number: int, *, now: float) -> int:
         traces = tuple(f"{number:016x}{place:016x}" for place in range(TRACE_SPANS // 5))
-        return traffic._add(session, TraceSpans("s-1", len(traces), True, b"{}", traces), now, WAITS)
+        return traffic._add(session, TraceSpans("s-1", len(traces), True, b"{}", traces), now, WAITS, 1)
 
     assert [add(number, now=number) for number in range(6)] == [0] * 5 + [TRACE_SPANS * 6 // 5]
     ids, held = len(traffic._sessions), traffic._held["alpha"]
     assert held > 200 * ids
     waiting = _Key("alpha", "one", f"{7:016x}{7:016x}")
-    assert traffic._add(waiting, TraceSpans(waiting.trace_id, 3, False, b"{}"), 6.0, WAITS) == 0
+    assert traffic._add(waiting, TraceSpans(waiting.trace_id, 3, False, b"{}"), 6.0, WAITS, 1) == 0
     assert [add(number, now=60.0) for number in (6, 7)] == [TRACE_SPANS // 5, TRACE_SPANS // 5 + 3]
     assert (len(traffic._sessions), traffic._held["alpha"]) == (ids, held)
     assert waiting not in traffic._pending
@@ -241,18 +241,20 @@ def test_a_session_that_never_ends() -> None:
 
 def test_a_trace_that_first_meets_a_refused_session() -> None:
     traffic, session = Traffic(Mock(), Mock(), Mock(), Mock()), _Key("alpha", "one", "s")
-    assert traffic._add(session, TraceSpans("s", TRACE_SPANS + 1, True, b"{}", ("a",)), 0.0, WAITS) == TRACE_SPANS + 1
-    assert traffic._add(session, TraceSpans("s", 1, True, b"{}", ("b",)), 0.0, WAITS) == 1
+    assert (
+        traffic._add(session, TraceSpans("s", TRACE_SPANS + 1, True, b"{}", ("a",)), 0.0, WAITS, 1) == TRACE_SPANS + 1
+    )
+    assert traffic._add(session, TraceSpans("s", 1, True, b"{}", ("b",)), 0.0, WAITS, 1) == 1
     later = TraceSpans("b", 1, False, b"{}")
     assert traffic._key_of("alpha", "one", later) == session
-    assert traffic._add(session, later, 0.0, WAITS) == 1
+    assert traffic._add(session, later, 0.0, WAITS, 1) == 1
     assert traffic._held["alpha"] == traffic._pending[session].size
 
 
 def test_a_session_with_a_trace_that_is_too_large() -> None:
     traffic, own, session = Traffic(Mock(), Mock(), Mock(), Mock()), *(_Key("alpha", "one", one) for one in "as")
-    assert traffic._add(own, TraceSpans("a", TRACE_SPANS, False, b"{}"), 0.0, WAITS) == 0
-    assert traffic._add(own, TraceSpans("a", 1, False, b"{}"), 0.0, WAITS) == TRACE_SPANS + 1
-    assert traffic._add(session, TraceSpans("s", 1, True, b"{}" * 9999, ("a",)), 0.0, WAITS) == TRACE_SPANS + 2
+    assert traffic._add(own, TraceSpans("a", TRACE_SPANS, False, b"{}"), 0.0, WAITS, 1) == 0
+    assert traffic._add(own, TraceSpans("a", 1, False, b"{}"), 0.0, WAITS, 1) == TRACE_SPANS + 1
+    assert traffic._add(session, TraceSpans("s", 1, True, b"{}" * 9999, ("a",)), 0.0, WAITS, 1) == TRACE_SPANS + 2
     assert not traffic._pending[session].groups
     assert traffic._held["alpha"] == traffic._pending[session].size < 9999

@@ -36,7 +36,8 @@ from evaluator_host.types.stored import TraceReport
 
 # a trace with a root is scored when no span has arrived for this many seconds; exporters send every 5 seconds
 QUIET_S: Final = 6.0
-SILENT_S: Final = 15.0  # a trace without a root is scored when no span has arrived for this many seconds
+# a trace without a root is scored when no span has arrived for this many seconds: its root ends after its longest step
+SILENT_S: Final = 120.0
 SESSION_QUIET_S: Final = 60.0  # a session is complete when no span has arrived for this many seconds
 _LOOK_EVERY_S: Final = 0.25
 _HELD_BYTES: Final = 64 << 20
@@ -73,6 +74,7 @@ class _Pending:
     refused: bool = False  # whether the trace has become too large, so that its spans are dropped
     last: float = 0.0
     waits_s: _Waits = (QUIET_S, SILENT_S)
+    version: int | None = None  # version of the evaluator when the last span arrived
     traces: set[str] = field(default_factory=set)  # ids of a session's traces
 
     def due(self, now: float) -> bool:
@@ -176,7 +178,8 @@ class Traffic:
         self._held[workspace_id] += size
         try:
             for number, one in enumerate(traces, 1):
-                refused += self._add(self._key_of(workspace_id, reference, one), one, time.monotonic(), waits_s)
+                key, version = self._key_of(workspace_id, reference, one), found.evaluator.version
+                refused += self._add(key, one, time.monotonic(), waits_s, version)
                 if number % _ADDED_AT_ONCE == 0:
                     await asyncio.sleep(0)
         finally:
@@ -217,11 +220,11 @@ class Traffic:
             session.size += earlier.size - _OF_EACH_BYTES
             self._held[key.workspace] -= _OF_EACH_BYTES
 
-    def _add(self, key: _Key, spans: TraceSpans, now: float, waits_s: _Waits) -> int:
+    def _add(self, key: _Key, spans: TraceSpans, now: float, waits_s: _Waits, version: int | None) -> int:
         """Add spans to their trace or session. Return how many were refused: all, if too many or too late."""
         pending = self._pending.get(key)
         if pending is None:
-            if self._begun.has_all(key.workspace, _named(key, spans.traces), now):
+            if self._begun.has_all(key.workspace, _named(key, spans.traces, version), now):
                 self._arrived.set()
                 self.late += spans.spans
                 self._untold_late[key.reference] += spans.spans
@@ -230,7 +233,8 @@ class Traffic:
             self._arrived.set()
             self._held[key.workspace] += _OF_EACH_BYTES
         waiting = self._take(key, spans.traces)
-        pending.last, pending.waits_s = now, waits_s  # also if refused, or its next spans would begin another session
+        # also if refused, or its next spans would begin another session
+        pending.last, pending.waits_s, pending.version = now, waits_s, version
         if pending.refused:
             # spans of a trace may name their session only once, and the later ones must not be scored as a trace
             self._join(key, pending, spans.traces[: max(0, TRACE_SPANS - len(pending.traces))], [])
@@ -318,7 +322,7 @@ class Traffic:
         """Score these traces as soon as it is the turn of their workspace."""
         for key in keys:
             pending = self._pending.pop(key)
-            self._begun.add(key.workspace, _named(key, pending.traces), time.monotonic())
+            self._begun.add(key.workspace, _named(key, pending.traces, pending.version), time.monotonic())
             for trace_id in pending.traces:
                 self._sessions.pop(key._replace(trace_id=trace_id), None)
             self._due.setdefault(key.workspace, deque()).append((key, pending))
@@ -381,9 +385,9 @@ class Traffic:
         self._untold_late.clear()
 
 
-def _named(key: _Key, traces: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the evaluator's reference and the id of each trace of a session, or of the only trace."""
-    return [(key.reference, trace_id) for trace_id in traces or (key.trace_id,)]
+def _named(key: _Key, traces: Iterable[str], version: int | None) -> list[tuple[str, str]]:
+    """Return the evaluator's reference and version, and the id of each trace of a session, or of the only trace."""
+    return [(f"{key.reference} {version}", trace_id) for trace_id in traces or (key.trace_id,)]
 
 
 async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:
