@@ -192,7 +192,7 @@ def scored(
         added.append(too_many_metrics(left_out))
     label = next((one.value for one in found if isinstance(one.value, str)), None)
     own = [one for one in found[: 1 if first_leads else None] if chosen in (None, one.name)]
-    if counts := [pair for pair in numbers.values() if pair[0] in own]:
+    if counts := [pair for one in own if (pair := numbers.get(one.name)) is not None and pair[0] is one]:
         return _whole(counts, metrics, label, (*notes, *added), tuple(native))
     metrics.pop("score", None)
     alone = own[0].name if first_leads and own else chosen

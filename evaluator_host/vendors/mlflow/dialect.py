@@ -67,13 +67,12 @@ def interpret(
         return Scored(
             None, None, {}, skipped=True, notes=(Note("no_score", "the scorer returned None", remedy_of("no_score")),)
         )
-    usable = [one for one in native if isinstance(one.get("value"), bool | int | float | str)]
-    if not usable:
+    named, chosen = [_named(one) for one in native], settings.score_output
+    if all(one.value is None for one in named):
         unusable = "no feedback has a number, bool or string as its value"
         why = next((str(one["error"]) for one in native if one.get("error")), unusable)
         return Scored(None, None, {}, native=tuple(native), error=invalid(why[:200]))
-    notes = scoring_failed(one for one in native if one not in usable)
-    named, chosen = [_named(one) for one in native], settings.score_output
+    notes = scoring_failed(sent for sent, one in zip(native, named, strict=True) if one.value is None)
     read = scored(named, native, notes=notes, chosen=chosen)
     counts = [one for one in named if chosen in (None, one.name) and one.value is not None]
     if not isinstance(read, Scored) or not any(isinstance(one.value, str) for one in counts):

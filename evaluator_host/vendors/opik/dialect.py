@@ -60,7 +60,7 @@ def interpret(
             f"`score` returned {str(value.get('returned'))[:100]}; Opik takes a ScoreResult or a list of them", hint
         )
     native = [one for one in value["scores"] if isinstance(one, dict)]
-    usable = [one for one in native if one.get("value") is not None and one.get("scoring_failed") is not True]
+    usable = [one for one in native if _is_usable(one)]
     for one in usable:
         if not isinstance(one["value"], bool | int | float):
             return invalid(f"the value of {shown(one.get('name'))} is {shown(one['value'])}, not a number")
@@ -68,13 +68,16 @@ def interpret(
         names = ", ".join(shown(one.get("name")) for one in native)
         problem = invalid(f"no score is usable: {names[:200]} returned no value, or reported that scoring failed")
         return Scored(None, None, {}, native=tuple(native), error=problem)
-    notes = scoring_failed(one for one in native if one not in usable)
-    named = [_named(one, usable=one in usable) for one in native]
-    return scored(named, native, notes=notes, chosen=settings.score_output)
+    notes = scoring_failed(one for one in native if not _is_usable(one))
+    return scored(map(_named, native), native, notes=notes, chosen=settings.score_output)
 
 
-def _named(one: dict[str, Json], *, usable: bool) -> NamedScore:
-    reason, value = one.get("reason"), one["value"] if usable else None
+def _is_usable(one: dict[str, Json]) -> bool:
+    return one.get("value") is not None and one.get("scoring_failed") is not True
+
+
+def _named(one: dict[str, Json]) -> NamedScore:
+    reason, value = one.get("reason"), one["value"] if _is_usable(one) else None
     return NamedScore(str(one.get("name")), value, reason if isinstance(reason, str) else None)
 
 
