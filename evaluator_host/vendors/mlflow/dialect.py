@@ -50,7 +50,8 @@ def interpret(
 ) -> Scored | EvaluationError:
     """Read the feedback: numbers and bools are averaged, "yes" and "no" are verdicts, and None skips the row.
 
-    A row with text passes if every value that counts is a verdict that passes; one that does not pass fails the row.
+    A row with text passes if every value that counts passes; one that does not pass fails the row. Text without a
+    verdict is ignored.
     """
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
@@ -77,8 +78,9 @@ def interpret(
     counts = [one for one in named if chosen in (None, one.name) and one.value is not None]
     if not isinstance(read, Scored) or not any(isinstance(one.value, str) for one in counts):
         return read
-    verdicts = [one.passed for one in counts]
-    return replace(read, passed=False if False in verdicts else together(verdicts))
+    verdicts = [one.passed for one in counts if one.passed is not None or not isinstance(one.value, str)]
+    passed = together(verdicts) if verdicts else None
+    return replace(read, passed=False if False in verdicts else passed)
 
 
 def _named(one: dict[str, Json]) -> NamedScore:

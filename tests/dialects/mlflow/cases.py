@@ -105,6 +105,20 @@ CASES = [
         label="no",
     ),
     case(
+        id="text without a verdict beside a bool",
+        threshold=0.5,
+        code=scorer("return [Feedback(name='right', value=True), Feedback(name='tone', value='friendly')]"),
+        score=1.0,
+        passed=True,
+        label="friendly",
+    ),
+    case(
+        id="texts without a verdict",
+        code=scorer("return [Feedback(name='a', value='green'), Feedback(name='b', value='friendly')]"),
+        passed=None,
+        label="green",
+    ),
+    case(
         id="feedback with an error beside a score",
         code=scorer("return [Feedback(name='a', error=ValueError('no model')), Feedback(name='b', value=1.0)]"),
         score=1.0,
