@@ -52,10 +52,12 @@ def _name(one: dict[str, Json]) -> str | None:
 def with_score(one: dict[str, Json]) -> dict[str, Json]:
     """Return an object. If it has no `score`, add one: from `value` if the object has a name, or from an overall score.
 
-    An object with a verdict has no overall score: its verdict is the score.
+    An object with a verdict has no overall score: its verdict is the score. The key `overall` counts only if no other
+    key does.
     """
     if "score" in one:
         return one
     keys = (*(("value",) if _name(one) else ()), *(() if given_verdicts(one) else _OVERALL))
-    found = [one[key] for key in keys if isinstance(one.get(key), bool | int | float)]
-    return {**one, "score": found[0]} if len(found) == 1 else one
+    found = [key for key in keys if isinstance(one.get(key), bool | int | float)]
+    found = [key for key in found if key != "overall"] or found
+    return {**one, "score": one[found[0]]} if len(found) == 1 else one
