@@ -49,6 +49,14 @@ def concise(outputs, reference_outputs):
 """
 
 
+SEVERAL = """
+def right(inputs, outputs, trace):
+    return [{"name": "a", "score": 1, "reason": "same"}, {"name": "b", "score": 0.5}]
+def tone(inputs, outputs, trace):
+    return [{"name": "b", "score": 0.25}, {"name": "c", "score": 0}]
+"""
+
+
 async def every(
     service: Service,
     code: str,
@@ -113,10 +121,23 @@ async def test_a_name_that_no_evaluator_has_is_an_error(service: Service) -> Non
     assert unknown.error is not None
     assert (unknown.error.code, unknown.error.hint) == (
         ErrorCode.INVALID_RESULT,
-        "name one of its scores: 'exact', 'short'; or leave score_output out",
+        "name one of its scores: 'exact', 'short', 'short.words'; or leave score_output out",
     )
     assert inner.score == 0.5
     assert neither.error is not None
+
+
+async def test_a_metric_or_the_only_score_with_a_name_may_be_the_score(service: Service) -> None:
+    code = SEVERAL + "def count(inputs, outputs, trace):\n    return {'score': 0.5, 'words': 7}\n"
+    shown, own, words, both, whole = await asyncio.gather(
+        *(every(service, code, score=name) for name in ("right.a", "a", "count.words", "b", "right"))
+    )
+    assert (shown.score, shown.reason) == (own.score, own.reason) == (1, "same")
+    assert (words.score, whole.score) == (7, 0.75)
+    assert both.error is not None
+    assert both.error.hint == "name one of: 'right.b', 'tone.b'"
+    only = await every(service, SEVERAL.partition("def tone")[0], score="right.b")
+    assert only.score == 0.5
 
 
 async def test_evaluators_of_platforms(service: Service) -> None:

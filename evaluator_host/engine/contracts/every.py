@@ -1,13 +1,13 @@
 """Combines the values that all evaluators in a file return for a row into one result; each value becomes a metric."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 from evaluator_host.engine.contracts.base import Dialect
 from evaluator_host.engine.contracts.interpret import Scored, contradiction
-from evaluator_host.engine.contracts.native import mean, not_returned, together
+from evaluator_host.engine.contracts.native import invalid, mean, not_returned, together
 from evaluator_host.types.evaluator import EvaluatorSettings, Json, Language
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
@@ -29,22 +29,18 @@ def interpret_every(
     """Return one result with the scores of all evaluators as metrics, and the value that each evaluator returned.
 
     If an evaluator gives further metrics, their names are `evaluator.metric`. An evaluator that is named only by
-    its place in a list gets the name of its only score. The score of the result comes from the evaluator in
-    `settings.score_output`, or from the only evaluator, one of whose scores the setting may name. Otherwise it is the
-    mean of all scores; but if `settings.entry` is `*`, or `settings.score_output` is set, there is no score. An
-    evaluator that failed adds a warning. If all evaluators failed, the row fails with the first error. `advise` adds
-    a hint to an error.
+    its place in a list gets the name of its only score. `settings.score_output` may name an evaluator, a metric, or a
+    score that only one evaluator gives: the score of the result comes from there. Otherwise it is the mean of all
+    scores; but if `settings.entry` is `*`, or `settings.score_output` is set, there is no score. An evaluator that
+    failed adds a warning. If all evaluators failed, the row fails with the first error. `advise` adds a hint to an
+    error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]
     except (KeyError, TypeError, ValueError, AttributeError):
         return contradiction(), None
-    names, within = [name for name, _ in outcomes], settings.score_output
-    if within in names:
-        within = None
-    elif within is not None and len(names) > 1:
-        return not_returned(within, names), None
-    own_settings = replace(settings, score_output=within)
+    own_settings = replace(settings, score_output=_within_only([name for name, _ in outcomes], settings.score_output))
+    sources = _Sources()
     metrics: dict[str, float | int] = {}
     notes: list[Note] = []
     native: list[dict[str, Json]] = []
@@ -70,7 +66,10 @@ def interpret_every(
         label = own if own is not None and _BY_PLACE.fullmatch(name) and own not in (metrics | dict(outcomes)) else name
         if scored.score is not None:
             metrics[label] = scored.score
+        sources.add(name, label, own)
         left_out = {"score", name, label, own}  # `own` is the score itself
+        for one in scored.metrics.keys() - left_out:
+            sources.add(name, f"{label}.{one}", one, inner=one)
         metrics |= {f"{label}.{one}": value for one, value in scored.metrics.items() if one not in left_out}
         shown[name] = {
             "status": "skipped" if scored.skipped else "scored",
@@ -78,8 +77,63 @@ def interpret_every(
         }
     if errors and not read:
         return errors[0], shown
-    whole = _whole(read, settings, of=len(outcomes))
+    whole, chosen = _whole(read, settings, of=len(outcomes)), settings.score_output
+    if chosen is not None and chosen not in dict(outcomes):
+        if source := sources.of(chosen):
+            whole = _part(rules, dict(outcomes), read, source, language, settings)
+        elif len(outcomes) > 1 and all(name in read and not read[name].skipped for name, _ in outcomes):
+            return sources.refusal(chosen, metrics or read), shown
     return replace(whole, metrics=metrics, notes=tuple(notes), native=tuple(native)), shown
+
+
+def _within_only(names: list[str], chosen: str | None) -> str | None:
+    """Return which score of the only evaluator is chosen; None if all count, or if there are several evaluators."""
+    if chosen is None or len(names) != 1 or chosen in names:
+        return None
+    return chosen.removeprefix(f"{names[0]}.")
+
+
+class _Sources:
+    """From which evaluator a metric comes, and from which of its scores; None is the evaluator's own score."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, tuple[str, str | None]] = {}
+        self._own: dict[str, list[tuple[str, str | None]]] = {}
+
+    def add(self, evaluator: str, metric: str, own: str | None, *, inner: str | None = None) -> None:
+        self._shown[metric] = evaluator, inner
+        if own is not None:
+            self._own.setdefault(own, []).append((evaluator, inner))
+
+    def of(self, chosen: str) -> tuple[str, str | None] | None:
+        own = self._own.get(chosen, ())
+        return self._shown.get(chosen) or (own[0] if len(own) == 1 else None)
+
+    def refusal(self, chosen: str, metrics: Iterable[str]) -> EvaluationError:
+        if chosen not in self._own:
+            return not_returned(chosen, metrics)
+        own = set(self._own[chosen])
+        several = [metric for metric, source in self._shown.items() if source in own]
+        message = f"settings.score_output is {chosen[:200]!r}, but several evaluators returned a score with this name"
+        return invalid(message, f"name one of: {', '.join(repr(one[:200]) for one in several[:10])}")
+
+
+def _part(
+    rules: Dialect,
+    outcomes: dict[str, Returned | EvaluationError],
+    read: dict[str, Scored],
+    source: tuple[str, str | None],
+    language: Language,
+    settings: EvaluatorSettings,
+) -> Scored:
+    """Return an evaluator's result, or one of its scores: with verdict and reason if the dialect has them."""
+    name, inner = source
+    outcome = outcomes[name]
+    if inner is None or isinstance(outcome, EvaluationError):
+        return read[name]
+    number = read[name].metrics[inner]
+    part = _scored(rules, outcome, language, replace(settings, score_output=inner), name)
+    return part if isinstance(part, Scored) and part.score == number else Scored(number, None, {})
 
 
 def _name_of_score(scored: Scored) -> str | None:
