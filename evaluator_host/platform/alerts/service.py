@@ -108,7 +108,7 @@ class _Sample:
 
 @runtime_checkable
 class LiveScores(Protocol):
-    """What alerts need of the part of a host that scores live traces."""
+    """Interface through which alerts read the scores of live traces."""
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
         """Check that there is an evaluator with this name; raise `NotFound` if there is not."""
@@ -121,7 +121,7 @@ class LiveScores(Protocol):
 
 @runtime_checkable
 class MissedRuns(Protocol):
-    """What alerts need of the part of a host that creates jobs on schedules."""
+    """Interface through which alerts find the runs of schedules that created no job."""
 
     async def require_schedule(self, workspace_id: str, name: str) -> None:
         """Check that there is a schedule with this name; raise `NotFound` if there is not."""

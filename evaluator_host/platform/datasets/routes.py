@@ -80,7 +80,7 @@ class EditIn(Wire):
 
 @runtime_checkable
 class TraceRows(Protocol):
-    """What data sets need of the part of a host that stores live traces."""
+    """Interface through which data sets read live traces as rows."""
 
     async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """Convert an evaluator's traces with these numbers to rows; raise `NotFound` if a trace does not exist."""
@@ -88,7 +88,7 @@ class TraceRows(Protocol):
 
 @runtime_checkable
 class JobRows(Protocol):
-    """What data sets need of the part of a host that stores jobs."""
+    """Interface through which data sets find the data set of a job."""
 
     async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:
         """Return the data set of a job; raise `NotFound` if the job does not exist."""

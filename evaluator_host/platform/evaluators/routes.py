@@ -81,7 +81,7 @@ class EvaluatorFactsIn(Wire):
 
 @runtime_checkable
 class LastScores(Protocol):
-    """What evaluators need of the part of a host that stores jobs."""
+    """Interface through which the routes of evaluators read the scores of their newest jobs."""
 
     async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
         """Return the scores of each stored evaluator, by name, in its newest job."""

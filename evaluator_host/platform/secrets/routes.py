@@ -32,7 +32,7 @@ class SecretIn(Wire):
 
 @runtime_checkable
 class CodeSecrets(Protocol):
-    """What secrets need of the part of a host that decides which secrets code may get."""
+    """Interface through which the routes of secrets read which secrets code may get."""
 
     async def code_secrets(self, workspace_id: str) -> set[str]:
         """Return the names of the secrets that code of a workspace may get. `*` means all of them."""

@@ -13,7 +13,7 @@ _ABSENT: Final = object()
 
 
 class OutputSpecIn(Wire):
-    """What a metric declares about one of its outputs."""
+    """The declaration of one output of a metric."""
 
     model_config = _STRICT
 

@@ -65,7 +65,7 @@ _read_result: Final = Adapter(EvaluationResult).read_json
 
 @runtime_checkable
 class HumanLabels(Protocol):
-    """What job results need of the part of a host in which people label rows."""
+    """Interface through which job results read the labels that people gave."""
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
         """Return the labels that people gave to rows of a job, by row. If `queue` is None, use all queues of the job.

@@ -72,7 +72,7 @@ class MetricOutput(_Strict):
 
 
 class MetricOutputSpec(BaseModel):
-    """What a metric declares about one of its outputs."""
+    """The declaration of one output of a metric."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
