@@ -2,7 +2,7 @@
 
 PORT ?= $(or $(EVALUATOR_HOST_PORT),8710)
 PYTHON ?=
-WORKERS ?= 4
+WORKERS ?= 5
 ARGS ?=
 IMAGE ?= evaluator-host:latest
 BASE ?=
@@ -40,8 +40,8 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 	@sh .ci/backend
 	@$(BIN)/evaluator-host serve --host 127.0.0.1 --port $(PORT)
 
-quick: $(VENV)/.dev ## Run the tests that need no engine and little time; they wait more than others, so that more run at once
-	@$(PYTEST) -n $(if $(filter file,$(origin WORKERS)),5,$(WORKERS)) -m 'not engine and not long and not slow' --hypothesis-profile few $(QUICK) $(ARGS)
+quick: $(VENV)/.dev ## Run the tests that need no engine and little time
+	@$(PYTEST) -n $(WORKERS) -m 'not engine and not long and not slow' --hypothesis-profile few $(QUICK) $(ARGS)
 
 test: TIER = $(if $(LONG),--long $(LONG),-m 'not long')
 test test-all: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html

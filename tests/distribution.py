@@ -39,6 +39,7 @@ LONG: Final = " long"
 COLLECTED: Final = pytest.StashKey[list[pytest.Item]]()
 """All tests of a session, including deselected ones."""
 _UNMEASURED_S: Final = 1.0
+_PERHAPS_S: Final = 20.0  # an unmeasured part may take long, so it begins before parts that take less than this
 # The tests of a group share a host and a browser. Since making records takes a while, the tests that need them are in
 # only two groups.
 _BROWSER: Final = "tests/browser/"
@@ -130,7 +131,7 @@ def longest_first(items: list[pytest.Item]) -> None:
     seconds: Counter[str] = Counter()
     first: dict[str, int] = {}
     for part in {part_of(item) for item in items}:
-        seconds[part.removesuffix(LONG)] += seconds_of(part)
+        seconds[part.removesuffix(LONG)] += max(seconds_of(part), _PERHAPS_S if part not in _measured() else 0.0)
     for at, item in enumerate(items):
         first.setdefault(group_of(item.nodeid), at)
     place = {group: at for at, group in enumerate(sorted(first, key=lambda group: (-seconds[group], first[group])))}

@@ -173,10 +173,11 @@ async def test_a_hanging_index_leaves_no_process(raw: str, language: Language, w
             cache_dir=tmp_path / "downloads",
             pip_index_url=f"{site.url}/simple",
             npm_registry=site.url,
-            timeout_s=3.0 if way == "timeout" else 60.0,
+            timeout_s=15.0 if way == "timeout" else 60.0,  # on a busy machine npm takes seconds until it asks
         )
         task = asyncio.create_task(lock_of([raw], language, index))
         while not site.asked:
+            assert not task.done()
             await asyncio.sleep(0.02)
         assert processes_with(str(tmp_path)) != []
         if way == "cancelled":
