@@ -6,7 +6,7 @@ import type { Batch, CheckReport, Evaluator, HostInfo, Isolation, Migration, Mig
 /**
  * Client for a running host.
  *
- * Every method throws HostUnreachable when nothing answers, and HostError when the host refuses.
+ * Every method throws HostUnreachable if nothing answers, and HostError if the host refuses the request.
  */
 export class EvaluatorHost {
   readonly evaluators: Evaluators;
@@ -60,7 +60,7 @@ export class EvaluatorHost {
     return this.#http.json("GET", "/v1/usage");
   }
 
-  /** Resolve when the host can start a sandbox. */
+  /** Check that the host can start a sandbox; throw a `HostError` if it cannot. */
   async ready(): Promise<void> {
     await this.#http.send("GET", "/readyz");
   }

@@ -16,7 +16,7 @@ export interface HostOptions {
   fetch?: typeof fetch;
 }
 
-/** Parameters by name; each item of a list is sent as a parameter of its own. */
+/** Parameters by name; each item of a list is sent as a separate parameter. */
 export type Query = Record<string, string | number | boolean | readonly number[] | null | undefined>;
 
 export interface Sent {

@@ -19,7 +19,7 @@ export interface JobOptions extends Partial<Omit<JobIn, "evaluators" | "dataset"
   idempotencyKey?: string;
 }
 
-/** A stream of bytes. It is declared here as iterable, because TypeScript's `dom` library alone does not do that. */
+/** A stream of bytes. It is declared as iterable here, because TypeScript's `dom` library does not declare this. */
 export type ByteStream = ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>;
 
 /** Evaluators over data sets. */
@@ -129,7 +129,10 @@ export class Jobs {
     return this.#http.json("GET", path(id, "evaluators"));
   }
 
-  /** Compare an earlier job with a later one over the same rows; `by_place` compares evaluators of different names. */
+  /**
+   * Compare a job with a later job (`other`) over the same rows. If the jobs have no evaluator in common, `by_place`
+   * compares the first evaluator of each job, then the second of each, and so on.
+   */
   compare(id: string, other: string, query: { evaluator?: string; by_place?: boolean } = {}): Promise<Comparison[]> {
     return this.#http.json("GET", path(id, `compare/${segment(other)}`), { query });
   }

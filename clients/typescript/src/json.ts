@@ -31,7 +31,7 @@ function withTexts(json: string, mark: string, onLong: (digits: string) => void 
 }
 
 /**
- * Return a value as JSON, a `bigint` as the integer that it is.
+ * Return a value as JSON; a `bigint` is written as an integer.
  * @throws TypeError the value has NaN or an infinity, which would become null.
  */
 export function encoded(value: unknown): string {

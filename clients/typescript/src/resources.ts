@@ -42,7 +42,7 @@ export class Evaluators {
     return this.#http.json("GET", `/v1/evaluators/${segment(name)}/versions`);
   }
 
-  /** Return live traces that an evaluator scored, newest first. */
+  /** Return an evaluator's results for live traces, newest first. */
   traces(name: string, query: { status?: "scored" | "failed"; limit?: number; before?: number } = {}): Promise<TraceReport[]> {
     return this.#http.json("GET", `/v1/evaluators/${segment(name)}/traces`, { query });
   }
