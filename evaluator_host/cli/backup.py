@@ -85,7 +85,7 @@ def restore(
             manifest = _manifest(Path(folder), file)
             if manifest["database"] != kept.engine:
                 raise Misconfigured(
-                    f"the backup contains a database of {manifest['database']}, but this host uses {kept.engine}: "
+                    f"the backup contains a {manifest['database']} database, but this host uses {kept.engine}: "
                     "set EVALUATOR_HOST_DATABASE_URL to a database of the same kind, then restore again"
                 )
             restore_database(kept, Path(folder) / _DATABASE, manifest["revisions"])

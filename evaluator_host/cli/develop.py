@@ -1,4 +1,4 @@
-"""`test` runs the cases beside evaluators, and compares the results. `watch` repeats a run at each save of a file."""
+"""`test` runs the cases beside evaluators, and compares the results. `watch` repeats a run whenever a file is saved."""
 
 import subprocess
 import sys
@@ -106,7 +106,7 @@ def watch(
     data: Annotated[Path, typer.Option(help="File of rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")],
 ) -> None:
     """Run an evaluator over rows now, and again whenever a file beside it is saved. Takes the options of `run`."""
-    from watchfiles import watch as changes  # noqa: PLC0415 - of this command alone
+    from watchfiles import watch as changes  # noqa: PLC0415 - only this command needs it
 
     options.require_file(file)
     command = [sys.executable, "-m", "evaluator_host", "run", str(file), "--data", str(data), *context.args]

@@ -50,7 +50,7 @@ _NEEDED: Final = ("data directory", "database", "open files")  # checks that mus
 _PARTS: Final = ("toolchain", "environments", "datasets", "filesets", "databases", "backups")
 _USER_LINE: Final = "User=evaluator-host\n"
 _DOCKER_SOCKET: Final = "/var/run/docker.sock"
-_DOCKER_GROUP: Final = "docker"  # group that the packages of Docker give the socket to
+_DOCKER_GROUP: Final = "docker"  # group to which Docker's packages give the socket
 _ADD_USER: Final = "systemd-sysusers --inline 'u evaluator-host -'"
 _TRIED_BYTES: Final = 1 << 20
 _ANSWERS_S: Final = 30.0  # seconds to wait for `/readyz`, because a host may first have to start a sandbox
@@ -270,7 +270,7 @@ def install_service(
         )
     err.print(plain(f"wrote {to}; now create the service's user and start the service: {start}"))
     if group is not None:
-        err.print(plain(f"the service may use the Docker engine, as the group {group} may: this equals root's rights"))
+        err.print(plain(f"the service may use the Docker engine, as a member of {group}, so it has the rights of root"))
     for program in (Path(sys.executable).resolve(), Path(sys.prefix).resolve(), UNIT_FILE.resolve()):
         if (closed := _closed(program)) is not None:
             err.print(

@@ -1,7 +1,7 @@
 """The `evaluator-host` command: its options and its subcommands. Each subcommand is imported when it is used.
 
 The help and the shell completion read the list of commands from the files `help.toml`, here and in the folders of
-resources. They import no command.
+resources, and import no command.
 """
 
 import gc

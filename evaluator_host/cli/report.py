@@ -156,7 +156,7 @@ class ReportFiles:
         """Write the reports about a file that `run --out` wrote. `name` is their title.
 
         `gates` are those that the run did not pass, each with the reason. Return 1 if the mean fell by more than
-        `max_drop`, or cannot be compared with it, else 0.
+        `max_drop`, or cannot be compared with the baseline, else 0.
 
         Raises:
           InvalidRequest: a file cannot be read or written.
@@ -184,8 +184,8 @@ class ReportFiles:
             return {}
         if same.drop is None:
             err.print(
-                "--max-drop needs a row with a score in both, so the exit code is 1; if the ids of the rows change "
-                "with each run, leave them out of the data: rows without ids are compared by position"
+                "--max-drop needs a row with a score in both runs, so the exit code is 1; if the ids of the rows "
+                "change with each run, leave them out of the data: rows without ids are compared by position"
             )
         else:
             err.print(f"--max-drop allows {self.max_drop:g}, so the exit code is 1")

@@ -42,7 +42,7 @@ from evaluator_host.types.names import id_of
 from evaluator_host.types.outcome import EvaluationResult, Status
 
 _BAD_LINES_SHOWN: Final = 20
-_WAITING_BYTES: Final = 64 << 20  # results that wait until an earlier row is done may have this many bytes
+_WAITING_BYTES: Final = 64 << 20  # maximum number of bytes of results that wait until an earlier row is done
 _OTHER_FORMATS: Final = (".csv", ".tsv", ".parquet", ".xlsx")  # suffixes that a file of results cannot have
 
 
@@ -441,7 +441,7 @@ class Run:
 
     @property
     def gates(self) -> dict[str, str]:
-        """Why each gate that the run did not pass makes the exit code another than 0."""
+        """The gates that the run did not pass, each with the reason; any of them makes the exit code nonzero."""
         return self._summary.gates(bad_lines=self._rows.bad, fail_under=self.fail_under, strict=self.strict)
 
 

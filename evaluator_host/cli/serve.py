@@ -62,7 +62,7 @@ def serve(
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
     faulthandler.enable()  # a crash in native code is logged, too
-    atexit.register(_only_free_memory)  # what is registered first is called last
+    atexit.register(_only_free_memory)  # the function that is registered first is called last
 
     def end_in_time() -> None:
         """End the process after its grace period, even if a thread still computes or a system call is still waiting."""

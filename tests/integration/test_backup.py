@@ -106,7 +106,7 @@ def test_what_cannot_be_restored_is_named(tmp_path: Path, databases: Databases) 
     crossed = cli(
         "restore", str(tmp_path / "b.tar"), EVALUATOR_HOST_DATABASE_URL=databases.make_empty("postgresql"), **other
     )
-    assert (crossed.returncode, "the backup contains a database of sqlite" in " ".join(crossed.stderr.split())) == (
+    assert (crossed.returncode, "the backup contains a sqlite database" in " ".join(crossed.stderr.split())) == (
         2,
         True,
     )

@@ -228,7 +228,7 @@ def test_the_unit_lets_its_user_reach_docker_where_docker_is_the_sandbox(tmp_pat
     install = ["install-service", "--unit", str(unit), "--sandbox", "docker"]
     environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": f"unix://{socket}"}
     done = forked.run(install, env=environment)
-    assert (done.returncode, "this equals root's rights" in " ".join(done.stderr.split())) == (0, True)
+    assert (done.returncode, "so it has the rights of root" in " ".join(done.stderr.split())) == (0, True)
     added = [line for line in unit.read_text().splitlines() if line not in plain.splitlines()]
     assert added == ["SupplementaryGroups=docker", "Environment=EVALUATOR_HOST_SANDBOX=docker"]
     run(["systemd-analyze", "verify", "--man=no", str(unit)])

@@ -152,7 +152,7 @@ def test_a_limit_for_the_drop_fails_if_nothing_is_compared(tmp_path: Path, capsy
     for file in (before, now):
         file.write_text(json.dumps({"index": 0, "line": 1, "id": file.name, "result": result}) + "\n")
     assert ReportFiles(baseline=before, max_drop=0.1).write(now, "a.py", {}) == 1
-    assert "--max-drop needs a row with a score in both, so the exit code is 1" in capsys.readouterr().err
+    assert "--max-drop needs a row with a score in both runs, so the exit code is 1" in capsys.readouterr().err
     assert ReportFiles(baseline=before).write(now, "a.py", {}) == 0
     assert ReportFiles(baseline=now, max_drop=0.1).write(now, "a.py", {}) == 0
 
