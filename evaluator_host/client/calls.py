@@ -55,7 +55,7 @@ def decode(kind: type[T], data: bytes) -> T:
     Raises:
       ValidationError: the value is not of that type.
     """
-    decoded: T = _adapter(kind).validate_json(data)  # type: ignore[arg-type] # every type can be hashed
+    decoded: T = _adapter(kind).validate_json(data)  # type: ignore[arg-type] # every type is hashable
     return decoded
 
 
@@ -172,7 +172,7 @@ def read_answer(call: Call[T], response: httpx.Response) -> T:
     if not response.is_success:
         raise error_of(response)
     if call.answer is NoneType or response.status_code == 204:
-        return None  # type: ignore[return-value] # T is or has None
+        return None  # type: ignore[return-value] # T is None, or a union that includes None
     try:
         return decode(call.answer, response.content)
     except ValidationError as error:

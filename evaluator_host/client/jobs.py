@@ -48,7 +48,8 @@ class JobVerbs(Verbs[TransportT]):
 
     Raises:
       NotFound: there is no such job.
-      InUse: the method changes a job that has ended, or deletes a job that has not ended.
+      InUse: the method pauses, resumes or cancels a job that has ended (a failed job can be resumed), or deletes a job
+        that has not ended.
       InvalidRequest: a filter does not exist, or its value is not valid.
     """
 

@@ -179,11 +179,11 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
     async def traces(
         self, name: str, *, status: str | None = None, limit: int = 100, before: int | None = None
     ) -> list[TraceReport]:
-        """Return the traces of live traffic that an evaluator scored or failed to score, the newest first.
+        """Return the traces of live traffic that an evaluator scored, skipped or failed to score, the newest first.
 
         Args:
           name: Name of the evaluator.
-          status: `scored` or `failed`; None for both.
+          status: `scored`, `skipped` or `failed`; None for all.
           limit: Maximum number of traces.
           before: `number` of the last trace on the previous page.
         """
