@@ -329,7 +329,7 @@ async def serve_http(
             grace_s=settings.stop_grace_s,
             on_stop=(on_stop, stopping_begins, access.streams.close, part.stop),
         )
-        gc.freeze()  # what the host has loaded lives as long as the host, so no collection has to look at it again
+        gc.freeze()  # all objects that exist by now live until the host ends, so no collection has to look at them
         stopping = asyncio.create_task(server.stop_after(stop or asyncio.Event()))
         try:
             await server.serve(sockets=[listener, *part.listeners])

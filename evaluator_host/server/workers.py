@@ -205,12 +205,12 @@ class _JobProcess:
         self._mark: tuple[Any, ...] | None = None  # state of the SQLite file when it had no jobs
 
     def wake(self) -> None:
-        """Check for queued jobs now, not only at the next regular check."""
+        """Check for queued jobs now, before the next regular check."""
         self._wake.set()
         self._others.tell_jobs("wake")
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Pass a new desired state to a running job now, not only after its next write."""
+        """Pass a new desired state to a running job now, before the job next writes."""
         self._others.tell_jobs("set_desired_state", job_id, desired)
 
     async def run(self) -> None:
@@ -355,7 +355,7 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
     jobs = _Jobs(settings, backend)
     channel = await Channel(jobs.answer).over(end)
     ending = asyncio.create_task(channel.ended.wait())
-    # The host was killed. The jobs must not be given to others now, because one of them may be the cause.
+    # The host was killed. No other process may get its jobs now, because one of the jobs may be the cause.
     ending.add_done_callback(lambda task: None if task.cancelled() else os._exit(1))
     told = await _refusal_of(jobs.run())
     with suppress(ChannelClosed):
@@ -365,7 +365,7 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
 
 
 async def _refusal_of(work: Coroutine[Any, Any, None]) -> str | None:
-    """Do a process's work. Return why this failed, or None. The host logs the reason and starts the process again."""
+    """Await the work of a process. Return why it failed, or None. The host logs the reason and restarts the process."""
     try:
         await work
     except HostError as error:
