@@ -155,7 +155,7 @@ async def evaluate_file(
 ) -> dict[str, Any]:
     """Score the first rows of a file: mean, pass rate, and the rows that failed or scored lowest.
 
-    `doubt` says why no score can be relied on, and is null otherwise; `warnings` say what to do.
+    `doubt` says why none of the scores can be relied on; it is null if at least one can. `warnings` say what to do.
     """
     hosts = _hosts(context)
     _require_file(Path(path))
@@ -244,7 +244,8 @@ async def run_job(
 ) -> dict[str, Any]:
     """Score a data set with stored evaluators, and return the figures. `explain_failures` says why rows failed.
 
-    `doubt` says why no score can be relied on, and is null otherwise; `warnings` in the figures say what to do.
+    `doubt` says why none of the scores can be relied on; it is null if at least one can. `warnings` in the figures say
+    what to do.
     """
     jobs = _client(context).jobs
     job = await jobs.create(evaluators, dataset, mapping=mapping, limit_samples=limit)

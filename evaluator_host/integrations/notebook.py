@@ -19,6 +19,7 @@ from evaluator_host.types.evaluation import Batch
 from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.types.figures import figure
 from evaluator_host.types.json_values import decode_json, encode_json, not_finite
+from evaluator_host.types.names import counted
 
 _SHOWN = 20
 
@@ -53,7 +54,7 @@ class Scores:
     def __repr__(self) -> str:
         summary = self.batch.summary
         mean = "no score" if summary.mean is None else f"mean {figure(summary.mean)}"
-        head = f"{mean} over {summary.mean_rows} of {summary.rows} rows, {summary.failed} failed"
+        head = f"{mean} over {summary.mean_rows} of {counted(summary.rows, 'row')}, {summary.failed} failed"
         return "\n".join([head, *("  ".join(line).rstrip() for line in self._lines())])
 
     def _repr_html_(self) -> str:

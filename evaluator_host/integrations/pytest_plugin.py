@@ -89,6 +89,7 @@ class ScoredEvaluator:
         from evaluator_host.client.calls import row_body  # noqa: PLC0415 - see the top
         from evaluator_host.types.bounds import exceeds  # noqa: PLC0415 - see the top
         from evaluator_host.types.figures import figure  # noqa: PLC0415 - see the top
+        from evaluator_host.types.names import counted  # noqa: PLC0415 - see the top
 
         __tracebackhide__ = True
         given = [row if isinstance(row, dict) else row_body(row) for row in rows]
@@ -100,16 +101,16 @@ class ScoredEvaluator:
         if len(failed) > failures:
             first = results[failed[0]]
             told = f"first row {failed[0]}: {first.error and first.error.message}{_shown(given[failed[0]], first)}"
-            pytest.fail(f"{self.name}: {len(failed)} of {len(results)} rows failed, {told}", pytrace=False)
+            pytest.fail(f"{self.name}: {len(failed)} of {counted(len(results), 'row')} failed, {told}", pytrace=False)
         if (why := _doubt(results)) is not None:
             pytest.fail(f"{self.name}: {why}", pytrace=False)
         if not scores:
-            pytest.fail(f"{self.name}: none of {len(results)} rows has a score", pytrace=False)
+            pytest.fail(f"{self.name}: no score in {counted(len(results), 'row')}", pytrace=False)
         mean = math.fsum(scores) / len(scores)
         if exceeds(at_least, mean):
             lowest = min(range(len(results)), key=lambda n: _or_high(results[n].score))
             pytest.fail(
-                f"{self.name}: the mean of {len(scores)} rows is {figure(mean)}, below {at_least}; "
+                f"{self.name}: the mean of {counted(len(scores), 'row')} is {figure(mean)}, below {at_least}; "
                 f"the lowest is row {lowest} with {results[lowest].score}{_shown(given[lowest], results[lowest])}",
                 pytrace=False,
             )
@@ -198,6 +199,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if not scores:
         return
     from evaluator_host.types.figures import figure  # noqa: PLC0415 - see the top
+    from evaluator_host.types.names import counted  # noqa: PLC0415 - see the top
 
     terminalreporter.section("scores of evaluators")
     by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -207,9 +209,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         numbers = [one["score"] for one in found if one["score"] is not None]
         mean = f"mean {figure(sum(numbers) / len(numbers))}, lowest {figure(min(numbers))}" if numbers else "no score"
         failed = sum(one["error"] is not None for one in found)
-        terminalreporter.line(f"{name}: {len(found)} rows, {mean}{f', {failed} failed' if failed else ''}")
+        rows = counted(len(found), "row")
+        terminalreporter.line(f"{name}: {rows}, {mean}{f', {failed} failed' if failed else ''}")
         for text, count in Counter(text for one in found for text in one["warnings"]).most_common(_WARNINGS_SHOWN):
-            terminalreporter.line(f"  warning in {count} of {len(found)} rows, {text}")
+            terminalreporter.line(f"  warning in {count} of {rows}: {text}")
 
 
 def _url(config: pytest.Config) -> str | None:
