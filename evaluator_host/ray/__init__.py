@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
 
 
 class EvaluateBatches:
-    """Adds the columns status, score, passed, metrics, error_code and error to a Ray data set.
+    """Adds the columns `status`, `score`, `passed`, `metrics`, `error_code` and `error` to a Ray data set.
 
     Example:
       ds.map_batches(
@@ -71,7 +71,7 @@ class EvaluateBatches:
         Raises:
           RuntimeError: this node has no sandbox backend, or the evaluator's packages cannot be installed.
         """
-        import pyarrow as pa  # noqa: PLC0415 - of Ray Data, on the nodes
+        import pyarrow as pa  # noqa: PLC0415 - Ray Data has installed it on the nodes
 
         try:
             if self._fault is not None:

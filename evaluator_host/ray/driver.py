@@ -25,10 +25,10 @@ from evaluator_host.types.errors import HostError, Misconfigured, PackagesFailed
 from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.outcome import EvaluationResult, Given
 
-_LOOK_EVERY_S: Final = 3.0  # seconds between two looks for nodes that have come or gone
+_LOOK_EVERY_S: Final = 3.0  # seconds between two requests for the list of nodes
 _AT_ONCE: Final = 2  # number of chunks sent to a node: one is evaluated while the next arrives
 _PROBE_S: Final = 120.0
-_AGAIN_S: Final = 15.0  # seconds before another try of a node that still exists but whose worker did not answer
+_AGAIN_S: Final = 15.0  # seconds until a node whose worker did not answer gets another worker, if the node still exists
 _MISSED: Final = 3  # after this many failed requests in a row for the list of nodes, all nodes count as lost
 _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
 
@@ -96,7 +96,7 @@ class Driver:
         try:
             while True:
                 size = LENGTH.unpack(await source.readexactly(LENGTH.size))[0]
-                kind, *rest = pickle.loads(await source.readexactly(size))  # noqa: S301 - of the host
+                kind, *rest = pickle.loads(await source.readexactly(size))  # noqa: S301 - the host wrote it
                 if kind == "end":
                     return
                 if kind == "drop":
@@ -117,7 +117,7 @@ class Driver:
             try:
                 alive = await self._alive()
                 missed = 0
-            except Exception as error:  # noqa: BLE001 - of Ray; if it ended this task, chunks would wait for ever
+            except Exception as error:  # noqa: BLE001 - Ray's error; if it ended this task, chunks would wait for ever
                 print(f"the nodes of the cluster cannot be listed: {_last_line(error)}", file=sys.stderr)
                 missed += 1
                 alive = {}
@@ -187,7 +187,7 @@ class Driver:
             await self._give_back(chunk)
 
     def _leave(self, node: _Node, state: str, reason: str) -> None:
-        """End a worker that does not answer. The node gets one more worker, because it may only have been busy."""
+        """End a worker that does not answer. Its node gets a second worker later: the first may only have been busy."""
         if node.again is None:
             node.again = time.monotonic() + _AGAIN_S
             self._change(node, state, reason)

@@ -8,6 +8,7 @@ from evaluator_host.ray import RESOURCE, node_name
 from evaluator_host.scale.chunks import shared_pool
 from evaluator_host.types.errors import HostError, SandboxUnavailable
 from evaluator_host.types.evaluator import Evaluator, Json, Row
+from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import EvaluationResult
 
 _REWARDS_AT_ONCE: Final = 256
@@ -136,12 +137,14 @@ class RewardPool:
         alive = [node for node in self._ray.nodes() if node["Alive"]]
         detail = f"Ray started {len(ready)} of {len(workers)} workers within {timeout_s:g} s; "
         if resource is None:
-            raise SandboxUnavailable(f"{detail}the cluster has {len(alive)} nodes: `ray status` shows what they lack")
+            raise SandboxUnavailable(
+                f"{detail}the cluster has {counted(len(alive), 'node')}: `ray status` shows which resources are missing"
+            )
         nodes = sum(bool(node["Resources"].get(resource)) for node in alive)
         option = f"--resources='{{\"{resource}\": 1}}'"
         raise SandboxUnavailable(
-            f"{detail}{nodes} of the cluster's {len(alive)} nodes have {resource}: start more nodes with {option}, end "
-            f"programs that use it, or ask for fewer workers (num_workers)"
+            f"{detail}{nodes} of the cluster's {counted(len(alive), 'node')} have {resource}: start more nodes with "
+            f"{option}, end programs that use it, or ask for fewer workers (num_workers)"
         )
 
     def _end(self, workers: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""What an engine (Dask, Ray Data, …) that moves rows between machines exchanges with the pool that evaluates them.
+"""The data that an engine for many machines (Dask, Ray Data, …) exchanges with the pool that evaluates its rows.
 
 A chunk is a list of `(key, record)`. The result of a chunk is a list of `(key, columns)`, one for each record, in the
 same order. If a worker is lost, an engine may deliver a chunk twice: store only the first result of each key. Workers
@@ -44,7 +44,7 @@ class Chunk:
         self._pickled = pickle.dumps(list(rows), pickle.HIGHEST_PROTOCOL)
 
     def __iter__(self) -> Iterator[tuple[Any, Mapping[str, Json]]]:
-        return iter(pickle.loads(self._pickled))  # noqa: S301 - of the engine's driver, which sends code as well
+        return iter(pickle.loads(self._pickled))  # noqa: S301 - the engine's driver wrote it, and also sends code
 
 
 class ScoredChunk(list[tuple[Key, dict[str, Json]]]):
