@@ -49,7 +49,7 @@ def test_flat_rows_with_other_answers(tmp_path: Path, other: dict[str, Any], sai
     folder = RowsFolder(tmp_path)
     one = kept(folder, "one", [{"question": "Rome?", "gold": "a", "answer": "a"}])
     assert rows_differ(folder, one, kept(folder, "other", [other]), {"answer"}) == said
-    assert rows_differ(folder, one, kept(folder, "two", [other, other]), {"answer"}) == "1 and 2 rows"
+    assert rows_differ(folder, one, kept(folder, "two", [other, other]), {"answer"}) == "1 row and 2 rows"
 
 
 def test_rows_of_answers_alone_are_never_the_same_cases(tmp_path: Path) -> None:

@@ -315,7 +315,7 @@ def rows(
         chosen = any(value is not None for name, value in filters.items() if name != "sort")
         unit = of.unit if evaluator is None else "row"
         shown = f"{limit} of {counted(of.progress.done, unit)}" if not chosen else f"the first {limit} of these {unit}s"
-        err.print(plain(f"{shown}; --limit shows more, and evaluator-host jobs download {job} rows.csv has all"))
+        err.print(plain(f"{shown}; --limit shows more, and evaluator-host jobs download {job} rows.csv writes all"))
 
 
 @app.command()
@@ -502,7 +502,7 @@ def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | 
 
 
 def _read(client: Client, path: Path, beside: dict[str, Any]) -> Evaluator:
-    from evaluator_host.platform.evaluators.evaluator_files import read_evaluator, tell_files  # noqa: PLC0415 - few calls of a host need it
+    from evaluator_host.platform.evaluators.evaluator_files import read_evaluator, tell_files  # noqa: PLC0415 - few calls to a host need it
 
     found = read_evaluator(path, None, host=load_settings(), **beside)
     tell_files(found)
@@ -531,7 +531,7 @@ def _dataset(client: Client, given: str) -> str:
 
 
 def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
-    from evaluator_host.platform.terminal.progress import JobProgressBar  # noqa: PLC0415 - few calls of a host need it
+    from evaluator_host.platform.terminal.progress import JobProgressBar  # noqa: PLC0415 - few calls to a host need it
 
     with JobProgressBar(shown=not as_json) as bar:
         ended = client.jobs.wait(job.id, on_progress=bar.show)

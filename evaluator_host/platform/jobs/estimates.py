@@ -17,6 +17,7 @@ from evaluator_host.types.evaluator import ModelBudget, Replay
 from evaluator_host.types.figures import figure
 from evaluator_host.types.jobs import JobEstimate
 from evaluator_host.types.json_values import decode_json
+from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import ModelUsage
 
 _LONGEST_S: Final = 300.0
@@ -58,7 +59,7 @@ class JobEstimates:
             asked_target = await self._asked_target(job.id, rows)
         except TimeoutError as error:
             raise HostBusy(
-                f"scoring the first {rows} rows took longer than {_LONGEST_S:g} s; estimate from fewer rows"
+                f"scoring the first {counted(rows, 'row')} took longer than {_LONGEST_S:g} s; estimate from fewer rows"
             ) from error
         finally:
             with suppress(HostError):
@@ -110,10 +111,11 @@ def _over(whose: str, budget: ModelBudget, used: ModelUsage) -> list[str]:
     found = []
     if budget.requests is not None and used.requests > budget.requests:
         found.append(
-            f"{whose} may call models {budget.requests} times, but would call them about {used.requests} times"
+            f"{whose} may call models {counted(budget.requests, 'time')}, but would call them about "
+            f"{counted(used.requests, 'time')}"
         )
     if budget.tokens is not None and tokens > budget.tokens:
-        found.append(f"{whose} may use {budget.tokens} tokens, but would use about {tokens}")
+        found.append(f"{whose} may use {counted(budget.tokens, 'token')}, but would use about {tokens}")
     if budget.cost is not None and used.cost is not None and used.cost > budget.cost:
         found.append(f"{whose} may cost {budget.cost:g}, but would cost about {figure(used.cost)}")
     return found

@@ -24,7 +24,7 @@ class TooManyFailures(Exception):
 
 
 class RowFailures:
-    """The failed rows in one run of a job. At most `most` results may fail; None allows any number.
+    """Decides when too many results of a job have failed. At most `most` results may fail; None allows any number.
 
     `evaluators` is the number of evaluators, and so the number of results of a row.
     """
@@ -44,7 +44,7 @@ class RowFailures:
         return self._host_faults[evaluator, row] < _ROW_PATIENCE
 
     def note(self, row: int, error: EvaluationError | None) -> None:
-        """If the row failed, count it."""
+        """If the row failed and has the lowest number so far, remember its number and its message."""
         if error is not None and (self._first is None or row < self._first[0]):
             self._first = row, error.message
 

@@ -102,7 +102,7 @@ class JobQueue(Repository):
         return [as_job(row) for row in await self._database.fetch_all(query.order_by(JobTable.created_at))]
 
     async def running(self) -> list[Job]:
-        """Return the running jobs. The host of a job counts as alive as long as its `heartbeat_at` keeps changing."""
+        """Return the running jobs. The host of a job counts as alive while the job's `heartbeat_at` keeps changing."""
         query = select_jobs().where(JobTable.status == JobStatus.RUNNING)
         return [as_job(row) for row in await self._database.fetch_all(query)]
 
@@ -213,12 +213,12 @@ class JobQueue(Repository):
         return bytearray(not mark for mark in scored)
 
     async def done_rows(self, job_id: str, position: int) -> bytearray:
-        """Return one byte for each row of a job: 1 if the evaluator has a result for the row, else 0."""
+        """Return one byte for each row, up to the last that has a result of the evaluator: 1 for a result, else 0."""
         query = select(ResultTable.row).where(ResultTable.job_id == job_id, ResultTable.position == position)
         return await self._marks(query)
 
     async def answered_rows(self, job_id: str) -> bytearray:
-        """Return one byte for each row of a job: 1 if the model has answered, else 0."""
+        """Return one byte for each row, up to the last that the model has answered: 1 for an answer, else 0."""
         return await self._marks(select(OutputTable.row).where(OutputTable.job_id == job_id))
 
     async def outputs(self, job_id: str, first: int, *, limit: int) -> dict[int, StoredOutput]:

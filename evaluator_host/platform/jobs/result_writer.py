@@ -111,7 +111,7 @@ class ResultWriter:
 
     async def flush(self) -> None:
         """Write everything added so far, retrying until the database accepts it."""
-        # in a task that nobody cancels: of a cancelled write, it is unknown whether it succeeded
+        # in a task that nobody cancels, because nobody would know whether a cancelled write succeeded
         task = asyncio.create_task(self._flush())
         # asyncio would log the exception if nobody waited for the task and read it
         task.add_done_callback(lambda done: done.cancelled() or done.exception())

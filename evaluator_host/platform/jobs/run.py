@@ -42,11 +42,12 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.types.jobs import Executor, JobConfig, JobStatus
+from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import EvaluationError
 
 _TOGETHER_AT_ONCE: Final = 2
 _NODES_EVERY_S: Final = 1.0  # seconds between two updates of the stored list of nodes that a job uses
-_ROOM_EVERY_S: Final = 5.0  # seconds between two checks whether the workspace may store more
+_ROOM_EVERY_S: Final = 5.0  # how often, in seconds, to check whether the workspace may store more
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # the job fails after this many attempts in a row without a result, about ten minutes
@@ -79,7 +80,7 @@ class JobContext:
         if config.executor is Executor.LOCAL:
             return LocalExecutor(self.service, config.isolation)
         if self.nodes is None:
-            raise Misconfigured("this host has no Ray cluster: set EVALUATOR_HOST_RAY_ADDRESS")
+            raise Misconfigured("this host has no Ray cluster; the operator can set EVALUATOR_HOST_RAY_ADDRESS")
         return RayExecutor(self.nodes, config.isolation, job=job, queue=self.queue, owner=self.owner)
 
 
@@ -237,7 +238,7 @@ class JobRun:
                 retries.add_done(scored)
         if unscored:
             raise HostBusy(
-                f"the sandboxes of {unscored} rows were lost, or got no processor time; the job tries these rows again"
+                f"the sandboxes of {counted(unscored, 'row')} were lost, or got no processor time; the job tries again"
             )
 
     async def _score_together(self, kept: JobEvaluator, evaluator: Evaluator, _: Retries) -> None:

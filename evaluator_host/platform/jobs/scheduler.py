@@ -107,7 +107,7 @@ class Scheduler:
                 await self._context.nodes.close()
 
     def wake(self) -> None:
-        """Check for queued jobs now, not only at the next regular check."""
+        """Check for queued jobs now, before the next regular check."""
         self._wake.set()
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:

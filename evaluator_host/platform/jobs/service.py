@@ -68,7 +68,7 @@ class JobRunner(Protocol):
         ...
 
     def wake(self) -> None:
-        """Check for queued jobs now, not only at the next regular check."""
+        """Check for queued jobs now, before the next regular check."""
         ...
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
@@ -166,7 +166,7 @@ class JobService:
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
         _ = stored.shard  # raises an error for an invalid shard
         if spec.config.executor is Executor.RAY and self.service.settings.ray_address is None:
-            message = "this host has no Ray cluster; its operator sets EVALUATOR_HOST_RAY_ADDRESS"
+            message = "this host has no Ray cluster; the operator can set EVALUATOR_HOST_RAY_ADDRESS"
             raise InvalidRequest.of("config.executor", message, "leave it out")
         templates = [(f"mapping.{field}", source) for field, source in stored.parse_mapping().templates]
         await self._require_target(spec, workspace_id)

@@ -270,7 +270,7 @@ class Tally(Counts):
         return read_warnings(self.warnings)
 
     def averaged_rows(self, *, failures_are_zero: bool) -> tuple[int, int]:
-        """Return a fingerprint of the rows that the mean includes: their number, and the sum of their marks.
+        """Return a fingerprint of the rows that the mean includes: their number, and the sum of their `row_mark`.
 
         With `failures_are_zero`, the mean includes the failed rows.
         """
@@ -459,7 +459,8 @@ class Jobs(Repository):
 
         `search` is text in a job's name or id, or in the names of its data set or evaluators, in upper or lower case.
         `schedule` is the name of the schedule that created the job. `before` is the `created_at` of the last job on the
-        previous page; jobs that were created later are left out. `finished_after` leaves out jobs that ended earlier.
+        previous page; jobs that were created later are left out. `finished_after` leaves out jobs that ended earlier,
+        and jobs that have not ended.
         """
         query = _overviews(true() if workspace_id is None else JobTable.workspace_id == workspace_id)
         if before is not None:
@@ -638,7 +639,7 @@ _FAILED: Final = '{"status":"failed"'  # how the JSON of a failed result begins
 _ZERO: Final = '"failures":"zero"'  # in the request of every job that counts failed rows as 0, and in some others
 
 
-@cache  # building the query takes a millisecond, as long as reading a job
+@cache  # because building the query takes a millisecond, as much as reading a job
 def _tallies() -> Select[Any]:
     """Return the query for jobs' evaluators, and for each one's row counts in the job and in its previous job."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)

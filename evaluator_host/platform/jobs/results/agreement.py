@@ -95,7 +95,7 @@ class LabelledRows:
         elif (pair := judged_as(human, result)) is None:
             self.incomparable += 1
         else:
-            judged = self._named(pair[1])  # before the person's class, so that it may give both their name
+            judged = self._named(pair[1])  # named first, so that both classes get the evaluator's spelling
             pair = self._named(pair[0]), judged
             self.pairs[pair] += 1
             self.by_score += isinstance(_meant(human, result.get("label")), bool) and result.get("passed") is None

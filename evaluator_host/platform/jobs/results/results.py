@@ -38,6 +38,7 @@ from evaluator_host.types.evaluator import Json
 from evaluator_host.types.groups import Groups, value_in
 from evaluator_host.types.jobs import Failures
 from evaluator_host.types.json_values import decode_json, decode_large
+from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import EvaluationResult, ModelUsage, Status
 from evaluator_host.types.results import (
     Aggregate,
@@ -552,7 +553,7 @@ def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Colle
     In rows that have criteria for each evaluator, only ids and inputs are compared.
     """
     if one.facts.rows != other.facts.rows:
-        return f"{one.facts.rows} and {other.facts.rows} rows"
+        return f"{counted(one.facts.rows, 'row')} and {counted(other.facts.rows, 'row')}"
     pairs = zip(folder.lines(one.id), folder.lines(other.id), strict=True)
     for (number, line), (_, line_of_other) in pairs:
         was, now = (_case(decode_json(text), answers) for text in (line, line_of_other))

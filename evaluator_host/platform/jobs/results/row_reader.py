@@ -324,7 +324,7 @@ class RowReader:
             )
             return [_with_answer(row, answers.get(row.index)) for row in rows]
 
-        return await asyncio.to_thread(read)  # decoding some megabytes must not block the event loop
+        return await asyncio.to_thread(read)  # decoding a few MB must not block the event loop
 
 
 def _row_diff(before: JobRowDetail, after: JobRowDetail, labels: tuple[str, str]) -> RowDiff:
