@@ -160,7 +160,7 @@ async def test_doctor_says_what_is_unknown_and_what_to_do(home: Home, database_u
     after = await home.doctor(other_url)
     for found in (before, after):
         assert not found.ok
-        assert "1 data sets and 1 files (0.0 MB)" in found.detail
+        assert "1 data set and 1 file (0.0 MB)" in found.detail
         assert "@" not in database_url or "postgresql+psycopg://host@" in found.detail, "where the other one was"
         assert found.fix is not None
         assert str(home.path / "databases") in found.fix
@@ -182,7 +182,7 @@ async def test_doctor_says_that_rows_are_in_the_data_directory_of_another_host(
     await home.keep(database_url)
     found = await Home(tmp_path / "another").doctor(database_url)
     assert not found.ok
-    assert "the rows of 1 data sets of " in found.detail
+    assert "the rows of 1 data set of " in found.detail
     assert f"are not in {tmp_path / 'another'}: jobs over them wait for the host that has them" in found.detail
     assert "share their data directory or EVALUATOR_HOST_STORAGE_URL" in str(found.fix)
 

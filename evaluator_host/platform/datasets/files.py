@@ -165,7 +165,7 @@ class RowsFolder:
             dataset_id, _, writer = path.name.partition(".")
             if writer:
                 gone = has_abandoned(writer, path)
-            else:  # only old folders: a new one is perhaps not in the database yet
+            else:  # only old folders: a new one may not be in the database yet
                 gone = dataset_id not in known and time.time() - path.stat().st_mtime > _SETTLED_S
             if gone:
                 found.append(path.name)
@@ -285,7 +285,7 @@ class _Writer:
 def _place(index: Path, number: int) -> int:
     with index.open("rb") as file:
         if number * PLACE.size >= os.fstat(file.fileno()).st_size:
-            return (index.parent / ROWS).stat().st_size  # beyond the last place in the index is the end of the file
+            return (index.parent / ROWS).stat().st_size  # after the last place in the index, the file ends
         file.seek(number * PLACE.size)
         return int(PLACE.unpack(file.read(PLACE.size))[0])
 

@@ -42,7 +42,7 @@ class Bucket:
             self.store = from_url(url, retry_config={"max_retries": 3, "retry_timeout": _AGAIN_WITHIN})
         except (ValueError, obstore.exceptions.BaseError) as error:
             raise Misconfigured(
-                f"EVALUATOR_HOST_STORAGE_URL is not the address of a storage: {error}; write it as s3://bucket/prefix"
+                f"EVALUATOR_HOST_STORAGE_URL is not the address of a bucket: {error}; write it as s3://bucket/prefix"
             ) from error
 
     def put_file(self, key: str, path: Path) -> None:

@@ -20,6 +20,7 @@ from evaluator_host.platform.plugins import plugins
 from evaluator_host.platform.store.database import Address
 from evaluator_host.platform.store.store import Store
 from evaluator_host.platform.store.watch import NOTES
+from evaluator_host.types.names import counted
 
 _FINDING: Final = "rows and files"
 _LISTED: Final = 5
@@ -61,8 +62,8 @@ class OrphanFiles:
             return Finding(
                 _FINDING,
                 ok=False,
-                detail=f"the rows of {len(missing)} data sets of {address} are not in {self._data_dir}: jobs "
-                "over them wait for the host that has them",
+                detail=f"the rows of {counted(len(missing), 'data set')} of {address} are not in {self._data_dir}: "
+                "jobs over them wait for the host that has them",
                 fix="let all hosts of the database share their data directory or EVALUATOR_HOST_STORAGE_URL; after a "
                 "restore, put back the folders of the same backup",
             )
@@ -121,8 +122,8 @@ class OrphanFiles:
             _FINDING,
             ok=False,
             detail=f"other databases use {self._data_dir} too, or used it before ({'; '.join(listed)}). "
-            f"{len(rows)} data sets "
-            f"and {len(files)} files ({sum(rows + files) / 1e6:.1f} MB) are "
+            f"{counted(len(rows), 'data set')} "
+            f"and {counted(len(files), 'file')} ({sum(rows + files) / 1e6:.1f} MB) are "
             f"kept there, although {address} does not list them",
             fix="check EVALUATOR_HOST_DATABASE_URL, and give every database its own data directory. Once nobody needs "
             f"the data of another database, remove its note from {self._notes}. When there are no notes of other "

@@ -36,7 +36,7 @@ _SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a column: `score>=0.5`, `city=Rome`, `city!=Rome`, `answer~paris` (contains, in any case)."""
+    """A condition on a column: `score>=0.5`, `city=Rome`, `city!=Rome`, `answer~paris` (contains; case is ignored)."""
 
     column: str
     sign: str

@@ -128,7 +128,7 @@ def datasets_api(
         *,
         replace: Annotated[bool, Query(description="Replace the data set that has this name.")] = False,
     ) -> Response:
-        """Store the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set) or Parquet.
+        """Store the rows of a file: JSONL, CSV, TSV, JSON (an array, or an eval set), Parquet or XLSX.
 
         The Content-Type of the request says which format the file has.
 

@@ -338,7 +338,7 @@ class DatasetService:
         return [found[number] for number in numbers]
 
     async def delete_dataset(self, workspace_id: str, name: str) -> None:
-        """Delete a data set; its rows are kept as long as a job needs them."""
+        """Delete a data set; its rows are kept while a job or a label queue needs them."""
         await self.store.release(workspace_id, name)
         await self._forget_unused()
 

@@ -175,7 +175,7 @@ class Datasets(Repository):
         return [_dataset(row) for row in await self._database.fetch_all(query.order_by(DatasetTable.version.desc()))]
 
     async def release(self, workspace_id: str, name: str) -> None:
-        """Remove the name of a data set and of its older versions. Rows stay as long as jobs or label queues use them.
+        """Remove the name of a data set and of its older versions. Rows stay while jobs or label queues use them.
 
         Raises:
           NotFound: the workspace has no such data set.
