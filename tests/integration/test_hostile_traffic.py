@@ -166,7 +166,7 @@ def test_an_id_writes_no_lines_of_its_own(host: Host) -> None:
     assert host.attacker.post("/v1/evaluators", json={"name": "gone", "code": ONE}).is_success
     assert host.attacker.post("/v1/evaluators/gone/traces", content=export(span(odd))).status_code == 200
     assert host.attacker.delete("/v1/evaluators/gone").is_success
-    eventually(lambda: "1 traces were not scored by gone" in host.server.log)
+    eventually(lambda: "1 trace not scored by gone" in host.server.log)
     assert "forged" not in host.server.log
     assert "\x1b" not in host.server.log
 
@@ -185,5 +185,5 @@ def test_a_flood_of_traces_has_turns_with_others_and_does_not_keep_the_host_from
     eventually(lambda: "f" * 32 in [one["trace_id"] for one in host.neighbour.get(PATH).json()])
     host.server.process.send_signal(signal.SIGTERM)
     assert host.server.process.wait(60) == 0, "its traces would take ten times as long"
-    assert "traces were not scored by slow; the last one: " in host.server.log
+    assert "not scored by slow; the last one: " in host.server.log
     assert "the host is stopping" in host.server.log

@@ -80,7 +80,8 @@ class _Alert:
     rule: AlertRule
     since: datetime  # jobs that ended earlier are not checked
     seen_at: datetime | None = None  # the end of the newest job that was checked
-    seen: tuple[str, ...] = ()  # the last jobs that were checked, see `_end`; only their ids if version 1.0.0 stored it
+    # the last jobs that were checked, see `_end`; only their ids if version 1.0.0 stored the alert
+    seen: tuple[str, ...] = ()
     missed_at: datetime | None = None  # time of the newest run of the schedule that made no job
     paused: bool = False
     firing: bool = False
@@ -384,7 +385,7 @@ class Alerts:
             host, port = httpx.URL(to).host, parts.port or PORTS[parts.scheme]
             dial = partial(self._dial, workspace=workspace_id, listed=is_listed(parts, self._settings.webhook_hosts))
             async with asyncio.timeout(2 * _SEND_S):
-                # with a proxy the address is checked here, since a proxy does not check it
+                # if there is a proxy, the address is checked here, since a proxy does not check it
                 if proxy_for(self._settings, host) is not None:
                     await dial(host, port)
                 client = make_http_client(self._settings, to, timeout_s=_SEND_S, at_once=1, dial=dial)
@@ -489,7 +490,7 @@ def _end(job: JobReport) -> str:
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
-    """Return the alert after a check. If the alert starts or stops firing, add a message.
+    """Return the alert as it is after this check. If the alert starts or stops firing, add a message.
 
     With `each`, every check that finds the figure out of bounds adds a message.
     """
@@ -533,7 +534,7 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
 
 
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample | None:
-    """Return the figure that a rule watches; None if rows were scored without it, as by evaluators without verdicts."""
+    """Return the figure that a rule watches; None if the scored rows lack the figure, such as rows without verdicts."""
     done = score.scored + score.failed
     about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed}
     failure_rate = score.failed / done if done else None

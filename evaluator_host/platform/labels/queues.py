@@ -42,7 +42,7 @@ class _Content:
 
     task: LabelTask
     dataset: str | None
-    # source of the outputs that people see; None if they see whole rows of a data set, or if version 1.0.0 stored it
+    # source of the outputs that people see; None if they see whole rows, or if version 1.0.0 stored the queue
     outputs: str | None = None
 
 

@@ -253,7 +253,7 @@ def _times(cron: str, timezone: str, after: datetime) -> Iterator[datetime]:
 
 @cache
 def _zones() -> tuple[str, ...]:
-    """Return the names of all time zones. Reading them takes some ms, because each is a file."""
+    """Return the names of all time zones. Reading the names takes a few ms, because each zone is a file."""
     return tuple(sorted(available_timezones()))
 
 

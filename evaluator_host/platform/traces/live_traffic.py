@@ -31,6 +31,7 @@ from evaluator_host.platform.traces.table import ScoredTrace, Traces
 from evaluator_host.types.errors import Busy, HostError, NotFound
 from evaluator_host.types.evaluator import EncodedRow
 from evaluator_host.types.json_values import encode_json
+from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import TraceReport
 
@@ -233,10 +234,10 @@ class Traffic:
             self._arrived.set()
             self._held[key.workspace] += _OF_EACH_BYTES
         waiting = self._take(key, spans.traces)
-        # also if refused, or its next spans would begin another session
+        # also if the session is refused, because its next spans would otherwise begin another session
         pending.last, pending.waits_s, pending.version = now, waits_s, version
         if pending.refused:
-            # spans of a trace may name their session only once, and the later ones must not be scored as a trace
+            # only one span of a trace may name the session, and the later spans must not be scored as a separate trace
             self._join(key, pending, spans.traces[: max(0, TRACE_SPANS - len(pending.traces))], [])
             self._held[key.workspace] -= sum(one.size for one in waiting)
             return spans.spans + sum(one.spans for one in waiting)
@@ -319,7 +320,7 @@ class Traffic:
         self._tell_dropped()
 
     def _begin(self, keys: list[_Key]) -> None:
-        """Score these traces as soon as it is the turn of their workspace."""
+        """Queue these traces; each is scored when it is the turn of its workspace."""
         for key in keys:
             pending = self._pending.pop(key)
             self._begun.add(key.workspace, _named(key, pending.traces, pending.version), time.monotonic())
@@ -378,10 +379,12 @@ class Traffic:
 
     def _tell_dropped(self) -> None:
         for (_, reference), reasons in self._untold.items():
-            _log.warning("%d traces were not scored by %s; the last one: %s", len(reasons), reference, reasons[-1])
+            dropped = counted(len(reasons), "trace")
+            _log.warning("%s not scored by %s; the last one: %s", dropped, reference, reasons[-1])
         self._untold.clear()
         for reference, spans in self._untold_late.items():
-            _log.warning("%d spans for %s came after their trace was scored; give a longer quiet_s", spans, reference)
+            late = counted(spans, "span")
+            _log.warning("%s for %s came after their trace was scored; give a longer quiet_s", late, reference)
         self._untold_late.clear()
 
 

@@ -1,14 +1,14 @@
-"""Remembers which traces were scored lately, so that spans that come too late do not make a second score."""
+"""Remembers which traces were scored recently, so that spans that come too late are not scored as a second trace."""
 
 from collections.abc import Iterable
 from typing import Final
 
 MOST: Final = 50_000  # traces that are remembered, of all workspaces together; each takes about 200 bytes
-KEPT_S: Final = 600.0  # seconds after which a trace with the same id is another trace
+KEPT_S: Final = 600.0  # seconds after which a trace with the same id counts as another trace
 
 
 class RecentTraces:
-    """The traces whose scoring began lately. If there are too many, the workspace with the most forgets its oldest."""
+    """Traces whose scoring began recently. If there are too many, the workspace with the most loses its oldest."""
 
     def __init__(self) -> None:
         self._times: dict[str, dict[int, float]] = {}  # by workspace and hash of the trace, oldest first

@@ -45,7 +45,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         request: Request,
         caller: CallerOf,
         sampling: Annotated[
-            float | None, Query(ge=0, le=1, description="Fraction of traces to score. Default: as the evaluator says.")
+            float | None, Query(ge=0, le=1, description="Fraction of traces to score. Default: the evaluator's own.")
         ] = None,
         group: Annotated[
             Literal["trace", "session"], Query(description="Score each trace, or the traces of a session together.")
