@@ -132,5 +132,5 @@ def test_what_cannot_be_restored_is_named(tmp_path: Path, databases: Databases) 
         database.execute("UPDATE evaluator_host_revisions SET revision = '9999'")
     assert cli("backup", str(tmp_path / "newer.tar"), **data).returncode == 0
     newer = cli("restore", str(tmp_path / "newer.tar"), EVALUATOR_HOST_DATA_DIR=str(tmp_path / "third"))
-    assert (newer.returncode, "a newer Evaluator Host has made it" in " ".join(newer.stderr.split())) == (2, True)
+    assert (newer.returncode, "a newer Evaluator Host made it" in " ".join(newer.stderr.split())) == (2, True)
     assert not (tmp_path / "third" / "evaluator-host.db").exists()

@@ -12,7 +12,7 @@ from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, format_time, out, plain, print_found, print_json, table
 from evaluator_host.platform.terminal.local_store import with_store
 from evaluator_host.types.errors import InvalidRequest
-from evaluator_host.types.names import what_was_meant
+from evaluator_host.types.names import counted, what_was_meant
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -54,7 +54,7 @@ def create(
 
     first = not with_store(settings, lambda store: store.keys.any_made(), may_be_new=True)
     if first and not yes and sys.stdin.isatty():
-        question = "Once the first key exists, every request to this host needs a key, also from the pages. Create it?"
+        question = "Once the first key exists, every request to this host needs a key, even from the pages. Create it?"
         typer.confirm(question, abort=True, err=True)
     new, (key, token) = with_store(settings, lambda store: _create(store, name, workspace, expires_at))
     if as_json:
@@ -160,8 +160,8 @@ def reset(
     gone = with_store(settings, lambda store: store.keys.delete_all())
     err.print(
         plain(
-            f"deleted {gone} keys; after a restart, hosts with this database need no key, and only programs on "
-            "the same machine can call them"
+            f"deleted {counted(gone, 'key')}; after a restart, hosts with this database need no key, and only programs "
+            "on the same machine can call them"
         )
     )
     with_store(settings, lambda store: store.audit.note_command("keys.reset", subject=f"{gone} keys"))

@@ -22,6 +22,7 @@ from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import ModelKind
 from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.models import DayUsage, RegisteredModel
+from evaluator_host.types.names import counted
 
 app = typer.Typer(name="models", no_args_is_help=True)
 
@@ -195,7 +196,7 @@ def import_answers(
     if as_json:
         print_json(kept)
     else:
-        err.print(plain(f"{kept.answers} answers are recorded now"))
+        err.print(plain(f"{counted(kept.answers, 'answer')} recorded now"))
 
 
 @app.command(name="forget")

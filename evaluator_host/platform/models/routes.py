@@ -49,7 +49,7 @@ class ModelChangeIn(Wire):
 
     model_config = example(input_price=0.1, output_price=0.4)
 
-    url: str = Field(  # has no default, because generated clients would send that
+    url: str = Field(  # the schema has no default for it, because generated clients would send the default
         default_factory=str, min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1"
     )
     kind: ModelKind | None = Field(None, description="Kind of API. Default: openai, also for compatible ones.")

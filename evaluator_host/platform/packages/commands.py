@@ -18,6 +18,7 @@ from evaluator_host.platform.terminal.console import err, facts, out, plain, pri
 from evaluator_host.platform.terminal.local_store import require_package_sets
 from evaluator_host.platform.terminal.progress import BuildProgress
 from evaluator_host.types.evaluator import Language
+from evaluator_host.types.names import counted
 
 T = TypeVar("T")
 
@@ -107,7 +108,7 @@ def verify(
         print_json(found)
     for one in () if as_json else found:
         state = "ok" if not one.broken else "repaired" if one.mended else "broken"
-        changed = f": {len(one.broken)} files changed ({one.broken[0]})" if one.broken else ""
+        changed = f": {counted(len(one.broken), 'file')} changed ({one.broken[0]})" if one.broken else ""
         out.print(plain(f"{one.digest}  {state}{changed}{'; ' + one.error if one.error else ''}"))
     raise typer.Exit(1 if any(one.broken and not one.mended for one in found) else 0)
 
@@ -133,7 +134,7 @@ def prune(
     removed = _with_sets(settings, lambda environments: environments.prune(ceiling_mb=max_mb))
     sizes = [{"digest": record.digest, "size_bytes": record.size_bytes} for record in removed]
     freed = sum(record.size_bytes for record in removed) / 1e6
-    print_found(sizes, lambda _: f"removed {len(removed)} sets, {freed:.1f} MB", as_json=as_json)
+    print_found(sizes, lambda _: f"removed {counted(len(removed), 'set')}, {freed:.1f} MB", as_json=as_json)
 
 
 @app.command()
@@ -202,7 +203,7 @@ def _with_environments(settings: Settings, work: Callable[[Environments], Awaita
 
 
 def _with_sets(settings: Settings, work: Callable[[Environments], Awaitable[T]]) -> T:
-    """Run `work` with the installed package sets, and return its result. Raise an error if they have no folder."""
+    """Run `work` with the installed package sets, and return its result. Raise an error if there are no sets."""
     require_package_sets(settings)
     return _with_environments(settings, work)
 

@@ -10,6 +10,7 @@ from evaluator_host.platform.terminal.console import err, format_time, plain, pr
 from evaluator_host.platform.terminal.options import DataDirOption, ForceOption, JsonOption
 from evaluator_host.platform.terminal.remote_host import ClientOption
 from evaluator_host.types.errors import InvalidRequest
+from evaluator_host.types.names import counted
 
 app = typer.Typer(name="secrets", no_args_is_help=True)
 
@@ -72,8 +73,8 @@ def rotate(
         err.print(plain(f"{name} was not encrypted again: no key of this host opens it; set it again"))
     again = "; the old keys stay, for backups: --drop-old removes them" if done.added else ""
     made = "a new key was made; " if done.added else ""
-    dropped = f"; {done.dropped} old keys were removed" if drop_old else ""
-    err.print(plain(f"{made}{done.resealed} secrets were encrypted with the newest key{dropped}{again}"))
+    dropped = f"; removed {counted(done.dropped, 'old key')}" if drop_old else ""
+    err.print(plain(f"{made}encrypted {counted(done.resealed, 'secret')} with the newest key{dropped}{again}"))
 
 
 def _value() -> str:

@@ -48,9 +48,7 @@ def restore_database(address: Address, copy: Path, revisions: Mapping[str, str])
       StoreUnavailable: the database does not answer.
     """
     if newer := newer_tables(revisions):
-        raise Misconfigured(
-            f"the backup is at {newer}: a newer Evaluator Host has made it. Restore it with that version"
-        )
+        raise Misconfigured(f"the backup is at {newer}: a newer Evaluator Host made it. Restore it with that version")
     if address.file is None:
         _run_tool(
             "pg_restore", address, "--no-owner", "--no-acl", "--single-transaction", "--exit-on-error",

@@ -137,7 +137,7 @@ def address(database_url: str | None, data_dir: Path) -> Address:
         ) from error
     kind = url.drivername.partition("+")[0]
     if kind in _POSTGRESQL:
-        with extra("postgres", "a database of PostgreSQL"):
+        with extra("postgres", "a PostgreSQL database"):
             import psycopg  # noqa: F401, PLC0415 - its absence is said here, with what to install
         return Address(Engine.POSTGRESQL, url.set(drivername="postgresql+psycopg"))
     if kind == "sqlite" and url.database not in (None, "", ":memory:"):
@@ -152,7 +152,7 @@ class Database:
     """Connections to one database. Bound to one event loop.
 
     Attributes:
-      lost: Why the database is no longer used: its SQLite file was removed or replaced. None as long as it is used.
+      lost: Why the database is no longer used: its SQLite file was removed or replaced. None while it is in use.
     """
 
     def __init__(self, address: Address, *, connections: int = _CONNECTIONS) -> None:
@@ -373,7 +373,7 @@ async def insert_many(
     columns = ", ".join(f'"{name}"' for name in (*same, *names))
     mark = "?" if connection.dialect.name == Engine.SQLITE else "%s"
     marks = ", ".join([mark] * (len(same) + len(names)))
-    query = f'INSERT INTO "{table.__tablename__}" ({columns}) VALUES ({marks})'  # noqa: S608 - names of ours
+    query = f'INSERT INTO "{table.__tablename__}" ({columns}) VALUES ({marks})'  # noqa: S608 - our own names
     common = tuple(same.values())
     await connection.exec_driver_sql(query, [(*common, *values(record)) for record in records])
 
@@ -477,7 +477,7 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 
 def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
-    """Roll back a cancelled caller's transaction, since SQLite keeps the lock as long as a cursor exists."""
+    """Roll back a cancelled caller's transaction, since SQLite keeps the lock while a cursor exists."""
     if error is not None:
         with suppress(Exception, asyncio.CancelledError):  # whatever fails, the connection is closed next
             connection.rollback()

@@ -227,7 +227,7 @@ def _require_columns(connection: Connection, address: Address, groups: list[Tabl
 def _of_an_early_commit(address: Address, sign: str) -> Misconfigured:
     new = "EVALUATOR_HOST_DATABASE_URL" if address.file is None else "EVALUATOR_HOST_DATA_DIR"
     return Misconfigured(
-        f"the database {address} {sign}: a version before 1.0.0 has probably made it, and this version cannot migrate "
+        f"the database {address} {sign}: a version before 1.0.0 probably made it, and this version cannot migrate "
         f"it. Give this version another {new}, or start the version that made the database"
     )
 
@@ -238,7 +238,7 @@ def _require_known(revisions: Mapping[str, str], address: Address) -> None:
     if not newer:
         return
     kept = newest_backup(address.file)
-    restore = f"restore the copy from before ({kept})" if kept else "restore a backup from before"
+    restore = f"restore the copy from before that ({kept})" if kept else "restore a backup from before that"
     raise Misconfigured(
         f"the database {address} is at {newer}: a newer Evaluator Host has used it. Start that version again, or "
         f"{restore}, or give this version another EVALUATOR_HOST_DATA_DIR or EVALUATOR_HOST_DATABASE_URL"
@@ -300,7 +300,7 @@ def _alone(address: Address) -> Iterator[None]:
 
 
 def _note_writer(file: Path) -> None:
-    """Log that this process waits (perhaps for minutes), because another process locks a SQLite file."""
+    """If another process has locked a SQLite file for two seconds, log that this process waits, perhaps for minutes."""
     try:
         with closing(sqlite3.connect(file, timeout=_QUIET_S, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")

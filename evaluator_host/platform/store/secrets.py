@@ -328,7 +328,7 @@ def _require_possible(name: str) -> None:
 
 
 def _require_value(value: str, shortest: int) -> None:
-    """Check a value. The value is sent in a header, and masked in answers. Error messages never repeat it."""
+    """Check that a secret can be sent in a header and masked in answers. Error messages never repeat the secret."""
     if not shortest <= len(value) <= LONGEST:
         raise InvalidRequest(f"a secret must have {shortest} to {LONGEST} characters, not {len(value)}")
     if not (value.isascii() and value.isprintable()) or value != value.strip():

@@ -114,7 +114,7 @@ def _name_database(_: Any, connection: Connection, **__: Any) -> None:
 
 @event.listens_for(WorkspaceTable.__table__, "after_create")
 def _make_default(_: Any, connection: Connection, **__: Any) -> None:
-    """Create the workspace `default`, which owns everything as long as there are no keys."""
+    """Create the workspace `default`, which owns everything while there are no keys."""
     connection.execute(insert(WorkspaceTable).values(id=_DEFAULT, name=_DEFAULT, created_at=datetime.now(UTC)))
 
 

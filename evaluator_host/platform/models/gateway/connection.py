@@ -338,7 +338,7 @@ class KeptAnswer(Connection):
         self.began = self.ended = False
         self.status, self.body = 0, b""
 
-    def respond(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:  # noqa: ARG002 - as its class
+    def respond(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:  # noqa: ARG002 - as in its class
         """Keep the status and the body of a response."""
         self.status, self.body = status, body
 

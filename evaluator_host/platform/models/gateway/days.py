@@ -47,7 +47,7 @@ class _Day:
     held: int = 0  # number of requests taken from the budget but not made yet
     waiting: int = 0  # number of requests that wait to be taken from the budget
     spent_until: float = float("-inf")
-    waited: bool = False  # whether this process has waited for others to give requests back
+    waited: bool = False  # whether this process has waited in vain for other processes to give back unused requests
     taking: asyncio.Task[None] | None = None
 
     @property

@@ -33,7 +33,7 @@ class Told:
     # called with a good answer before the row gets the end of it, since the row may then end
     answered: Callable[[Answer], Awaitable[None]]
     ready: Callable[[], Awaitable[None]]  # returns once the row may get the end of an answer
-    # context that waits until there is memory for a large answer, and reserves it during the block
+    # returns a context manager that waits until there is memory for a large answer, and reserves it during the block
     place: Callable[[], AbstractAsyncContextManager[None]]
     records: bool  # whether `answered` records the answer
 
