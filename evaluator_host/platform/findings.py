@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from evaluator_host.engine.config.settings import Settings, revealed
 from evaluator_host.engine.sandbox.base import Finding
 from evaluator_host.types.errors import HostError, Misconfigured, refusal_of
+from evaluator_host.types.names import counted
 
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
@@ -68,11 +69,12 @@ async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding
     try:
         marks = await asyncio.to_thread(SecretBox(revealed(settings.secrets_key), settings.data_dir).marks)
     except Misconfigured as error:
-        return Finding("secrets", ok=False, detail=error.detail, fix="or put back the secrets.key of a backup")
+        return Finding("secrets", ok=False, detail=error.detail, fix="put back the secrets.key of a backup")
     closed = await store.secrets.list_closed(marks) if store is not None else []
     if closed:
         detail = f"no key of this host opens {', '.join(closed[:_NAMED])}" + (" …" if len(closed) > _NAMED else "")
         fix = "give this host the key that they were set with (secrets.key of a backup), or set them again"
         return Finding("secrets", ok=False, detail=detail, fix=fix)
-    detail = f"{len(marks)} keys, which open every secret" if marks else "none yet; the first `secrets set` makes a key"
+    open_all = f"every secret can be decrypted, with {counted(len(marks), 'key')}"
+    detail = open_all if marks else "none yet; the first `secrets set` makes a key"
     return Finding("secrets", ok=True, detail=detail)

@@ -20,7 +20,7 @@ class Named(NamedTuple):
     report: Any
     get: Callable[[str, str], Awaitable[object]]
     delete: Callable[[str, str], Awaitable[None]]
-    verb: str  # name of a deletion in the audit log
+    verb: str  # verb that the audit log records for a deletion: `data.delete`
     shows: str
     deletes: str
 
@@ -38,7 +38,7 @@ def named_routes(router: APIRouter, things: Named, access: Access, missing: Any 
     _show_route(router, things, missing)
 
     @router.delete("/{name}", status_code=204, response_class=Response, responses=missing, description=things.deletes)
-    async def delete(name: str, caller: CallerOf, *, force: ForceDelete = False) -> None:  # noqa: ARG001 - as of others
+    async def delete(name: str, caller: CallerOf, *, force: ForceDelete = False) -> None:  # noqa: ARG001 - as below
         with AuditedCall(access, caller, things.verb, name):
             await things.delete(caller.workspace, name)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Task(NamedTuple):
-    """A task that runs as long as the host. Messages call it by its `name`: "the alerts"."""
+    """A task that runs until the host stops. Messages call the task by its `name`: "the alerts"."""
 
     name: str
     run: Callable[[], Awaitable[None]]
@@ -50,7 +50,7 @@ class Resource:
         return nullcontext()
 
     def tasks(self) -> Iterable[Task]:
-        """Return the tasks that run as long as the host."""
+        """Return the tasks that run until the host stops."""
         return ()
 
     def kept(self) -> Iterable[Kept]:

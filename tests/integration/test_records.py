@@ -122,7 +122,7 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     assert "capital-check@1: 3 rows, 3 scored, 0 failed, 33.3% passed" in first.stdout
     updated = command(url, "evaluators", "update", "capital-check", str(tmp_path / "kind.py"))
     assert updated.stdout.startswith("capital-check@2")
-    assert "kept from capital-check@1: threshold 1.0; --fresh leaves out what you do not give" in updated.stderr
+    assert "kept from capital-check@1: threshold 1.0; --fresh keeps none of them" in updated.stderr
     second = command(url, "jobs", "create", "-e", "capital-check", "-d", "capitals", *mapped, "--wait", "--json")
     job = json.loads(second.stdout)
     assert (job["status"], job["evaluators"]) == ("completed", ["capital-check@2"])

@@ -60,7 +60,7 @@ def test_a_model_is_registered_granted_and_counted(host: Server, home: Path, pro
     file = home.parent / "judge.py"
     file.write_text(ONE)
     shown = command(host, "run", str(file), "--outputs", "hello", "--model", "judge", "--budget-requests", "1")
-    assert "1 requests, 4 + 3 tokens, cost 1e-05" in shown
+    assert "1 request, 4 + 3 tokens, cost 1e-05" in shown
     assert "model:judge" in shown
     assert '"judge"' in command(host, "check", str(file), "--model", "judge", "--json")
     with Client(host.url) as client:

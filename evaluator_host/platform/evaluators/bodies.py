@@ -216,7 +216,7 @@ class RowIn(Wire):
 
 
 class EncodedRowIn(RowIn):
-    """One row that stays JSON. The fields of this object have short values of the same types as the row's values.
+    """One row that stays JSON. The fields of this object hold short stand-ins of the same types for the row's values.
 
     This is a class of its own, because pydantic's private attributes would slow down every other row.
     """

@@ -92,7 +92,7 @@ def store(
     as_json: options.JsonOption = False,
 ) -> None:
     """Store an evaluator: its first version for `create`, its next version for `update`."""
-    from evaluator_host.platform.evaluators import evaluator_files  # noqa: PLC0415 - of these commands alone
+    from evaluator_host.platform.evaluators import evaluator_files  # noqa: PLC0415 - only these commands need it
 
     read = evaluator_files.read_judge if judge else evaluator_files.read_evaluator
     given = read(
@@ -266,7 +266,7 @@ def _with_what_it_had(client: Client, name: str, evaluator: Evaluator) -> Evalua
     made, kept = evaluator_files.kept_from(before.evaluator, evaluator)
     if kept:
         what = ", ".join(kept)
-        err.print(plain(f"kept from {name}@{before.version}: {what}; --fresh leaves out what you do not give"))
+        err.print(plain(f"kept from {name}@{before.version}: {what}; --fresh keeps none of them"))
     return made
 
 

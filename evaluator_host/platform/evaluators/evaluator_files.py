@@ -135,7 +135,7 @@ def read_evaluator(
 
 
 def _declared(evaluator: Evaluator, file: Path, around: Project) -> list[DeclaredPin]:
-    """Return the pins of the nearest lock files: of packages that the code imports and that are not given."""
+    """Return the pins in the nearest lock files, for packages that the code imports and that are not given."""
     language = evaluator.language
     texts = (evaluator.code, *evaluator.files.values())
     found: dict[str, DeclaredPin] = {}
@@ -150,7 +150,7 @@ def _may_take(name: str, evaluator: Evaluator) -> bool:
 
 
 def _replaced() -> set[str]:
-    """Return the packages of platforms: the host only chooses one if its light modules lack what the code uses."""
+    """Return other platforms' packages. The host chooses one only if its own light modules lack what the code uses."""
     parts = [one.sdk for one in all_dialects() if one.sdk is not None]
     return {name for sdk in parts for name in (sdk.module, *sdk.real, *sdk.also)}
 

@@ -82,7 +82,7 @@ class VersionContent:
     contract_source: str | None  # `declared` or `inferred`
     problem: str | None  # problem because of which the evaluator did not load; None if it loads
     environment: str | None  # digest of the installed package set; None when it pins nothing
-    lock: str | None  # lock of the package set, so that the version runs on the same packages next year
+    lock: str | None  # lock of the package set, so that the version always runs on the same packages
     # the installed package set: digest, runtime, and every package, requested or not; `null` without pins
     packages: str
     created_by: str | None  # id of the key that created the version; None on a host without keys

@@ -71,7 +71,7 @@ def _few_keys(value: Any, most: int) -> Any:
 
 
 Few: Final = BeforeValidator(lambda value: _few_keys(value, _MANY_KEYS))
-"""The mark of each object in a request whose keys a caller chooses. Lists have pydantic's `FailFast` for this."""
+"""Refuses an object with too many keys in one message; for objects whose keys a caller chooses (lists: `FailFast`)."""
 
 
 class SmallBody(BaseModel):

@@ -15,6 +15,8 @@ import traceback
 from types import TracebackType
 from typing import Any, Final, TypeAlias
 
+from evaluator_host.types.names import counted
+
 _FRAMES: Final = 30
 _LINES: Final = 10_000  # maximum number of lines that wait to be written; further lines are dropped and counted
 _CHARACTERS: Final = 4000  # maximum number of characters in one line
@@ -79,7 +81,7 @@ class NonBlockingHandler(logging.Handler):
         """Queue the line of a log record, or drop it when too many wait."""
         line = self.format(record) + "\n"
         if self._dropped:
-            line = f"({self._dropped} lines were dropped: nobody read them)\n{line}"
+            line = f"({counted(self._dropped, 'line')} dropped, because nobody read the log)\n{line}"
         try:
             self._lines.put_nowait(line)
             self._dropped = 0

@@ -38,16 +38,16 @@ ERROR_CODE: Final = "evaluator_host.error_code"
 """The key in a request's scope whose value is the code of the error that answers the request."""
 
 FOREIGN: Final = "evaluator_host.foreign"
-"""The key in a request's scope whose value answers errors in another platform's format (`dialects/wires`)."""
+"""The key in a request's scope whose value answers errors in another platform's format (see `platform/wires`)."""
 
 _OTHER_NAMES: Final = {
     "input": "inputs",
     "output": "outputs",
     "prediction": "outputs",
     "response": "outputs",
-    "expected": "inputs, with the expected value in it",
-    "reference": "inputs, with the expected value in it",
-    "ground_truth": "inputs, with the expected value in it",
+    "expected": "inputs, with the expected value in them",
+    "reference": "inputs, with the expected value in them",
+    "ground_truth": "inputs, with the expected value in them",
     "data": "rows or dataset",
     "requirements": "packages",
     "dependencies": "packages",

@@ -80,7 +80,7 @@ class EventStreams:
             finally:
                 for wait in waits:
                     wait.cancel()
-                # shielded, because Starlette cancels repeatedly, and `named` can be closed only while it is not running
+                # shielded, because Starlette cancels repeatedly, and a generator that is running cannot be closed
                 with CancelScope(shield=True):
                     await asyncio.wait(waits)
 

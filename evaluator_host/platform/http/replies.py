@@ -12,7 +12,7 @@ from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import json_response, large_json_response
 
 _BATCH_BYTES: Final = 64 << 20  # largest response to a batch, in bytes
-_QUICK_S: Final = 0.05  # most calls end sooner; from then on, watch whether the client hangs up
+_QUICK_S: Final = 0.05  # seconds after which the host watches whether the client hangs up; most calls end sooner
 ERRORS: Final = {
     **describe_error(401, "The host needs a key, and the request has no valid key."),
     **describe_error(403, "The Origin or Host is not allowed."),

@@ -69,7 +69,7 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     Raises:
       SystemExit: a signal ended the coroutine; the code is 128 plus the signal.
     """
-    import uvloop  # noqa: PLC0415 - `--help` and calls of a host need no event loop
+    import uvloop  # noqa: PLC0415 - `--help` and calls to a host need no event loop
 
     caught: list[int] = []
 

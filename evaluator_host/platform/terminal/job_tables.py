@@ -301,7 +301,7 @@ def estimate_text(one: JobEstimate) -> Text:
     if one.usage.requests and one.sample.replayed:
         made.append("recorded answers of the sample count as requests, since other rows may have none\n")
     if one.target is not None:
-        unknown = f"{one.target.requests} requests, whose tokens it does not report"
+        unknown = f"{counted(one.target.requests, 'request')}, without reporting tokens"
         made.append(f"the target would answer {usage_text(one.target) if one.target.input_tokens else unknown}\n")
     results = counted(one.sampled, "result")
     made.append(plain(f"estimated from {results}, of which {one.failed} failed: {usage_text(one.sample)}"))

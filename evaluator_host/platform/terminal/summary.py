@@ -245,10 +245,11 @@ def _metrics_text(found: dict[str, dict[str, Any]], scored: int) -> str:
 
 def usage_text(used: ModelUsage) -> str:
     """Return the use of models in one line: requests, tokens, cost and connections."""
-    replayed = f", {used.replayed} recorded answers" if used.replayed else ""
+    replayed = f", {counted(used.replayed, 'recorded answer')}" if used.replayed else ""
     cost = "" if used.cost is None else f", cost {used.cost:.6g}"
-    hosts = f", {used.connections} connections of {used.network_bytes} bytes" if used.connections else ""
-    return f"{used.requests} requests{replayed}, {used.input_tokens} + {used.output_tokens} tokens{cost}{hosts}"
+    hosts = f", {counted(used.connections, 'connection')} of {used.network_bytes} bytes" if used.connections else ""
+    requests = counted(used.requests, "request")
+    return f"{requests}{replayed}, {used.input_tokens} + {used.output_tokens} tokens{cost}{hosts}"
 
 
 def corpus_scores_text(result: EvaluationResult) -> str:

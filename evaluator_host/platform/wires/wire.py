@@ -187,7 +187,7 @@ def _require_signature(signature: str, secret: bytes, body: bytes) -> None:
     """Check the signature of a body: `t=<unix seconds>,v1=<hex>`, made of `<t>.<body>`.
 
     Raises:
-      Unauthorized: the signature is not valid, or older than five minutes.
+      Unauthorized: the signature is not valid, or its time is over five minutes from now.
     """
     parts = dict(part.partition("=")[::2] for part in signature.split(",")[:10])
     at, given = parts.get("t", ""), parts.get("v1", "")

@@ -146,7 +146,7 @@ class Access:
     def _log_refusals(self) -> None:
         if self._refused and time.monotonic() - self._refusals_at >= _REFUSALS_S:
             by_address = ", ".join(f"{count} from {address}" for address, count in self._refused.most_common(5))
-            _log.warning("requests were refused because their key is missing or not valid: %s", by_address)
+            _log.warning("requests were refused because their keys are missing or not valid: %s", by_address)
             self._refused.clear()
             self._refusals_at = time.monotonic()
 
