@@ -24,8 +24,8 @@ class Plugin:
       wires: APIs of other platforms (`Wire` objects), by their names in `EVALUATOR_HOST_WIRES`.
       imports: Reads the platform's own files: a configuration, an export.
       row_document: Reads rows from a JSON document in the platform's own format.
-      find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a
-        file outside the platform's projects.
+      find_project: Takes the path of a Python file. Returns the `Project` that the file belongs to; None for a file
+        outside the platform's projects.
       find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as `find_model(database,
         workspace_id, namespace, name)`.
       stored_files: Returns the ids of stored files to which the plugin's objects in a database refer.

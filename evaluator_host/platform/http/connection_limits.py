@@ -218,7 +218,7 @@ class ConnectionLimits(HttpToolsProtocol):
 
 
 class _ResponseTransport:
-    """The transport of one response. Sends the headers, and what follows them at once, in a single packet.
+    """The transport of one response. Sends the headers, and data that follows them immediately, in a single packet.
 
     If a response is sent before its request has ended, the connection is closed a moment later. If the connection were
     closed at once, with unread data from the client, it would be reset, and the client would lose the response.

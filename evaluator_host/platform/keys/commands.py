@@ -146,7 +146,7 @@ def reset(
     ] = False,
     data_dir: options.DataDirOption = None,
 ) -> None:
-    """Delete every key, so that hosts with this database need none. They then listen on loopback only.
+    """Delete every key, so that hosts with this database need none. Such hosts listen on loopback only.
 
     Secrets, evaluators, jobs and data of the workspace `default` can be reached without a key then; those of other
     workspaces wait until a key for their workspace is created. Running hosts ask for keys until they are restarted.

@@ -32,7 +32,7 @@ from evaluator_host.types.labels import (
 
 MOST_ROWS: Final = 10_000
 _SEVERAL: Final = 2
-_UNMAPPED: Final = "outputs"  # stands for the outputs of a job that maps no column to them
+_UNMAPPED: Final = "outputs"  # stands for the outputs of a job with a mapping that does not name `outputs`
 _refused: Final = InvalidRequest.of
 
 

@@ -78,7 +78,7 @@ def rotate(
 
 
 def _value() -> str:
-    """Ask for the value, or read it from standard input. So other users and the shell history do not see the value."""
+    """Ask for the value, or read it from standard input, so that other users and the shell history do not see it."""
     asked = sys.stdin.isatty()
     value = str(typer.prompt("Value", hide_input=True, err=True)) if asked else sys.stdin.read(_CHARS_READ)
     value = value.rstrip("\r\n")

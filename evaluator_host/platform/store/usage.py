@@ -1,4 +1,4 @@
-"""Measures the storage of each workspace. Refuses uploads over its quota, or if too little of the disk is free."""
+"""Measures the storage of each workspace. Refuses uploads if a quota is reached, or if too little disk is free."""
 
 import asyncio
 import time

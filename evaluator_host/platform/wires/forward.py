@@ -12,7 +12,7 @@ from evaluator_host.platform.wires.wire import wire_request
 from evaluator_host.types.errors import HostBusy, NotFound, TooLarge
 
 _ANSWER_BYTES: Final = 16 << 20
-_PASSED_ON: Final = ("accept", "content-type")  # headers to pass on; keys of this host are in others
+_PASSED_ON: Final = ("accept", "content-type")  # headers to pass on; none of them contains a key of this host
 
 
 async def forward(calls: WireCalls, request: Request) -> Response:

@@ -62,7 +62,7 @@ class Rate:
 class _Bucket:
     rate: Rate
     left: float  # tokens left
-    at: float  # time at which they were counted
+    at: float  # time at which the tokens were counted
 
     def is_full(self, now: float) -> bool:
         return self.rate.filled(self.left, now - self.at) >= self.rate.burst
