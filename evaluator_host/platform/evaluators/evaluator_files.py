@@ -72,8 +72,8 @@ class LoadedEvaluator:
     evaluator: Evaluator
     requires_python: str | None = None
     told: tuple[str, ...] = ()  # messages about files that are sent, and files that are not
-    data: dict[str, Path] = field(default_factory=dict)  # paths of its data files on this machine, by digest
-    declared: dict[str, str] = field(default_factory=dict)  # pins in a lock file beside it, by package
+    data: dict[str, Path] = field(default_factory=dict)  # paths of the data files on this machine, by digest
+    declared: dict[str, str] = field(default_factory=dict)  # pins in a lock file beside the evaluator, by package
 
 
 def read_evaluator(
