@@ -571,7 +571,7 @@ class Jobs(Repository):
             failed = (JobTable.id == job_id) & (JobTable.status == JobStatus.FAILED)
             if await self._database.change_rows(update(JobTable).where(failed).values(**again)):
                 return await self.get_job(workspace_id, job_id)
-            job = await self.get_job(workspace_id, job_id)  # meanwhile, it was resumed or its deletion began
+            job = await self.get_job(workspace_id, job_id)  # meanwhile, the job was resumed, or its deletion began
         if job.status.final:
             raise InUse(f"the job has ended ({job.status}); create a new one")
         idle: dict[DesiredState, dict[str, Any]] = {

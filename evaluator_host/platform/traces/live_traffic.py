@@ -56,7 +56,7 @@ _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
-# a trace or session is complete when no span has arrived for this many seconds: if it has a root, and if it has none
+# seconds without a new span after which a trace or session is complete: if it has a root, and if it has none
 _Waits = tuple[float, float]
 
 

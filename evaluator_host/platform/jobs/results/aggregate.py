@@ -32,7 +32,7 @@ _PASSES: Final = 16  # how many times to read all results; each time, as many me
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
-FEWEST_ROWS: Final = 10  # with fewer rows there is no interval, since people can read them themselves
+FEWEST_ROWS: Final = 10  # with fewer rows there is no interval, since people can read so few rows themselves
 POINTS: Final = 2000
 _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 

@@ -283,8 +283,8 @@ class JobResults:
     ) -> list[Agreement]:
         """Return how far each evaluator of a job agrees with labels that people gave.
 
-        The labels are in a column of the rows (`label`) or in a label queue (`queue`). Without both, all queues that
-        apply to the job are used.
+        The labels are in a column of the rows (`label`) or in a label queue (`queue`). If neither is given, all queues
+        that apply to the job are used.
 
         Raises:
           NotFound: there is no such job, evaluator or queue.
