@@ -24,7 +24,7 @@ from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.platform.terminal.local_store import require_data, require_own_folder
 from evaluator_host.types.errors import InvalidRequest, Misconfigured
 
-_FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, so that they have every file that the database names
+_FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, to have every file that the database names
 _KEYS: Final = "secrets.key"
 _DATABASE: Final = "database"
 _MANIFEST: Final = "manifest.json"

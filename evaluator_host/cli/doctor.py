@@ -283,7 +283,7 @@ def install_service(
 
 
 def _closed(path: Path) -> Path | None:
-    """Return the folder above a path that keeps other users out, or the path if they may not read it; else None."""
+    """Return the folder above a path that other users cannot enter, or the path if they cannot read it; else None."""
     for folder in reversed(path.parents):
         if not folder.stat().st_mode & stat.S_IXOTH:
             return folder

@@ -55,7 +55,7 @@ def serve(
 
     gc.freeze()
     gc.enable()
-    forker = Forker()  # created before anything starts a thread, because it forks
+    forker = Forker()  # created before any thread starts, because a process with threads must not fork
     log_to_stderr(debug=cli_state.debug)
     for problem in unknown_variables():
         _log.warning("%s", problem)

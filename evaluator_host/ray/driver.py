@@ -148,7 +148,7 @@ class Driver:
             self._fail_all()
 
     async def _serve(self, node_id: str, node: _Node) -> None:
-        """Start the worker of a node, try it, and give it chunks until the node is lost."""
+        """Start the worker of a node, test it, and give it chunks until the node is lost."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415 - an extra
 
         placed = NodeAffinitySchedulingStrategy(node_id, soft=False)
