@@ -97,10 +97,11 @@ def tokens_of(body: Any) -> tuple[int, int] | None:
     inner = body.get("response") if isinstance(body.get("response"), dict) else body.get("message")
     usage = body.get("usage") or (inner.get("usage") if isinstance(inner, dict) else None)
     if not isinstance(usage, dict):
-        # a response of messages/count_tokens
-        return (_count(body["input_tokens"]), 0) if "input_tokens" in body else None
-    cached = sum(_count(usage.get(f"cache_{what}_input_tokens")) for what in ("creation", "read"))
-    asked = _count(usage.get("prompt_tokens", usage.get("input_tokens"))) + cached
+        return (0, 0) if "input_tokens" in body else None  # a response of messages/count_tokens, which costs nothing
+    asked = _count(usage.get("prompt_tokens"))
+    if "prompt_tokens" not in usage:  # this count includes cached tokens, Anthropic's `input_tokens` does not
+        names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        asked = sum(_count(usage.get(name)) for name in names)
     return asked, _count(usage.get("completion_tokens", usage.get("output_tokens")))
 
 

@@ -1,0 +1,30 @@
+"""The tokens that count for an answer of a model, as providers report them."""
+
+from typing import Any
+
+import pytest
+
+from evaluator_host.platform.models.gateway.protocols import tokens_of
+
+CACHED = {"cache_creation_input_tokens": 500, "cache_read_input_tokens": 1500}
+
+
+@pytest.mark.parametrize(
+    ("body", "tokens"),
+    [
+        ({"usage": {"prompt_tokens": 2100, "completion_tokens": 10}}, (2100, 10)),
+        # LiteLLM's answer for a model of Anthropic
+        ({"usage": {"prompt_tokens": 2100, "completion_tokens": 10, **CACHED}}, (2100, 10)),
+        ({"usage": {"input_tokens": 100, "output_tokens": 10, **CACHED}}, (2100, 10)),
+        (
+            {"type": "message_start", "message": {"usage": {"input_tokens": 100, "output_tokens": 1, **CACHED}}},
+            (2100, 1),
+        ),
+        ({"input_tokens": 1000}, (0, 0)),  # Anthropic's answer to messages/count_tokens
+        ({"content": []}, None),
+    ],
+)
+def test_each_token_counts_once_and_counting_tokens_is_free(
+    body: dict[str, Any], tokens: tuple[int, int] | None
+) -> None:
+    assert tokens_of(body) == tokens
