@@ -12,6 +12,11 @@ def exceeds(value: float, bound: float) -> bool:
     return value - bound > ROUNDING
 
 
+def reaches(value: float, bound: float) -> bool:
+    """Return whether a value is at least a bound, or lacks only a rounding error; 0.7 + 0.1 reaches 0.8."""
+    return value >= bound - ROUNDING
+
+
 def difference(before: float, after: float) -> float:
     """Return `after - before`, or 0 if this is at most a rounding error, as between 0.3 and 0.1 + 0.2."""
     found = after - before

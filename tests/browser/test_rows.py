@@ -86,10 +86,14 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
         ("1 ± 0.05", "graded, row 0"),
         (">= 0.5", "graded, row 1"),
     ]
-    client.evaluators.update("with-cases", Evaluator(EXACT), cases=[{**kept[0], "expect": {"score": 1, "max": 2}}])
+    wanted = ({"score": 1, "max": 2}, {"min": 0.8})
+    cases = [{**case, "expect": expect} for case, expect in zip(kept, wanted, strict=True)]
+    client.evaluators.update(
+        "with-cases", Evaluator(EXACT.replace("outputs == inputs['gold']", "0.7 + 0.1")), cases=cases
+    )
     await page.goto("/?evaluator=with-cases")
     await expect(page.get_by_role("textbox", name="Expected of row 0", exact=True)).to_have_value("1; <= 2")
-    await expect(page.locator(".row-sums")).to_contain_text("0 of 1 as expected")
+    await expect(page.locator(".row-sums")).to_contain_text("1 of 2 as expected")
 
 
 @pytest.mark.long

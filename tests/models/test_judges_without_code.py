@@ -238,6 +238,7 @@ def test_rows_have_classes() -> None:
     assert value_in(None, "a") is None
     result = {"score": 0.75, "label": None, "passed": None}
     assert judged_as(True, result) == ("true", "true")
+    assert judged_as(True, {**result, "score": 0.7 - 0.2}) == ("true", "true")
     assert judged_as(1, result) == ("1", "0.75")
     assert judged_as("good", {**result, "label": "bad"}) == ("good", "bad")
     assert judged_as(None, result) is None

@@ -1,11 +1,12 @@
 """Bounds for means and differences: rounding errors in floating-point sums never change whether a run passes."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from evaluator_host.platform.terminal.summary import Summary
-from evaluator_host.types.bounds import difference, exceeds
+from evaluator_host.types.bounds import difference, exceeds, reaches
 from tests.unit.test_warnings import SCORED
 
 
@@ -15,6 +16,14 @@ from tests.unit.test_warnings import SCORED
 )
 def test_only_more_than_rounding_exceeds_a_bound(value: float, bound: float, more: bool) -> None:
     assert exceeds(value, bound) is more
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "enough"),
+    [(0.7 + 0.1, 0.8, True), (0.8, 0.8, True), (0.8 - 1e-8, 0.8, False), (math.nan, 0.8, False), (math.inf, 0.8, True)],
+)
+def test_only_more_than_rounding_keeps_a_value_from_its_bound(value: float, bound: float, enough: bool) -> None:
+    assert reaches(value, bound) is enough
 
 
 @pytest.mark.parametrize(

@@ -268,6 +268,8 @@ def test_wide_integers() -> None:
         (0.5, None, None),
         (8, 0.5, True),
         (1, 2.0, False),
+        (0.7 + 0.1, 0.8, True),
+        (0.8 - 1e-8, 0.8, False),
     ],
 )
 def test_threshold(score: float, threshold: float | None, passed: bool | None) -> None:

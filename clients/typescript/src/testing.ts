@@ -2,6 +2,8 @@
 import type { EvaluatorHost } from "./client.js";
 import type { Evaluator, Result, Row } from "./types.js";
 
+const ROUNDING = 1e-9; // by how much sums of floats may miss a bound
+
 /** The expected score; `atLeast: 0.5` when nothing is given. */
 export interface Expected {
   atLeast?: number;
@@ -42,8 +44,8 @@ function fault(result: Result, expected: Expected): string | null {
   const { score } = result;
   const because = result.reason ? `: ${result.reason}` : "";
   if (equal !== undefined && Math.abs(score - equal) > tolerance) return `the score is ${score}, not ${equal}${because}`;
-  if (atLeast !== undefined && score < atLeast) return `the score is ${score}, below ${atLeast}${because}`;
-  if (atMost !== undefined && score > atMost) return `the score is ${score}, above ${atMost}${because}`;
+  if (atLeast !== undefined && atLeast - score > ROUNDING) return `the score is ${score}, below ${atLeast}${because}`;
+  if (atMost !== undefined && score - atMost > ROUNDING) return `the score is ${score}, above ${atMost}${because}`;
   if (passed !== undefined && result.passed === null) return `the row has no verdict, only the score ${score}${because}`;
   if (passed !== undefined && result.passed !== passed) return `the row ${result.passed ? "passed" : "did not pass"} with ${score}${because}`;
   return null;

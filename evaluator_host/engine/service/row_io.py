@@ -35,7 +35,7 @@ from evaluator_host.engine.service.advice import advised, without_repetition
 from evaluator_host.engine.service.prepared import Prepared
 from evaluator_host.engine.service.source import CleanSource
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
-from evaluator_host.types.bounds import ROUNDING
+from evaluator_host.types.bounds import ROUNDING, reaches
 from evaluator_host.types.errors import LimitExceeded
 from evaluator_host.types.evaluator import (
     Contract,
@@ -393,7 +393,7 @@ def normalise(
     """Return the normalised result of one row, from the outcome of its call.
 
     A score outside 0..1 is not changed, but gets a warning. `passed` is what the evaluator returned (a bool, or a key
-    of an object), else `score >= threshold`, even for a threshold of 0.
+    of an object), else whether the score reaches the threshold, even a threshold of 0.
     """
     contract = info.evaluator.contract
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
@@ -422,7 +422,7 @@ def normalise(
         scored = rules.apply_threshold(scored, evaluator.threshold, evaluator.language)
     if (score := scored.score) is not None:
         if scored.passed is None and evaluator.threshold is not None:
-            scored = replace(scored, passed=score >= evaluator.threshold)
+            scored = replace(scored, passed=reaches(score, evaluator.threshold))
             warnings = (*warnings, *(code_threshold_notes(evaluator) if 0 <= score <= 1 else ()))
         if not -ROUNDING <= score <= 1 + ROUNDING:
             warnings = (*warnings, _out_of_range(score))

@@ -8,13 +8,13 @@ for any), or the same as a string: `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, 
 `label good`; several with `;` between them.
 """
 
-import operator
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from evaluator_host.engine.contracts.native import is_number
+from evaluator_host.types.bounds import ROUNDING, exceeds, reaches
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluation import CaseProblem, CheckReport
 from evaluator_host.types.evaluator import ROW_FIELDS, Json, Row
@@ -23,8 +23,12 @@ from evaluator_host.types.outcome import EvaluationResult
 MOST_CASES: Final = 200
 MOST_BYTES: Final = 1 << 20  # maximum bytes of all cases in a version, as JSON
 _EXPECT_CHARS: Final = 1000  # maximum number of characters in an `expect` that is a string
-_TOLERANCE: Final = 1e-9  # sums of floats that differ by at most this count as equal
-_BOUNDS: Final = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}
+_BOUNDS: Final[dict[str, Callable[[float, float], bool]]] = {
+    "min": reaches,
+    "max": lambda score, bound: reaches(bound, score),
+    "above": exceeds,
+    "below": lambda score, bound: exceeds(bound, score),
+}
 _SIGNS: Final = {">=": "min", "≥": "min", "<=": "max", "≤": "max", ">": "above", "<": "below"}
 _NUMBERS: Final = ("score", "tolerance", *_BOUNDS)
 _NUMBER: Final = r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)"
@@ -123,7 +127,7 @@ def _is_near(expect: dict[str, Any], score: float | None) -> bool:
     if "score" not in expect:
         return True
     wanted, tolerance = expect["score"], expect.get("tolerance") or 0
-    return score == wanted if score is None or wanted is None else bool(abs(score - wanted) <= tolerance + _TOLERANCE)
+    return score == wanted if score is None or wanted is None else bool(abs(score - wanted) <= tolerance + ROUNDING)
 
 
 def case_name(case: dict[str, Any], place: int) -> str:

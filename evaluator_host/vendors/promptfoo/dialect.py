@@ -123,7 +123,10 @@ def _refused(language: Language, got: str) -> Scored:
 
 
 def apply_threshold(scored: Scored, threshold: float | None, language: Language) -> Scored:
-    """Set `pass` in a result by the threshold: for a number always, for an object only in Python."""
+    """Set `pass` in a result by the threshold: for a number always, for an object only in Python.
+
+    As in promptfoo, rounding errors count: 0.7 + 0.1 does not reach 0.8.
+    """
     [native] = scored.native
     if threshold is None or scored.score is None:
         return scored

@@ -16,6 +16,7 @@ from evaluator_host.platform.evaluators.resource import EvaluatorResource
 from evaluator_host.platform.http.json_routes import json_response
 from evaluator_host.platform.wires.calls import WireCalls
 from evaluator_host.platform.wires.wire import Probe, Wire, described, query_key
+from evaluator_host.types.bounds import reaches
 from evaluator_host.types.errors import Busy, HostError, InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Json, Row
 from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationError, EvaluationResult, Status
@@ -89,7 +90,7 @@ def _answer(result: EvaluationResult) -> dict[str, Json]:
     """
     score, passed, reason = result.score, result.passed, result.reason
     if passed is None:
-        passed = result.status is Status.SKIPPED if score is None else score >= _PASSES
+        passed = result.status is Status.SKIPPED if score is None else reaches(score, _PASSES)
     if score is None and reason is None:
         reason = next((one.message for one in result.warnings if one.code in _WITHOUT_SCORE), None)
     told = {"pass": passed, "success": passed, "score": score, "reason": reason, "label": result.label}

@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter
 from typing import Final
 
+from evaluator_host.types.bounds import reaches
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.names import counted
@@ -40,7 +41,7 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
     if isinstance(human, str):
         return _class(human), _class(str(label))
     if isinstance(human, bool):
-        said = passed if passed is not None else None if score is None else score >= _PASSING
+        said = passed if passed is not None else None if score is None else reaches(score, _PASSING)
         return None if said is None else (str(human).lower(), str(said).lower())
     if not isinstance(human, int | float) or score is None:
         return None

@@ -15,6 +15,7 @@ from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, 
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, out, plain, print_json, table
+from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.types.figures import figure
@@ -266,7 +267,7 @@ def _print(run: EvalRun, *, as_json: bool) -> None:
 def _exit_code(run: EvalRun, fail_under: float | None) -> int:
     found = scores(run)
     mean = overall(found)
-    under = fail_under is not None and (mean is None or mean < fail_under)
+    under = fail_under is not None and (mean is None or exceeds(fail_under, mean))
     broken = any(run.agent_error(item) is not None for item in run.eval_set.items)
     return 1 if under or broken or any(one.failed for one in found) else 0
 

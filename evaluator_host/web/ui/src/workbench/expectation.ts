@@ -37,12 +37,11 @@ export function readExpectation(typed: string): Expectation | null {
     return { kind: "range", low: score - tolerance - EXACT, high: score + tolerance + EXACT, text };
   }
   const between = BETWEEN.exec(text);
-  if (between) return { kind: "range", low: Number(between[1]), high: Number(between[2]), text };
+  if (between) return { kind: "range", low: Number(between[1]) - EXACT, high: Number(between[2]) + EXACT, text };
   const bound = BOUND.exec(text);
   if (bound) {
     const [, sign = "", number] = bound;
-    const strict = sign === ">" ? EXACT : sign === "<" ? -EXACT : 0;
-    const value = Number(number) + strict;
+    const value = Number(number) + ([">", "<=", "≤"].includes(sign) ? EXACT : -EXACT);
     return /[>≥]/.test(sign) ? { kind: "range", low: value, high: null, text } : { kind: "range", low: null, high: value, text };
   }
   return { kind: "wrong", message: "Write 1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails, fails timeout or label good." };
