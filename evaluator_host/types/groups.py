@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from .evaluator import Json
@@ -35,10 +34,10 @@ class Numbers:
         self._squares += units * units
         self.min, self.max = min(self.min, value), max(self.max, value)
 
-    @property
-    def mean(self) -> float | None:
-        """Return the mean of the numbers; None if there are no numbers."""
-        return self._sum / (self.count * _UNIT) if self.count else None
+    def mean(self, *, zeros: int = 0) -> float | None:
+        """Return the mean of the numbers, as if `zeros` more numbers were 0; None if there are no numbers."""
+        count = self.count + zeros
+        return self._sum / (count * _UNIT) if count else None
 
     def std_error(self, *, zeros: int = 0) -> float | None:
         """Return the standard error of the mean, as if `zeros` more numbers were 0.
@@ -54,38 +53,6 @@ class Numbers:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Counts and mean score of results."""
-
-    scored: int
-    failed: int
-    skipped: int
-    judged: int  # number of rows with a verdict, `passed` true or false
-    passed: int
-    scores: int  # number of rows with a score
-    mean: float  # mean of these scores; 0 if there are none
-
-    def mean_score(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean score; None if no row has a score.
-
-        Failed rows count as 0 if `failures_are_zero`, and are left out otherwise.
-        """
-        count = self.mean_rows(failures_are_zero=failures_are_zero)
-        return float(f"{self.mean * (self.scores / count):.12g}") if count else None
-
-    def mean_rows(self, *, failures_are_zero: bool) -> int:
-        """Return the number of rows over which the mean is computed; failed rows count only if `failures_are_zero`."""
-        return self.scores + (self.failed if failures_are_zero else 0)
-
-    def pass_rate(self, *, failures_are_zero: bool) -> float | None:
-        """Return the share of rows that passed among the rows with a verdict; None if no row has a verdict.
-
-        Failed rows count as not passed if `failures_are_zero`, and are left out otherwise.
-        """
-        return self.passed / (self.judged + (self.failed if failures_are_zero else 0)) if self.judged else None
-
-
 class _Group:
     def __init__(self, value: Json = None) -> None:
         self.value = value
@@ -99,26 +66,29 @@ class _Group:
         if score is not None:
             self._scores.add(score)
 
-    def figures(self, *, zero: bool) -> GroupFigures:
-        counts = Counts(
-            scored=self._statuses[Status.SCORED],
-            failed=self._statuses[Status.FAILED],
-            skipped=self._statuses[Status.SKIPPED],
-            judged=self._verdicts[True] + self._verdicts[False],
-            passed=self._verdicts[True],
-            scores=self._scores.count,
-            mean=self._scores.mean or 0.0,
-        )
+    @property
+    def has_scores(self) -> bool:
+        return self._scores.count > 0
+
+    @property
+    def has_verdicts(self) -> bool:
+        return self._verdicts[True] + self._verdicts[False] > 0
+
+    def figures(self, *, zero_scores: bool, zero_verdicts: bool) -> GroupFigures:
+        """Return counts and scores. `zero_…` is whether failed rows count as a score of 0, and as not passed."""
+        failed = self._statuses[Status.FAILED]
+        zeros = failed if zero_scores else 0
+        judged = self._verdicts[True] + self._verdicts[False] + (failed if zero_verdicts else 0)
         return GroupFigures(
             value=self.value,
             rows=self._statuses.total(),
-            scored=counts.scored,
-            failed=counts.failed,
-            skipped=counts.skipped,
-            mean=counts.mean_score(failures_are_zero=zero),
-            mean_rows=counts.mean_rows(failures_are_zero=zero),
-            pass_rate=counts.pass_rate(failures_are_zero=zero),
-            std_error=self._scores.std_error(zeros=counts.failed if zero else 0),
+            scored=self._statuses[Status.SCORED],
+            failed=failed,
+            skipped=self._statuses[Status.SKIPPED],
+            mean=self._scores.mean(zeros=zeros),
+            mean_rows=self._scores.count + zeros,
+            pass_rate=self._verdicts[True] / judged if judged else None,
+            std_error=self._scores.std_error(zeros=zeros),
         )
 
     @property
@@ -155,12 +125,13 @@ class Groups:
     def figures(self, evaluator: str, *, zero: bool = False) -> ColumnFigures:
         """Return counts and scores for each value, sorted by value.
 
-        If `zero`, a failed row counts as a score of 0 that did not pass.
+        If `zero`, a failed row counts as a score of 0 that did not pass, if other rows have scores or verdicts.
         """
-        groups = tuple(
-            one.figures(zero=zero) for one in sorted(self._by_key.values(), key=lambda one: _order(one.value))
-        )
-        return ColumnFigures(evaluator, groups, None if self._others.is_empty else self._others.figures(zero=zero))
+        every = [*sorted(self._by_key.values(), key=lambda one: _order(one.value)), self._others]
+        scores = zero and any(one.has_scores for one in every)
+        verdicts = zero and any(one.has_verdicts for one in every)
+        *groups, others = (one.figures(zero_scores=scores, zero_verdicts=verdicts) for one in every)
+        return ColumnFigures(evaluator, tuple(groups), None if self._others.is_empty else others)
 
 
 def value_in(record: Any, column: str) -> Json:

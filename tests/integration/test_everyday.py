@@ -156,6 +156,26 @@ def test_failed_rows_count_in_a_comparison_as_they_do_in_both_jobs(client: Clien
     assert [one.change for one in client.jobs.get(plain).scores] == [None]
 
 
+def test_failed_rows_count_as_zero_only_beside_scores_and_verdicts(client: Client, url: str) -> None:
+    client.datasets.upload("named", [{"topic": topic, "text": text} for topic in "ab" for text in ("", "x", "y")])
+    client.evaluators.create("names", Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs[0] and 'good'\n"))
+    before, after = (
+        client.jobs.wait(
+            client.jobs.create(["names"], "named", mapping={"outputs": "text"}, failures=Failures.ZERO).id
+        )
+        for _ in range(2)
+    )
+    (score,) = after.scores
+    assert (score.scored, score.failed, score.mean, score.mean_rows, score.pass_rate) == (4, 2, None, 0, None)
+    (figures,) = client.jobs.results(after.id).evaluators
+    assert (figures.metrics, figures.pass_rate) == ((), None)
+    (groups,) = client.jobs.groups(after.id, "topic")
+    assert [(one.mean, one.std_error, one.mean_rows) for one in groups.groups] == [(None, None, 0)] * 2
+    (compared,) = client.jobs.compare(before.id, after.id)
+    assert (compared.metrics, compared.judged, client.jobs.pairs(before.id, after.id).n) == ((), 0, 0)
+    assert "mean" not in command(url, "jobs", "show", after.id)
+
+
 def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: str, tmp_path: Path) -> None:
     rows = [{"gold": "a", "new": "a", "old": "a"}, {"gold": "b", "new": "c", "old": "b"}, {"gold": "d", "old": "d"}]
     rows = [{**row, **named} for row, named in zip(rows, ({}, {"id": "=b"}, {"id": "d7"}), strict=True)]

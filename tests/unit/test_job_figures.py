@@ -168,10 +168,18 @@ def test_groups_have_the_standard_error_of_all_values_that_their_mean_covers(zer
     assert Numbers().std_error() is None
 
 
+def test_a_group_of_failed_rows_counts_as_zero_if_other_groups_have_scores() -> None:
+    groups = Groups()
+    for value, status, score in (("a", "scored", 1.0), ("b", "failed", None), ("b", "failed", None)):
+        groups.add(value, status, score, passed=None if score is None else True)
+    found = groups.figures("exact", zero=True).groups
+    assert [(one.mean, one.mean_rows, one.pass_rate, one.std_error) for one in found] == [(1, 1, 1, None), (0, 2, 0, 0)]
+
+
 def test_a_standard_error_beyond_floats_is_none() -> None:
     found, values = Numbers(), (1e308, -1e308, 5e-324)
     for value in values:
         found.add(value)
     assert aggregate("score", values).std_error is None
     assert found.std_error() is None
-    assert found.mean is not None
+    assert found.mean() is not None

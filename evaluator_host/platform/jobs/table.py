@@ -43,7 +43,6 @@ from evaluator_host.platform.store.database import Repository, clock, columns_of
 from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
 from evaluator_host.types.bounds import difference
 from evaluator_host.types.errors import InUse, NotFound
-from evaluator_host.types.groups import Counts
 from evaluator_host.types.jobs import Failures, JobStatus
 from evaluator_host.types.warnings import WarningCount, doubt
 
@@ -256,9 +255,20 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally(Counts):
-    """The row counts, mean score and warnings that one evaluator has in a job so far."""
+class Tally:
+    """The row counts, mean score and warnings that one evaluator has in a job so far.
 
+    Methods with `failures_are_zero` count failed rows as 0, or as not passed, if other rows have scores or verdicts:
+    an evaluator that gives none has no mean or pass rate.
+    """
+
+    scored: int
+    failed: int
+    skipped: int
+    judged: int  # number of rows with a verdict, `passed` true or false
+    passed: int
+    scores: int  # number of rows with a score
+    mean: float  # mean of these scores; 0 if there are none
     numbers: int = 0  # number of rows with a score or a metric
     doubted: int = 0  # number of those rows with a warning that makes the score doubtful
     scores_mark: int = 0  # sum of `row_mark` over the rows with a score
@@ -268,6 +278,24 @@ class Tally(Counts):
     def counted_warnings(self) -> tuple[WarningCount, ...]:
         """Return the warnings of the rows. Warnings that make scores doubtful come first."""
         return read_warnings(self.warnings)
+
+    def mean_score(self, *, failures_are_zero: bool) -> float | None:
+        """Return the mean score; None if no row has a score."""
+        count = self.mean_rows(failures_are_zero=failures_are_zero)
+        return float(f"{self.mean * (self.scores / count):.12g}") if count else None
+
+    def mean_rows(self, *, failures_are_zero: bool) -> int:
+        """Return the number of rows over which the mean is computed."""
+        return self.scores + (self.failed if failures_are_zero and self.scores else 0)
+
+    def pass_rate(self, *, failures_are_zero: bool) -> float | None:
+        """Return the share of rows that passed among the rows with a verdict; None if no row has a verdict."""
+        count = self.judged_rows(failures_are_zero=failures_are_zero)
+        return self.passed / count if count else None
+
+    def judged_rows(self, *, failures_are_zero: bool) -> int:
+        """Return the number of rows over which the pass rate is computed."""
+        return self.judged + (self.failed if failures_are_zero and self.judged else 0)
 
     def averaged_rows(self, *, failures_are_zero: bool) -> tuple[int, int]:
         """Return a fingerprint of the rows that the mean includes: their number, and the sum of their `row_mark`.
@@ -545,12 +573,6 @@ class Jobs(Repository):
         query = select(*columns_of(table, JobEvaluator))
         rows = await self._database.fetch_all(query.where(table.job_id == job_id).order_by(table.position))
         return [JobEvaluator(*row) for row in rows]
-
-    async def warnings_of(self, job_id: str, position: int) -> tuple[WarningCount, ...]:
-        """Return how often a job's rows had each warning of one evaluator."""
-        table = JobEvaluatorTable
-        query = select(table.warnings).where(table.job_id == job_id, table.position == position)
-        return read_warnings(await self._database.fetch_value(query) or "[]")
 
     async def set_desired_state(
         self, workspace_id: str, job_id: str, wanted: DesiredState, *, request: str | None = None

@@ -92,7 +92,7 @@ class Summary:
     @property
     def mean(self) -> float | None:
         """Mean score. None if no row has a score."""
-        return self._score.mean
+        return self._score.mean()
 
     @property
     def pass_rate(self) -> float | None:
@@ -213,7 +213,7 @@ class Summary:
 def _spread(numbers: Numbers) -> dict[str, float | None]:
     some = numbers.count > 0
     return {
-        "mean": numbers.mean,
+        "mean": numbers.mean(),
         "std_error": numbers.std_error(),
         "min": numbers.min if some else None,
         "max": numbers.max if some else None,

@@ -24,6 +24,7 @@ class Side:
     position: int  # place of the evaluator in the job
     label: str  # name of the evaluator in the job's results
     zero: bool  # whether the job counts failed rows as 0
+    gives_scores: bool = True  # whether any row has a score; else failed rows have none either
     warnings: tuple[WarningCount, ...] = ()  # warnings of its results
 
 
@@ -34,7 +35,8 @@ class ComparedRows:
         self._results = results
         self._before = before
         self._after = after
-        self._zero = before.zero and after.zero  # whether a row that failed has a score of 0 in both
+        self._zero = before.zero and after.zero  # whether a row that failed counts as not passed in both
+        self._zero_scores = self._zero and before.gives_scores and after.gives_scores  # whether it has a score of 0
 
     async def changes(self, *, better: bool | None, after: int, limit: int) -> ChangePage:
         """Return a page of changed rows: the first `limit` of them after row `after`.
@@ -44,7 +46,7 @@ class ComparedRows:
         found: list[Change] = []
         async with aclosing(self._pairs(after=after)) as pairs:
             async for one, other in pairs:
-                gain = _gain(one, other, zero=self._zero)
+                gain = _gain(one, other, zero=self._zero_scores)
                 if not gain or better not in (None, gain > 0):
                     continue
                 if len(found) == limit:
@@ -56,7 +58,7 @@ class ComparedRows:
         """Return a scatter plot of a metric: its values in both jobs, for each row."""
         pairing = Scatter()
         async for one, other in self._pairs():
-            was, now = (side.value_of(metric, zero=self._zero) for side in (one, other))
+            was, now = (side.value_of(metric, zero=self._zero_scores) for side in (one, other))
             if was is not None and now is not None:
                 pairing.add_pair(one.row, was, now)
         return pairing
@@ -66,13 +68,13 @@ class ComparedRows:
 
         `changed` are the differences between the jobs that may be the reason.
         """
-        found = _Differences(zero=self._zero)
+        found = _Differences(zero_scores=self._zero_scores, zero_verdicts=self._zero)
 
         async def fill(values: ValuesByName) -> None:
             nonlocal found
-            found = _Differences(zero=self._zero)
+            found = _Differences(zero_scores=self._zero_scores, zero_verdicts=self._zero)
             async for one, other in self._pairs():
-                was, now = (side.metrics_with(zero=self._zero) for side in (one, other))
+                was, now = (side.metrics_with(zero=self._zero_scores) for side in (one, other))
                 for name in was:
                     if name in now:
                         values.add(name, was[name], now[name])
@@ -127,12 +129,12 @@ class ComparedRows:
 
 
 class _Differences:
-    """Counts the rows that both jobs have. With `zero`, a failed row has a score of 0."""
+    """Counts the rows that both jobs have. `zero_…` is whether a failed row has a score of 0, and did not pass."""
 
-    def __init__(self, *, zero: bool) -> None:
-        self._zero = zero
+    def __init__(self, *, zero_scores: bool, zero_verdicts: bool) -> None:
+        self._zero_scores = zero_scores
         self.fallen, self.risen = _Changes(), _Changes()
-        self.verdicts = _Verdicts(zero=zero)
+        self.verdicts = _Verdicts(zero=zero_verdicts)
         self.unscored = 0  # rows that have a score in one job, but neither a score nor an error in the other
         self.failed = 0  # rows that failed in either job
 
@@ -141,7 +143,7 @@ class _Differences:
         failures = [side.status == Status.FAILED for side in (one, other)]
         self.failed += any(failures)
         change = Change(one.row, one.score, other.score)
-        if (gain := _gain(one, other, zero=self._zero)) < 0:
+        if (gain := _gain(one, other, zero=self._zero_scores)) < 0:
             self.fallen.add(gain, change, failed=failures[1])
         elif gain > 0:
             self.risen.add(-gain, change, failed=failures[0])

@@ -183,8 +183,15 @@ class JobResults:
         return ComparedRows(self._results, await self._side(before, old), await self._side(after, new))
 
     async def _side(self, job: Job, evaluator: JobEvaluator) -> Side:
-        warnings = await self._jobs.warnings_of(job.id, evaluator.position)
-        return Side(job.id, evaluator.position, evaluator.label, _counts_zero(job), warnings)
+        tally = (await self._jobs.get_overview(job.workspace_id, job.id)).evaluators[evaluator.position].tally
+        return Side(
+            job.id,
+            evaluator.position,
+            evaluator.label,
+            zero=_counts_zero(job),
+            gives_scores=tally.scores > 0,
+            warnings=tally.counted_warnings(),
+        )
 
     async def _dataset_name(self, job: Job) -> str:
         with suppress(NotFound):
@@ -389,7 +396,7 @@ class JobResults:
     async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int, zero: bool) -> EvaluatorFigures:
         """Return an evaluator's figures, for at most `most` metrics.
 
-        With `zero`, a failed row has a score of 0 and did not pass.
+        With `zero`, a failed row has a score of 0 and did not pass, if other rows have scores or verdicts.
         """
         gathered = _Gathered(zero=zero)
 
@@ -399,11 +406,13 @@ class JobResults:
             async for one in self._results.figures(job_id, evaluator.position):
                 gathered.add(one)
                 if one.status != Status.SKIPPED:
-                    for name, value in one.metrics_with(zero=zero).items():
+                    for name, value in one.metrics_with(zero=False).items():
                         values.add(name, value)
+            for _ in range(gathered.zeros):
+                values.add("score", 0.0)
 
         def figures_of(name: str, values: "array[float]") -> Aggregate:
-            rows = gathered.scored + (gathered.failed if zero and name == "score" else 0)
+            rows = gathered.scored + (gathered.zeros if name == "score" else 0)
             return aggregate(name, values, nan_count=max(0, rows - len(values)))
 
         metrics = tuple((await by_name(fill, figures_of, most=most)).values())
@@ -444,6 +453,7 @@ class _Gathered:
         self._zero = zero
         self._statuses: Counter[str] = Counter()
         self._verdicts: Counter[bool | None] = Counter()
+        self._has_scores = False
         self._errors: dict[str, tuple[int, int]] = {}
         self._run_ms = array("d")
 
@@ -452,6 +462,7 @@ class _Gathered:
         if one.status == Status.SKIPPED:
             return
         self._verdicts[one.passed] += 1
+        self._has_scores = self._has_scores or one.score is not None
         self._run_ms.append(one.run_ms)
         if one.error_code is not None:
             count, example = self._errors.get(one.error_code, (0, one.row))
@@ -464,6 +475,11 @@ class _Gathered:
     @property
     def failed(self) -> int:
         return self._statuses[Status.FAILED]
+
+    @property
+    def zeros(self) -> int:
+        """Return the number of failed rows that count as a score of 0."""
+        return self.failed if self._zero and self._has_scores else 0
 
     def figures(
         self, label: str, metrics: tuple[Aggregate, ...], together: EvaluationResult | None
