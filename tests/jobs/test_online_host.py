@@ -174,6 +174,15 @@ def test_an_estimate_counts_the_requests_to_the_target(server: Server) -> None:
         assert f"the target would answer 50 requests, {found.target.input_tokens} + 150 tokens" in str(
             estimate_text(found)
         )
+        body = {
+            "evaluators": [{"code": "def evaluate(inputs, outputs, trace):\n    return 1 / 0\n"}],
+            "dataset": {"rows": [{"question": "q"}] * 50},
+            "target": {"base_url": model.url, "model": "m-1", "prompt_template": "{{ question }}"},
+            "config": {"max_failures": 0},
+        }
+        ended = client._transport.http.post("/v1/jobs/estimate?rows=10", json=body).json()
+        assert ended["sampled"] < 10, "the first failure ends the sample"
+        assert (ended["target"]["requests"], ended["target"]["output_tokens"]) == (50, 50 * 3)
 
 
 @pytest.mark.long

@@ -56,7 +56,7 @@ class JobEstimates:
                 async for report in reports:
                     job = report
             figures = (await self._results.figures(workspace_id, job.id)).evaluators
-            asked_target = await self._asked_target(job.id, rows)
+            asked_rows, asked_target = await self._asked_target(job.id, rows)
         except TimeoutError as error:
             raise HostBusy(
                 f"scoring the first {counted(rows, 'row')} took longer than {_LONGEST_S:g} s; estimate from fewer rows"
@@ -77,19 +77,21 @@ class JobEstimates:
             *_over("the workspace today", await self._rest(workspace_id), whole),
         ]
         failed = sum(one.failed for one in figures)
-        target = None if spec.target is None else asked_target.scaled(factor)
+        # the target may have been asked for more rows than were scored, if failures ended the sample
+        target = None if spec.target is None else asked_target.scaled(total / asked_rows if asked_rows else 0.0)
         return JobEstimate(total * len(figures), scored, failed, used, whole, tuple(over), target)
 
-    async def _asked_target(self, job_id: str, rows: int) -> ModelUsage:
-        """Return the use of the job's target by its first rows, as far as the target reports it."""
-        used = ModelUsage()
+    async def _asked_target(self, job_id: str, rows: int) -> tuple[int, ModelUsage]:
+        """Return for how many of the first rows the job's target was asked, and its use as far as it reports it."""
+        asked, used = 0, ModelUsage()
         async for found in self._jobs.outputs.stretches(job_id, 0, rows):
+            asked += len(found)
             for one in found.values():
                 log = decode_json(one.log.encode())
                 tokens, requests = log.get("tokens", {}), len(log["attempts"])
                 cost = log.get("cost") if requests else 0.0
                 used += ModelUsage(requests, 0, tokens.get("prompt", 0), tokens.get("completion", 0), cost)
-        return used
+        return asked, used
 
     async def _rest(self, workspace_id: str) -> ModelBudget:
         """Return how much of the workspace's budget for today is left."""
