@@ -26,6 +26,10 @@ async def test_an_alert_on_a_job_fires_on_every_page_until_it_is_acknowledged(pa
         await dialog.get_by_role("button", name="Create").click()
         await expect(dialog.get_by_role("alert").get_by_role("strong")).to_have_text("Webhook")
         await dialog.get_by_label("Webhook (optional)").fill("")
+        await dialog.get_by_label("Bound", exact=True).fill("")
+        await expect(dialog.get_by_text("Enter a number.")).to_be_visible()
+        await expect(dialog.get_by_role("button", name="Create")).to_be_disabled()
+        await dialog.get_by_label("Bound", exact=True).fill("0.8")
         await dialog.get_by_role("button", name="Create").click()
         await expect(dialog).to_have_count(0)
         for _ in range(60):

@@ -119,6 +119,8 @@ async def schedule(page: Page) -> None:
     await dialog.get_by_label("Name").fill("weekly-answers")
     await dialog.get_by_label("Take the newest versions").check()
     await dialog.get_by_label("Alert me").check()
+    await dialog.get_by_label("Bound", exact=True).fill("")
+    await expect(dialog.get_by_role("button", name="Schedule")).to_be_disabled()
     await dialog.get_by_label("Bound", exact=True).fill("0.9")
     await dialog.get_by_label("Webhook (optional)").fill("hooks")
     await dialog.get_by_role("button", name="Schedule").click()

@@ -61,6 +61,11 @@ export function Field({ label, hint, error, bare, value, onValue, type = "text",
   );
 }
 
+/** The number in a field; null if the field is empty. */
+export function typedNumber(text: string): number | null {
+  return text.trim() === "" ? null : Number(text);
+}
+
 interface TextAreaProps extends Around {
   value: string;
   onValue: (value: string) => void;

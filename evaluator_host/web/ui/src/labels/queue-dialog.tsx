@@ -4,7 +4,7 @@ import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
-import { Field, Select, TextArea } from "../components/field";
+import { Field, Select, TextArea, typedNumber } from "../components/field";
 import { useLoaded } from "../components/use-loaded";
 import { Link, navigate } from "../router";
 import { titleAmong } from "../resources/format";
@@ -38,13 +38,15 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
   const source = chosen || sources[0]?.value || "";
   const [from = "", ...rest] = source.split(" ");
   const choices = given.choices.split("\n").map((one) => one.trim()).filter(Boolean);
-  const complete = given.name.trim() !== "" && source !== "" && (given.kind !== "choice" || choices.length >= 2);
+  const [min, max] = [typedNumber(given.min), typedNumber(given.max)];
+  const defined = given.kind === "choice" ? choices.length >= 2 : given.kind !== "score" || (min !== null && max !== null);
+  const complete = given.name.trim() !== "" && source !== "" && defined;
   const save = async () => {
     setBusy(true);
     setError(null);
-    const kind = given.kind === "score" ? { min: Number(given.min), max: Number(given.max) } : given.kind === "choice" ? { choices } : {};
+    const kind = given.kind === "score" ? { min, max } : given.kind === "choice" ? { choices } : {};
     const which = from === "job" ? { rows: given.rows } : {};
-    const body = { name: given.name.trim(), [from]: rest.join(" "), kind: given.kind, ...kind, ...which, limit: Math.max(1, Math.trunc(Number(given.limit)) || 1), instructions: given.instructions, show_results: given.results };
+    const body = { name: given.name.trim(), [from]: rest.join(" "), kind: given.kind, ...kind, ...which, limit: typedNumber(given.limit) ?? undefined, instructions: given.instructions, show_results: given.results };
     try {
       const made = await call<LabelQueue>("POST", "/v1/label-queues", { body });
       navigate(`/labels/${encodeURIComponent(made.name)}`);

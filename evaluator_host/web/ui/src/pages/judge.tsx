@@ -5,7 +5,7 @@ import type { EvaluatorReport, Judge, ReadyJudge, RegisteredModel, Result } from
 import { Button } from "../components/button";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
-import { Field, Labelled, Select } from "../components/field";
+import { Field, Labelled, Select, typedNumber } from "../components/field";
 import { JsonEditor } from "../components/json-editor";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
@@ -76,7 +76,7 @@ export default function JudgePage({ query }: PageProps) {
   const model = form.model || known[0]?.name || "";
   const { judge, faults } = toJudge({ ...form, model });
   const ready = Object.keys(faults).length === 0 && model !== "" && form.prompt.trim() !== "";
-  const evaluator = { judge, threshold: form.threshold.trim() === "" ? null : Number(form.threshold) };
+  const evaluator = { judge, threshold: typedNumber(form.threshold) };
   return (
     <div class="page">
       <PageHead title={stored === null ? "New judge" : `Judge ${name}`} up={{ to: "/evaluators", label: "Evaluators" }} />

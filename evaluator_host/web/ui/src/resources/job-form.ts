@@ -1,4 +1,5 @@
 /** The form that starts a job, and the request body made from it. */
+import { typedNumber } from "../components/field";
 import { readJson } from "../json";
 import { type Draft, EMPTY, toEvaluator, withStored } from "../workbench/draft";
 import { hasOwnRows } from "./dataset-name";
@@ -132,12 +133,11 @@ export function evaluatorOf(form: JobForm, reference: string): string | Evaluato
 }
 
 export function jobBody(form: JobOrder): JobIn {
-  const number = (text: string) => (text.trim() === "" ? null : Number(text));
   const config: NonNullable<JobIn["config"]> = {
-    parallelism: number(form.parallelism),
-    limit_samples: number(form.limit),
+    parallelism: typedNumber(form.parallelism),
+    limit_samples: typedNumber(form.limit),
     isolation: form.batch ? "batch" : "row",
-    max_failures: number(form.maxFailures),
+    max_failures: typedNumber(form.maxFailures),
     failures: form.failuresCount ? "zero" : "exclude",
     ...form.kept,
   };
@@ -156,8 +156,8 @@ function targetOf(form: TargetForm): JobIn["target"] {
     messages: prompt === null && form.messages.length > 0 ? form.messages : null,
     system: form.system.trim() === "" ? null : form.system,
     inference: inference.ok && inference.given ? (inference.value as Columns) : {},
-    concurrency: Number(form.concurrency),
-    timeout_s: Number(form.timeout_s),
-    retries: Number(form.retries),
+    concurrency: typedNumber(form.concurrency) ?? undefined,
+    timeout_s: typedNumber(form.timeout_s) ?? undefined,
+    retries: typedNumber(form.retries) ?? undefined,
   };
 }

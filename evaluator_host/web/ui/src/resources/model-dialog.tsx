@@ -5,7 +5,7 @@ import type { ModelHosts, ModelTest, RegisteredModel, SecretReport } from "../ap
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
-import { Field, Select } from "../components/field";
+import { Field, Select, typedNumber } from "../components/field";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { Link } from "../router";
@@ -65,9 +65,8 @@ export function ModelDialog({ given, secrets, onClose, onSaved }: ModelDialogPro
     setBusy("saving");
     setError(null);
     const optional = (text: string) => (text.trim() === "" ? null : text.trim());
-    const price = (text: string) => (text.trim() === "" ? null : Number(text));
     const key = form.secret === NEW_KEY ? { key: form.key } : { secret: optional(form.secret) };
-    const body = { kind: provider.kind, url: form.url.trim(), model: optional(form.model), ...key, input_price: price(form.input_price), output_price: price(form.output_price), allow_host: asks && form.allow };
+    const body = { kind: provider.kind, url: form.url.trim(), model: optional(form.model), ...key, input_price: typedNumber(form.input_price), output_price: typedNumber(form.output_price), allow_host: asks && form.allow };
     try {
       if (given === null) await call("POST", "/v1/models", { body: { name, ...body } });
       else await call("PATCH", `/v1/models/${encodeURIComponent(given.name)}`, { body });

@@ -5,7 +5,7 @@ import type { AlertMetric, JobIn } from "../api/types";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
-import { Field, Select } from "../components/field";
+import { Field, Select, typedNumber } from "../components/field";
 import { useHas } from "../host";
 import { toast } from "../components/toasts";
 import { navigate } from "../router";
@@ -32,6 +32,7 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
   const cron = cronOf(timing);
   const name = given ?? scheduleName(suggested, timing.often);
   const unknown = unknownZone(timezone.trim());
+  const ready = name.trim() !== "" && unknown === null && (!alerting || hasBound(alert));
   const pinned = (job.evaluators ?? []).filter((one) => typeof one === "string" && one.includes("@"));
   const save = async () => {
     setBusy(true);
@@ -56,9 +57,9 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
     <Dialog
       title="Run at fixed times"
       onClose={onClose}
-      onSubmit={() => name.trim() !== "" && unknown === null && !busy && void save()}
+      onSubmit={() => ready && !busy && void save()}
       actions={
-        <Button kind="primary" type="submit" busy={busy} disabled={name.trim() === "" || unknown !== null}>
+        <Button kind="primary" type="submit" busy={busy} disabled={!ready}>
           Schedule
         </Button>
       }
@@ -113,7 +114,12 @@ export interface AlertForm {
 export const NEW_ALERT: AlertForm = { metric: "mean", bound: "below", value: "0.8", url: "", minRows: "1" };
 
 export function alertBody({ metric, bound, value, url, minRows }: AlertForm): Record<string, unknown> {
-  return { metric, [bound]: Number(value), url: url.trim() || null, min_rows: Math.max(1, Math.trunc(Number(minRows)) || 1) };
+  return { metric, [bound]: typedNumber(value), url: url.trim() || null, min_rows: Math.max(1, Math.trunc(typedNumber(minRows) ?? 1)) };
+}
+
+/** Whether an alert can be created: a bound is never 0 by default. */
+export function hasBound({ value }: AlertForm): boolean {
+  return typedNumber(value) !== null;
 }
 
 export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (alert: AlertForm) => void }) {
@@ -131,7 +137,7 @@ export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (al
           ]}
           onValue={(bound) => set({ bound: bound as AlertForm["bound"] })}
         />
-        <Field label="Bound" type="number" step="any" value={alert.value} onValue={(value) => set({ value })} />
+        <Field label="Bound" type="number" step="any" value={alert.value} onValue={(value) => set({ value })} error={hasBound(alert) ? null : "Enter a number."} />
       </div>
       {alert.metric !== "failure_rate" && <p class="field-hint small">Failed rows do not count here, unless the job counts them as 0. To hear of them, make an alert on the share of failed rows too.</p>}
       <div class="field-row line">

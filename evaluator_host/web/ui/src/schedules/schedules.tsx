@@ -17,7 +17,7 @@ import { Confirm } from "../resources/confirm";
 import { isFiring, showAttention } from "../resources/attention";
 import { dayAndTime, figure, moment, shortId } from "../resources/format";
 import { PageHead, Panel, Segments, When } from "../resources/parts";
-import { ALERT_FIELDS, AlertFields, alertBody, NEW_ALERT } from "./schedule-dialog";
+import { ALERT_FIELDS, AlertFields, alertBody, hasBound, NEW_ALERT } from "./schedule-dialog";
 import { boundsInWords, inWords, ruleInWords } from "./times";
 import { useHas } from "../host";
 import { Link, navigate } from "../router";
@@ -276,6 +276,7 @@ function AlertDialog({ watched, schedules, onClose, onMade }: { watched: string;
   ];
   const sources = watched === "" || offered.some(({ value }) => value === watched) ? offered : [{ value: watched, label: watched.replace(/^job (.*)/, (_, id: string) => `Job ${shortId(id)}`) }, ...offered];
   const chosen = source || sources[0]?.value || "";
+  const ready = name.trim() !== "" && chosen !== "" && hasBound(alert);
   const save = async () => {
     const [kind = "", ...rest] = chosen.split(" ");
     try {
@@ -290,9 +291,9 @@ function AlertDialog({ watched, schedules, onClose, onMade }: { watched: string;
     <Dialog
       title="New alert"
       onClose={onClose}
-      onSubmit={() => name.trim() !== "" && chosen !== "" && void save()}
+      onSubmit={() => ready && void save()}
       actions={
-        <Button kind="primary" type="submit" disabled={name.trim() === "" || chosen === ""}>
+        <Button kind="primary" type="submit" disabled={!ready}>
           Create
         </Button>
       }

@@ -5,7 +5,7 @@ import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
-import { Field, Select } from "../components/field";
+import { Field, Select, typedNumber } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
 import { counted } from "../resources/format";
@@ -39,7 +39,7 @@ export function RunOnDataset({ draft, evaluator, onClose }: { draft: Draft; eval
         evaluators: [await referenceOf(draft, evaluator)],
         dataset: set.name,
         mapping: Object.fromEntries(lines.filter(({ field, source }) => field.trim() !== "" && source.trim() !== "").map(({ field, source }) => [field.trim(), source.trim()])),
-        config: { limit_samples: limit.trim() === "" ? null : Number(limit) },
+        config: { limit_samples: typedNumber(limit) },
       };
       const job = await call<JobReport>("POST", "/v1/jobs", { body });
       keepInTab(LAST, set.name);
