@@ -67,6 +67,12 @@ class Report:
         verdicts = [row.passed for row in self.rows if row.passed is not None]
         return verdicts.count(False) if verdicts else None
 
+    @property
+    def judged(self) -> int | None:
+        """Return the number of rows with a verdict; None if no row has one, or all scored rows have one."""
+        count = sum(row.passed is not None for row in self.rows)
+        return count if count not in (0, self.count(Status.SCORED)) else None
+
     def count(self, status: Status) -> int:
         """Return the number of rows with this status."""
         return sum(row.status == status for row in self.rows)
@@ -348,6 +354,7 @@ _FIGURES: Final[tuple[tuple[str, str, Figure], ...]] = (
     ("rows", "d", lambda report: len(report.rows)),
     ("failed", "d", lambda report: report.count(Status.FAILED)),
     ("skipped", "d", lambda report: report.count(Status.SKIPPED)),
+    ("with a verdict", "d", lambda report: report.judged),
     ("not passed", "d", lambda report: report.not_passed),
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),

@@ -312,7 +312,9 @@ def _figures(results: list[EvaluationResult]) -> dict[str, Any]:
         "warnings": [_brief(one) for one in told.counts()],
         "statuses": dict(Counter(one.status for one in results)),
         "mean": sum(score for score, _ in scores) / len(scores) if scores else None,
+        "mean_rows": len(scores),
         "pass_rate": sum(verdicts) / len(verdicts) if verdicts else None,
+        "judged": len(verdicts),
         "failures": [{"row": index, "error": _brief(results[index].error)} for index in failed[:_SHOWN]],
         "lowest": [{"row": n, "score": results[n].score, "reason": _cut(results[n].reason, *_CUTS[0])} for n in lowest],
     }

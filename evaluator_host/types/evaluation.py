@@ -175,6 +175,7 @@ class BatchSummary:
         ),
     ] = None
     mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")] = 0
+    judged: Annotated[int, Doc("Rows over which the pass rate is computed.")] = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ class _Group:
             mean_rows=self._scores.count + zeros,
             pass_rate=self._verdicts[True] / judged if judged else None,
             std_error=self._scores.std_error(zeros=zeros),
+            judged=judged,
         )
 
     @property

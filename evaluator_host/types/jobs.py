@@ -237,6 +237,7 @@ class JobScore:
         ),
     ] = None
     mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")] = 0
+    judged: Annotated[int, Doc("Rows over which the pass rate is computed.")] = 0
 
     @property
     def not_compared(self) -> bool:

@@ -132,6 +132,7 @@ class EvaluatorFigures:
     ] = ()
     doubt: Annotated[str | None, Doc("The same as in `scores` of the job.")] = None
     not_passed: Annotated[int | None, Doc("Rows with `passed` false; None if no row has `passed`.")] = None
+    judged: Annotated[int, Doc("Rows over which the pass rate is computed.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,7 @@ class GroupFigures:
         float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None if no row has `passed`.")
     ]
     std_error: Annotated[float | None, Doc("Standard error of the mean; None for fewer than two values.")] = None
+    judged: Annotated[int, Doc("Rows over which the pass rate is computed.")] = 0
 
 
 @dataclass(frozen=True, slots=True)

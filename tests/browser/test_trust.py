@@ -102,7 +102,7 @@ async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server)
     ids = []
     with Client(host.url) as client:
         client.datasets.upload("trust-zero", [{"n": 0}, {"n": 1}])
-        client.evaluators.create("trust-halves", Evaluator(code))
+        client.evaluators.create("trust-halves", Evaluator(code, threshold=0.5))
         for failures in (Failures.EXCLUDE, Failures.ZERO):
             made = client.jobs.create(["trust-halves"], "trust-zero", name=f"trust {failures}", failures=failures)
             ids.append(made.id)
@@ -112,12 +112,27 @@ async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server)
     await expect(rows.nth(0)).to_contain_text("1 of 2 rows failed, counted as 0")
     await expect(rows.nth(1)).to_contain_text("over 1 of 2 rows")
     await page.get_by_role("link", name="trust zero").click()
-    await expect(page.get_by_role("list", name="Figures of trust-halves@1")).to_contain_text("1 failed, counted as 0")
+    tiles = page.get_by_role("list", name="Figures of trust-halves@1").get_by_role("listitem")
+    await expect(tiles.nth(0)).to_have_text("Mean score0.51 failed, counted as 0")
+    await expect(tiles.nth(1)).to_have_text("Passed50.0 %1 failed, counted as not passed")
     for address in ("/compare/" + "/".join(ids), "/compare?jobs=" + ",".join(ids)):
         await page.goto(address)
         await expect(
             page.get_by_text("job counts failed rows as 0. Therefore 1 row that failed is left out")
         ).to_be_visible()
+
+
+@pytest.mark.long
+async def test_a_pass_rate_says_how_many_rows_have_a_verdict(page: Page, host: Server) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return {'score': 1, **({'passed': True} if inputs['n'] < 2 else {})}\n"
+    with Client(host.url) as client:
+        job = client.jobs.create([Evaluator(code)], [{"n": n} for n in range(9)], name="few verdicts").id
+        await asyncio.to_thread(client.jobs.wait, job)
+    await page.goto(f"/jobs/{job}")
+    tiles = page.get_by_role("list", name="Figures of").get_by_role("listitem")
+    await expect(tiles.nth(1)).to_have_text("Passed100 %over 2 of 9 rows")
+    await page.goto("/jobs?find=few verdicts")
+    await expect(page.locator(".job-scores")).to_contain_text("100 % of 2 rows passed")
 
 
 @pytest.mark.long

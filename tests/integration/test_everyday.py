@@ -15,7 +15,7 @@ from pyarrow import parquet
 from evaluator_host import __version__
 from evaluator_host.client import Client
 from evaluator_host.types.errors import InUse, InvalidRequest, NotFound, PackagesFailed
-from evaluator_host.types.evaluator import Evaluator, Language, Limits
+from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
 from evaluator_host.types.jobs import Failures
 from tests import forked
 from tests.server import PREWARMED, Server, new_home
@@ -156,13 +156,36 @@ def test_failed_rows_count_in_a_comparison_as_they_do_in_both_jobs(client: Clien
     assert [one.change for one in client.jobs.get(plain).scores] == [None]
 
 
+def test_a_pass_rate_comes_with_the_number_of_rows_behind_it(client: Client, url: str, tmp_path: Path) -> None:
+    rows = [{"n": n, "outputs": ""} for n in range(5)]
+    code = "def evaluate(inputs, outputs, trace):\n    return {'score': 0.2, **({'passed': True} if inputs['n'] < 2 else {})}\n"
+    client.datasets.upload("judged", rows)
+    client.evaluators.create("judged-some", Evaluator(code))
+    client.evaluators.create("judged-few", Evaluator(code.replace("return", "1 / max(0, 3 - inputs['n']); return")))
+    evaluators = ["judged-some", "judged-few"]
+    job = client.jobs.wait(client.jobs.create(evaluators, "judged", failures=Failures.ZERO).id)
+    assert [(one.pass_rate, one.judged) for one in job.scores] == [(1.0, 2), (0.5, 4)]
+    assert [(one.pass_rate, one.judged) for one in client.jobs.results(job.id).evaluators] == [(1.0, 2), (0.5, 4)]
+    groups = [group for one in client.jobs.groups(job.id, "n") for group in one.groups]
+    assert [(one.pass_rate, one.judged) for one in groups] == [
+        *[(1.0, 1), (1.0, 1), (None, 0), (None, 0), (None, 0)],
+        *[(1.0, 1), (1.0, 1), (None, 0), (0.0, 1), (0.0, 1)],
+    ]
+    for action in ("show", "results"):
+        shown = command(url, "jobs", action, job.id)
+        assert ("100.0% of 2 rows passed" in shown, "50.0% of 4 rows passed" in shown) == (True, True)
+    assert "100.0% of 2 rows" in command(url, "jobs", "list", "--search", "judged")
+    batch = client.evaluate_batch(Evaluator(code), [Row({"n": n}, "") for n in range(5)])
+    assert (batch.summary.pass_rate, batch.summary.judged) == (1.0, 2)
+
+
 def test_failed_rows_count_as_zero_only_beside_scores_and_verdicts(client: Client, url: str) -> None:
     client.datasets.upload("named", [{"topic": topic, "text": text} for topic in "ab" for text in ("", "x", "y")])
-    client.evaluators.create("names", Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs[0] and 'good'\n"))
+    client.evaluators.create(
+        "names", Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs[0] and 'good'\n")
+    )
     before, after = (
-        client.jobs.wait(
-            client.jobs.create(["names"], "named", mapping={"outputs": "text"}, failures=Failures.ZERO).id
-        )
+        client.jobs.wait(client.jobs.create(["names"], "named", mapping={"outputs": "text"}, failures=Failures.ZERO).id)
         for _ in range(2)
     )
     (score,) = after.scores

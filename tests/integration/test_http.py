@@ -165,7 +165,7 @@ def test_a_batch_is_answered_in_order_with_a_summary(server: Server) -> None:
             "message": "the code reads `outputs`, which is None because the row has no outputs",
             "remedy": "give `outputs`, or map the column that has them", "varies": False,
         }],
-        "doubt": None, "mean_rows": 9,
+        "doubt": None, "mean_rows": 9, "judged": 9,
     }  # fmt: skip
 
 

@@ -473,6 +473,32 @@ async def test_an_alert_fires_when_no_row_could_be_scored(desk: Desk, tmp_path: 
     assert await told(1, 2) == []  # too few rows of the first evaluator say nothing
 
 
+@pytest.mark.parametrize(
+    ("metric", "behind"), [(Metric.MEAN, ("scores", "mean")), (Metric.PASS_RATE, ("judged", "passed"))]
+)
+async def test_the_least_number_of_rows_of_an_alert_are_those_behind_its_figure(
+    desk: Desk, tmp_path: Path, metric: Metric, behind: tuple[str, str]
+) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(metric, schedule="weekly", below=0.5, min_rows=3))
+    told = []
+    for rows in (2, 3):
+        spec = JobSpec([OK], [{"inputs": {}, "outputs": "1"}] * 4, name="run", schedule="weekly")
+        job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
+        counts = dict(zip(behind, (rows, 0), strict=True))
+        chosen = JobEvaluatorTable.job_id == job.id
+        await tables(desk.store).jobs._database.change_rows(update(JobEvaluatorTable).where(chosen).values(counts))
+        (stored,) = await desk.store.objects.list_objects("alert")
+        await check(desk, alerts, stored)
+        told.append([one.text for one in (await alerts.get_alert(WORKSPACE, "low")).deliveries])
+    figure = metric.replace("_", " ")
+    text = (
+        f"alert low: the {figure} of evaluator 1 is 0, under 0.5, in job run (4 of 4 rows scored, 0 failed, 3 counted)"
+    )
+    assert told == [[], [text]]
+
+
 @pytest.mark.parametrize("metric", [Metric.MEAN, Metric.PASS_RATE])
 async def test_an_alert_ignores_evaluators_that_only_label_or_skip(desk: Desk, tmp_path: Path, metric: Metric) -> None:
     alerts = alerts_of(desk, tmp_path)

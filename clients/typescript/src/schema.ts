@@ -119,6 +119,7 @@ export interface components {
                 [key: string]: number;
             };
             failed: number;
+            judged: number;
             mean: number | null;
             mean_rows: number;
             pass_rate: number | null;
@@ -516,6 +517,7 @@ export interface components {
             errors: components["schemas"]["ErrorCount"][];
             evaluator: string;
             failed: number;
+            judged: number;
             metrics: components["schemas"]["Aggregate"][];
             not_passed: number | null;
             pass_rate: number | null;
@@ -660,6 +662,7 @@ export interface components {
         };
         GroupFigures: {
             failed: number;
+            judged: number;
             mean: number | null;
             mean_rows: number;
             pass_rate: number | null;
@@ -879,6 +882,7 @@ export interface components {
             doubt: string | null;
             evaluator: string;
             failed: number;
+            judged: number;
             mean: number | null;
             mean_rows: number;
             pass_rate: number | null;

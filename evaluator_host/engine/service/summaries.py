@@ -48,6 +48,7 @@ def summarise(
         warnings=told.counts(),
         doubt=told.doubt() or failed_together(together),
         mean_rows=len(scores),
+        judged=len(verdicts),
     )
 
 

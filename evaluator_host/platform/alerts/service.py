@@ -527,6 +527,8 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
         return f"alert {name}: {where} failed"
     is_out = bound if type_ == "alert.firing" else f"no longer {bound}"
     counts = f"{about['scored']} of {about['rows']} rows scored, {about['failed']} failed"
+    if rule.metric is not Metric.FAILURE_RATE and about["counted"] not in (0, about["scored"]):
+        counts += f", {about['counted']} counted"
     evaluator = about.get("evaluator", rule.live)
     if kept.value is None:
         return f"alert {name}: {evaluator} has no {watched} in {where}, because no row could be scored ({counts})"
@@ -536,13 +538,17 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample | None:
     """Return the figure that a rule watches; None if the scored rows lack the figure, such as rows without verdicts."""
     done = score.scored + score.failed
-    about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed}
-    failure_rate = score.failed / done if done else None
-    figures = {Metric.MEAN: score.mean, Metric.PASS_RATE: score.pass_rate, Metric.FAILURE_RATE: failure_rate}
-    value = figures[rule.metric] if done >= rule.min_rows else None
+    figures = {
+        Metric.MEAN: (score.mean, score.mean_rows),
+        Metric.PASS_RATE: (score.pass_rate, score.judged),
+        Metric.FAILURE_RATE: (score.failed / done if done else None, done),
+    }
+    value, counted_rows = figures[rule.metric]
+    enough = counted_rows >= rule.min_rows
+    about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed, "counted": counted_rows}
     if about.get("status") == JobStatus.FAILED:
-        return _Sample(out=True, value=value, about=about)
-    if done < rule.min_rows:
+        return _Sample(out=True, value=value if enough else None, about=about)
+    if done < rule.min_rows or (value is not None and not enough):
         return _Sample(None, None, about)
     if value is None:
         return None if score.scored or not score.failed else _Sample(out=True, value=None, about=about)

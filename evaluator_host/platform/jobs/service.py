@@ -449,6 +449,7 @@ def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> J
         warnings=one.tally.counted_warnings(),
         doubt=one.doubt() if job.status.final else None,
         mean_rows=one.tally.mean_rows(failures_are_zero=zero),
+        judged=one.tally.judged_rows(failures_are_zero=zero),
     )
 
 

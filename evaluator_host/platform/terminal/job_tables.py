@@ -7,7 +7,12 @@ from typing import Any
 from rich.text import Text
 
 from evaluator_host.platform.terminal.console import facts, format_time, plain, table
-from evaluator_host.platform.terminal.summary import corpus_scores_text, usage_text, warnings_text
+from evaluator_host.platform.terminal.summary import (
+    corpus_scores_text,
+    pass_rate_text,
+    usage_text,
+    warnings_text,
+)
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.alerts import ScheduleReport
 from evaluator_host.types.evaluator import Json
@@ -69,7 +74,7 @@ def _job_rows(job: JobReport) -> Iterator[tuple[object, ...]]:
 
 def score_cells(score: JobScore) -> tuple[object, ...]:
     """Format an evaluator's figures in a job as table cells, in the order of `SCORE_HEADER`."""
-    rate = None if score.pass_rate is None else percent(score.pass_rate)
+    rate = pass_rate_text(score.pass_rate, score.judged, score.mean_rows)
     change = None if score.change is None else figure(score.change, "+.4g")
     mean = score.mean if score.doubt is None or score.mean is None else f"{figure(score.mean)} (doubtful)"
     return f"{score.scored}/{score.rows}", score.failed, mean, rate, change
@@ -167,11 +172,12 @@ def _score_text(score: JobScore, *, zero: bool) -> str | None:
     """
     if score.mean is None:
         return None
-    rate = "" if score.pass_rate is None else f", {percent(score.pass_rate)} passed"
+    rate = pass_rate_text(score.pass_rate, score.judged, score.mean_rows)
+    passed = "" if rate is None else f", {rate} passed"
     change = "" if score.change is None else f", {figure(score.change, '+.4g')} since {score.previous}"
     failed = score.failed if zero else 0
     as_zero = f" ({failed} failed, counted as 0)" if failed else ""
-    return f"mean {figure(score.mean)} over {score.mean_rows} of {counted(score.rows, 'row')}{as_zero}{rate}{change}"
+    return f"mean {figure(score.mean)} over {score.mean_rows} of {counted(score.rows, 'row')}{as_zero}{passed}{change}"
 
 
 def _node(node: JobNode, unit: str) -> str:
@@ -192,10 +198,11 @@ def figures_table(figures: JobFigures) -> Text:
 
 
 def _evaluator_figures(one: EvaluatorFigures) -> Text:
-    rate = "" if one.pass_rate is None else f", {percent(one.pass_rate)} passed"
+    rate = pass_rate_text(one.pass_rate, one.judged, one.scored)
+    passed = "" if rate is None else f", {rate} passed"
     skipped = f", {one.skipped} skipped" if one.skipped else ""
     rows = counted(one.rows, "row")
-    made = Text(plain(f"{one.evaluator}: {rows}, {one.scored} scored, {one.failed} failed{skipped}{rate}"))
+    made = Text(plain(f"{one.evaluator}: {rows}, {one.scored} scored, {one.failed} failed{skipped}{passed}"))
     if one.doubt is not None:
         made.append(plain(f"\ndoubtful: {in_options(one.doubt)}"))
     if one.warnings:
@@ -232,7 +239,7 @@ def all_groups_table(found: Sequence[ColumnFigures], column: str) -> Text:
 
 
 def _group_cells(name: str, one: GroupFigures) -> tuple[object, ...]:
-    rate = None if one.pass_rate is None else percent(one.pass_rate)
+    rate = pass_rate_text(one.pass_rate, one.judged, one.mean_rows)
     return name, one.rows, one.scored, one.failed, one.skipped, one.mean, one.std_error, one.mean_rows, rate
 
 

@@ -160,6 +160,7 @@ class Summary:
             "mean_rows": self._score.count,
             "metrics": {name: {"rows": one.count, **_spread(one)} for name, one in self._metrics.items()},
             "pass_rate": self.pass_rate,
+            "judged": self._verdicts.total(),
             "errors": dict(self.errors.most_common()),
             "warnings": self._warnings.counts(),
             "doubt": self.doubt,
@@ -186,7 +187,7 @@ class Summary:
                     None if self.mean is None else f"{_scores(found)}{_few_rows(self._score.count, found['scored'])}",
                 ),
                 ("metrics", _metrics_text(found["metrics"], found["scored"]) or None),
-                ("passed", None if self.pass_rate is None else percent(self.pass_rate)),
+                ("passed", pass_rate_text(self.pass_rate, found["judged"], found["scored"])),
                 ("not passed", self._not_passed_text() if self._not_passed else None),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", warnings_text(found["warnings"]) or None),
@@ -218,6 +219,13 @@ def _spread(numbers: Numbers) -> dict[str, float | None]:
         "min": numbers.min if some else None,
         "max": numbers.max if some else None,
     }
+
+
+def pass_rate_text(share: float | None, judged: int, scored: int) -> str | None:
+    """Format a pass rate, with the number of rows behind it if these are not the scored rows: 100.0% of 2 rows."""
+    if share is None:
+        return None
+    return percent(share) + ("" if judged == scored else f" of {counted(judged, 'row')}")
 
 
 def warnings_text(counts: Sequence[WarningCount]) -> str:

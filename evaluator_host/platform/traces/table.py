@@ -122,8 +122,19 @@ class Traces(Repository):
             named(workspace_id, name), table.received_at > since
         )
         rows, scored, failed, mean, scores, judged, passed = await self._database.fetch_first(query)
-        rate = passed / judged if judged else None
-        return JobScore(name, rows, scored, failed, rows - scored - failed, mean, rate, None, None, mean_rows=scores)
+        return JobScore(
+            evaluator=name,
+            rows=rows,
+            scored=scored,
+            failed=failed,
+            skipped=rows - scored - failed,
+            mean=mean,
+            pass_rate=passed / judged if judged else None,
+            previous=None,
+            change=None,
+            mean_rows=scores,
+            judged=judged,
+        )
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
         """Check that there is an evaluator with this name.

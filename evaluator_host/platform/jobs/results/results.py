@@ -501,6 +501,7 @@ class _Gathered:
             ),
             run_ms=self._latency(),
             together=together,
+            judged=judged,
         )
 
     def _latency(self) -> Latency | None:

@@ -6,7 +6,7 @@ import { Prose } from "../components/prose";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { counted, figure, oneLine, percent, shortId, signed } from "../resources/format";
+import { counted, figure, oneLine, passRate, shortId, signed } from "../resources/format";
 import { FindRows, useFoundRows } from "../resources/found-rows";
 import { overRows } from "../resources/job-scores";
 import { significance } from "../resources/significance";
@@ -131,7 +131,7 @@ function Score({ job, score, before, comparison }: { job: JobReport; score: JobS
         {paired && `${significance(paired)}; `}
         {paired && change !== null && paired.n < Math.max(score.mean_rows, before?.mean_rows ?? 0) && `over ${counted(paired.n, "row")} with a score in both; `}
         {apart !== null && <span class="warn"><Prose text={oneLine(apart, 400)} />; </span>}
-        {score.pass_rate !== null && `${percent(score.pass_rate)} passed`} {score.mean !== null && (score.failed > 0 || score.mean_rows < score.rows) && overRows(score, job)} {score.evaluator}
+        {score.pass_rate !== null && `${passRate(score, score.mean_rows)} passed`} {score.mean !== null && (score.failed > 0 || score.mean_rows < score.rows) && overRows(score, job)} {score.evaluator}
       </span>
     </p>
   );

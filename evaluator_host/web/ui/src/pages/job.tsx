@@ -207,9 +207,9 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
 /** Figures with the counts and the mean of the job's newest report, which the progress and the badge show too. */
 function asReported(figures: EvaluatorFigures, reported: JobScore | undefined): EvaluatorFigures {
   if (reported === undefined) return figures;
-  const { scored, failed, skipped, mean, mean_rows, pass_rate } = reported;
+  const { scored, failed, skipped, mean, mean_rows, pass_rate, judged } = reported;
   const metrics = figures.metrics.map((one) => (one.name === "score" ? { ...one, mean, count: mean_rows } : one));
-  return { ...figures, rows: scored + failed + skipped, scored, failed, skipped, pass_rate, metrics };
+  return { ...figures, rows: scored + failed + skipped, scored, failed, skipped, pass_rate, judged, metrics };
 }
 
 const choose = (evaluator: string) => setQuery({ evaluator, metric: null, cursor: null, at: null });

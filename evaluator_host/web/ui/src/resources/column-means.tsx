@@ -7,7 +7,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { setQuery } from "../router";
-import { count, figure, oneLine, percent } from "./format";
+import { count, figure, oneLine, passRate } from "./format";
 import type { ColumnFigures, Columns, GroupFigures, JobReport, JobRow } from "../api/types";
 
 const LONGEST = 200; // maximum number of characters of a value that gets its own figures
@@ -70,7 +70,7 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
             <td class="number">{figure(one.mean)}</td>
             <td class="number">{figure(one.std_error)}</td>
             {partial && <td class="number">{count(one.mean_rows)}</td>}
-            <td class="number nowrap">{percent(one.pass_rate)}</td>
+            <td class="number nowrap">{passRate(one, one.mean_rows)}</td>
             {failed && <td class={one.failed > 0 ? "number fail" : "number"}>{count(one.failed)}</td>}
             {skipped && <td class="number">{count(one.skipped)}</td>}
           </tr>

@@ -6,7 +6,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { keep, recall } from "../storage";
-import { count, figure, milliseconds, oneLine, percent } from "./format";
+import { count, figure, milliseconds, oneLine, passRate, percent } from "./format";
 import { Panel, Verdict } from "./parts";
 import { Plot } from "./plot";
 import { ResultView } from "./result-view";
@@ -41,7 +41,7 @@ export function Headline({ job, figures }: Pick<FiguresProps, "job" | "figures">
   return (
     <ul class="tiles" aria-label={`Figures of ${figures.evaluator}`}>
       <Tile name="Mean score" value={figure(score?.mean)} tone={figures.failed > 0 ? "warn" : ""} note={meanNote(figures, score, job.config.failures === "zero")} />
-      <Tile name="Passed" value={percent(figures.pass_rate)} tone={figures.failed > 0 && figures.pass_rate !== null ? "warn" : ""} note={figures.pass_rate === null ? (figures.scored === 0 ? "no row was scored" : "no threshold") : figures.failed > 0 ? over(figures) : ""} />
+      <Tile name="Passed" value={percent(figures.pass_rate)} tone={figures.failed > 0 && figures.pass_rate !== null ? "warn" : ""} note={passedNote(figures, job.config.failures === "zero")} />
       <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
       <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
       <Tile name="Run time, median" value={milliseconds(figures.run_ms?.p50)} note={figures.run_ms ? `p99 ${milliseconds(figures.run_ms.p99)}` : ""} />
@@ -91,7 +91,7 @@ export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluat
               </button>
             </th>
             <td class="number">{figure(one.metrics.find((metric) => metric.name === "score")?.mean)}</td>
-            <td class="number">{percent(one.pass_rate)}</td>
+            <td class="number">{passRate(one, one.scored)}</td>
             <td class="number">{count(one.scored)}</td>
             <td class={one.failed > 0 ? "number fail" : "number"}>{count(one.failed)}</td>
           </tr>
@@ -101,15 +101,21 @@ export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluat
   );
 }
 
-/** Says how many rows a mean covers if some rows failed: "over 83 of 500 rows". */
-function over(figures: EvaluatorFigures): string {
-  return `over ${count(figures.scored)} of ${count(figures.rows)} rows`;
+function over(rows: number, figures: EvaluatorFigures): string {
+  return rows < figures.rows ? `over ${count(rows)} of ${count(figures.rows)} rows` : "";
+}
+
+function passedNote(figures: EvaluatorFigures, zero: boolean): string {
+  if (figures.pass_rate === null) return figures.scored === 0 ? "no row was scored" : "no threshold";
+  const failed = zero && figures.failed > 0 ? `${count(figures.failed)} failed, counted as not passed` : "";
+  return [failed, over(figures.judged, figures)].filter(Boolean).join(", ");
 }
 
 function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined, zero: boolean): string {
-  if (zero && figures.failed > 0) return `${count(figures.failed)} failed, counted as 0`;
-  const rows = score !== undefined && score.count < figures.rows ? `over ${count(score.count)} of ${count(figures.rows)} rows` : "";
-  const error = score?.std_error ? `standard error ${figure(score.std_error)}` : "";
+  if (score === undefined) return "";
+  const rows = over(score.count, figures);
+  if (zero && figures.failed > 0) return [`${count(figures.failed)} failed, counted as 0`, rows].filter(Boolean).join(", ");
+  const error = score.std_error ? `standard error ${figure(score.std_error)}` : "";
   return [zero ? "failed rows count as 0" : rows, error].filter(Boolean).join(", ");
 }
 

@@ -60,6 +60,11 @@ export function percent(value: number | null): string {
   return `${hundredth < 0.05 ? Number(hundredth.toPrecision(2)) : shownBelow(100, hundredth, hundredth.toFixed(1))} %`;
 }
 
+/** A pass rate, with the number of rows behind it if these are not the `scored` ones: 100 % of 2 rows. */
+export function passRate({ pass_rate, judged }: { pass_rate: number | null; judged: number }, scored: number): string {
+  return pass_rate === null || judged === scored ? percent(pass_rate) : `${percent(pass_rate)} of ${counted(judged, "row")}`;
+}
+
 /** A difference of two percentages, in percentage points. */
 export function points(difference: number): string {
   const value = difference * 100;

@@ -1,7 +1,7 @@
 import type { JobReport, JobScore } from "../api/types";
 import { Prose } from "../components/prose";
 import { Link } from "../router";
-import { count, figure, oneLine, percent, signed } from "./format";
+import { count, figure, oneLine, passRate, signed } from "./format";
 
 const MOST = 4;
 
@@ -18,7 +18,7 @@ export function JobScores({ job }: { job: JobReport }) {
           <strong class={score.failed > 0 || score.doubt !== null ? "warn" : ""} title={score.doubt ?? ""}>{figure(score.mean)}</strong>
           <Against job={job} score={score} />
           <span class="muted">
-            {score.pass_rate !== null && `${percent(score.pass_rate)} passed`}
+            {score.pass_rate !== null && `${passRate(score, score.mean_rows)} passed`}
             {score.mean !== null && (score.failed > 0 || (score.mean_rows < score.rows && job.finished_at !== null)) && <span class={score.failed > 0 ? "warn" : ""}> {overRows(score, job)}</span>}
             {score.doubt !== null && <span class="warn"> <Prose text={oneLine(score.doubt, 80)} /></span>}
           </span>

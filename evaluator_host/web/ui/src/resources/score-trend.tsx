@@ -8,7 +8,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, navigate } from "../router";
-import { count, figure, percent, shortId } from "./format";
+import { count, figure, passRate, shortId } from "./format";
 import { Panel, Score, When } from "./parts";
 import { Plot } from "./plot";
 import { Against } from "./job-scores";
@@ -44,7 +44,7 @@ export function ScoreTrend({ name }: { name: string }) {
             <td>
               <Against job={{ id: one.job }} score={one.score} />
             </td>
-            <td>{percent(one.score.pass_rate)}</td>
+            <td>{passRate(one.score, one.score.mean_rows)}</td>
             <td>
               {rowsOf(one) < one.score.rows ? <span class="warn">{`${count(rowsOf(one))} of ${count(one.score.rows)}`}</span> : count(rowsOf(one))}
             </td>

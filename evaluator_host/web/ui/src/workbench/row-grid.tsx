@@ -5,7 +5,7 @@ import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { Table } from "../components/table";
-import { count, difference, figure, milliseconds, oneLine, percent, signed } from "../resources/format";
+import { count, difference, figure, milliseconds, oneLine, passRate, signed } from "../resources/format";
 import { Score, Verdict } from "../resources/parts";
 import { ResultView } from "../resources/result-view";
 import type { Result, Row } from "../api/types";
@@ -90,7 +90,7 @@ function Sums({ rows, scores }: { rows: readonly TestRow[]; scores: RowScores })
         {moved !== 0 && !scores.stale && <span class="muted"> ({signed(moved)})</span>}
       </span>
       {scores.doubt !== null && now.scored > 0 && <span class="warn"><Prose text={oneLine(scores.doubt, 120)} /></span>}
-      {now.judged > 0 && <span>{percent(now.passed / now.judged)} passed</span>}
+      {now.judged > 0 && <span>{passRate({ pass_rate: now.passed / now.judged, judged: now.judged }, now.scored)} passed</span>}
       {now.failed > 0 && <span class="fail">{count(now.failed)} failed</span>}
       {now.expected > 0 && (
         <span class={now.met === now.expected ? "pass" : "fail"}>
