@@ -11,6 +11,7 @@ class NoteIn(Wire):
     """Body of `PUT /v1/notes/{name}`."""
 
     text: str = Field(max_length=10_000, description="The note.")
+    colour: str = Field("yellow", max_length=100, description="The colour of the paper.")
 
 
 def notes_api(notes: Notes, access: Access) -> APIRouter:
@@ -26,7 +27,7 @@ def notes_api(notes: Notes, access: Access) -> APIRouter:
     async def put(name: str, body: NoteIn, caller: CallerOf) -> Response:
         """Store a note."""
         with AuditedCall(access, caller, "notes.put"):
-            return json_response(await notes.put_note(caller.workspace, name, body.text))
+            return json_response(await notes.put_note(caller.workspace, name, body.text, body.colour))
 
     @router.delete("/{name}", status_code=204, response_class=Response)
     async def delete(name: str, caller: CallerOf) -> None:

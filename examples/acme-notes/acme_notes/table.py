@@ -14,6 +14,7 @@ class NoteTable(Table):
     workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id), primary_key=True)
     name: Mapped[str] = mapped_column(primary_key=True)
     text: Mapped[str]
+    colour: Mapped[str] = mapped_column(server_default="yellow")
     created_at: Mapped[datetime]
 
 
@@ -21,12 +22,13 @@ class NoteTable(Table):
 class Note:
     name: str
     text: str
+    colour: str
     created_at: datetime
 
 
 class Notes(Repository):
-    async def put_note(self, workspace_id: str, name: str, text: str) -> Note:
-        made = Note(name, text, datetime.now(UTC))
+    async def put_note(self, workspace_id: str, name: str, text: str, colour: str) -> Note:
+        made = Note(name, text, colour, datetime.now(UTC))
         await self.delete_note(workspace_id, name)
         await self._database.change_rows(insert(NoteTable).values(workspace_id=workspace_id, **row_values(made)))
         return made
