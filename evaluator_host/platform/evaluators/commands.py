@@ -133,7 +133,7 @@ def judges(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """List the built-in judges, or print one as JSON, for `evaluators create NAME FILE --judge`."""
+    """List the ready judges, or print one as JSON, for `evaluators create NAME FILE --judge`."""
     found = client.evaluators.ready_judges()
     chosen = next((one for one in found if one.name == name), None)
     if chosen is not None:
