@@ -18,6 +18,7 @@ from evaluator_host.selftest.runner import Report, attack_deployment
 from evaluator_host.selftest.trial import AttackResult, Verdict
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Language
+from evaluator_host.types.names import counted
 
 _GOT_THROUGH: Final = 1
 _COULD_NOT_RUN: Final = 3
@@ -99,7 +100,7 @@ def _chosen(groups: Sequence[Group] | None, languages: Sequence[Language] | None
 
 async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> Report:
     done = 0
-    with err.status(f"{len(attacks)} attacks") as status:  # shown on terminals only
+    with err.status(counted(len(attacks), "attack")) as status:  # shown on terminals only
 
         def progress(result: AttackResult) -> None:
             nonlocal done

@@ -18,6 +18,7 @@ from evaluator_host.selftest.host import attack_host
 from evaluator_host.selftest.leak_check import Snapshot, leaks, take_snapshot
 from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.types.names import counted
 
 _ENGINE: Final = "unix:///var/run/docker.sock"  # the address that docker-py uses by default
 # by how many MB the host may grow: its buffers of frames have at most 64 MiB each. If it read a guest's gigabyte, it
@@ -147,9 +148,9 @@ async def run_attacks(
 async def _host_problems(service: Service, canaries: Canaries, before: Snapshot) -> AsyncIterator[str]:
     """Yield each problem that the host has while it is still running."""
     for name in sorted(set(canaries.visits)):
-        yield f"{canaries.visits.count(name)} connections reached the host's listener {name!r}"
+        yield f"{counted(canaries.visits.count(name), 'connection')} reached the host's listener {name!r}"
     if service.pool.waiting:
-        yield f"{service.pool.waiting} calls are still waiting, although all have been answered"
+        yield f"the queue still has {counted(service.pool.waiting, 'call')}, although all have been answered"
     now = await asyncio.to_thread(take_snapshot, None)
     if now.memory_mb > before.memory_mb + _MORE_MEMORY_MB:
         yield f"the host grew from {before.memory_mb:.0f} MB to {now.memory_mb:.0f} MB"

@@ -13,5 +13,5 @@ def call(x86, arm, *arguments):
     return errno.errorcode.get(ctypes.get_errno(), "?") if answer == -1 else answer
 
 def allowed(*answers):
-    """Return the calls that no filter stopped: even an error shows that the kernel looked at the arguments."""
+    """Return the answers of calls that no filter stopped: even an error shows that the kernel read the arguments."""
     return [answer for answer in answers if answer not in ("EPERM", "ENOSYS")]
