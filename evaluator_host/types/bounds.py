@@ -18,6 +18,6 @@ def reaches(value: float, bound: float) -> bool:
 
 
 def difference(before: float, after: float) -> float:
-    """Return `after - before`, or 0 if this is at most a rounding error, as between 0.3 and 0.1 + 0.2."""
+    """Return `after - before`, or 0 if that is at most a rounding error, as between 0.3 and 0.1 + 0.2."""
     found = after - before
     return 0.0 if abs(found) <= max(_SHARE * max(abs(before), abs(after)), _AROUND_0) else found

@@ -254,7 +254,7 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
 
     @classmethod
     def cause_of(cls, error: BaseException) -> "MachineExhausted | None":
-        """Return a MachineExhausted if `error` is an OSError because this machine ran out of something, else None."""
+        """Return a MachineExhausted if `error` is an OSError that says that this machine ran out of something."""
         if isinstance(error, OSError) and error.errno in _EXHAUSTED:
             return cls.by(error, doing="do what was asked")
         return None

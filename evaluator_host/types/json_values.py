@@ -18,7 +18,7 @@ from .json_paths import places, render_path
 VALUE_DEPTH: Final = 64  # maximum number of levels in a returned value (runtimes/PROTOCOL.md)
 LARGE_BYTES: Final = 256 << 10  # maximum number of bytes of JSON to work on in the event loop; a thread works on more
 _LARGE_MEMORY: Final = 2 << 20  # maximum memory of JSON, once decoded, to work on in the event loop
-_MANY_QUOTES: Final = 40_000  # quotes of as many strings as take 10 ms to read
+_MANY_QUOTES: Final = 40_000  # number of quotes in as many strings as can be read in 10 ms
 # bytes of memory that a dict, a list, an entry of a dict and an element of a list take
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
-_LOOKED_AT: Final = 1000  # maximum number of names to compare, which takes some milliseconds
+_LOOKED_AT: Final = 1000  # maximum number of names to compare, which takes a few milliseconds
 _LETTERS: Final = 80  # compare at most this many characters of a name
 _LONGEST: Final = 63  # maximum number of characters in the name of a stored object
 _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
@@ -31,7 +31,7 @@ def usable_name(given: str) -> str:
 
 
 def counted(count: int, noun: str, ending: str = "s") -> str:
-    """Return a number with its noun: `1 row`, `2 rows`; `ending` is that of the plural."""
+    """Return a number with its noun: `1 row`, `2 rows`; `ending` is added for the plural."""
     return f"{count} {noun}{'' if count == 1 else ending}"
 
 

@@ -178,7 +178,7 @@ class ReadFacts:
         str | None, Doc("Name of the value that has it, empty for a value without a name; None for a parameter.")
     ]
     key: Annotated[str, Doc("The name.")]
-    tested: Annotated[bool, Doc("Whether the code tests it, or by `if` the value that has it.")]
+    tested: Annotated[bool, Doc("Whether the code tests it, or tests with `if` the value that has it.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +418,10 @@ class EvaluationResult:
     sandbox: Annotated[SandboxInfo, Doc("Backend and memory.")]
     native: Annotated[
         tuple[dict[str, Json], ...],
-        Doc("What its platform would store: an object per named score, with its own keys; empty without a platform."),
+        Doc(
+            "What the platform that the evaluator was written for would store: one object per named score, with that "
+            "platform's keys. Usually empty for this host's own contracts."
+        ),
     ] = ()
     requests: Annotated[
         tuple[Json, ...],

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from .doc import Doc
 from .evaluator import Row
+from .names import counted
 from .outcome import EvaluationResult
 
 
@@ -48,12 +49,12 @@ class Proof:
     @property
     def text(self) -> str:
         """Return the result of the proof in one line."""
-        made = " generated" if self.generated else ""
+        rows = counted(self.rows, "generated row" if self.generated else "row")
         match self.verdict:
             case Verdict.PROVEN:
-                return f"proven on {self.rows}{made} rows"
+                return f"proven on {rows}"
             case Verdict.DIFFERS if not self.differences:
-                return f"differs at {self.differing} of {self.rows}{made} rows"
+                return f"differs at {self.differing} of {rows}"
             case Verdict.DIFFERS:
                 return f"differs at row {self.differences[0].row}: {self.differences[0].message}"
             case Verdict.NOT_COMPARABLE:

@@ -89,7 +89,7 @@ class Difference:
 class ErrorCount:
     """The number of failed rows with one error code."""
 
-    code: Annotated[str, Doc("See `model.outcome.ErrorCode`.")]
+    code: Annotated[str, Doc("Error code, such as `timeout` (docs/api.md).")]
     count: Annotated[int, Doc("Rows with this code.")]
     example_row: Annotated[int, Doc("The first of these rows.")]
 
@@ -341,7 +341,7 @@ class FailureGroup:
     """Rows of one evaluator with the same failure: same code, type, line, and message except for numbers."""
 
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
-    code: Annotated[str, Doc("See `model.outcome.ErrorCode`.")]
+    code: Annotated[str, Doc("Error code, such as `timeout` (docs/api.md).")]
     type: Annotated[str | None, Doc("Type of the exception; None if there is none.")]
     message: Annotated[str, Doc("Message of the first row.")]
     line: Annotated[int | None, Doc("Line of the evaluator's code, from 1; None if it is not known.")]

@@ -125,7 +125,7 @@ async def test_rows_that_are_given_are_the_ones_that_count(host: Service) -> Non
     rows = [Row({"correct_answer": "a"}, "abc"), Row({"question": "?"}, "abc")]
     migration = await migrate(Evaluator(code), rows, context=migration_context(host, "default"))
     assert migration.proof is not None
-    assert (migration.proof.text, migration.proof.generated) == ("proven on 1 rows", False)
+    assert (migration.proof.text, migration.proof.generated) == ("proven on 1 row", False)
     assert (migration.proof.rows, migration.proof.left_out, migration.proof.scored) == (1, 1, 1)
     none = await migrate(Evaluator(code), rows[1:], context=migration_context(host, "default"))
     assert none.proof is not None
