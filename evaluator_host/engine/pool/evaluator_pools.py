@@ -16,7 +16,7 @@ from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Json, SandboxSpec
 from evaluator_host.types.outcome import Failed, Loaded
 
-TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another one has none
+TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another evaluator has none
 # how many evaluators without a sandbox are remembered; a larger pool remembers as many as it has sandboxes
 EMPTY_POOLS: Final = 512
 _MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
@@ -92,18 +92,18 @@ class EvaluatorPool:
         """For a while, end none of this evaluator's sandboxes for other evaluators, because one has just started.
 
         `started` is the monotonic time at which the start of this sandbox began. The protection lasts at least as long
-        as the start took. Otherwise sandboxes might be ended before their first call on a busy machine.
+        as the start took. Otherwise, on a busy machine, sandboxes might be ended before their first call.
         """
         now = time.monotonic()
         self.turn_until = now + max(TURN_S, now - started)
 
     def shrink(self, spec: SandboxSpec) -> None:
-        """Decrease the count of busy sandboxes by one."""
+        """Stop counting a busy sandbox, because it has ended."""
         self.size -= 1
         self._shares.end(self.workspace, spec.memory_mb)
 
     def park(self, slot: Slot) -> None:
-        """Add an idle sandbox."""
+        """Keep a sandbox as idle; it no longer counts towards the workspace's share."""
         slot.idle_since = time.monotonic()
         self.idle.append(slot)
         self._shares.end(self.workspace, slot.sandbox.spec.memory_mb)
@@ -115,7 +115,7 @@ class EvaluatorPool:
         return slot
 
     def pause(self, slot: Slot) -> None:
-        """Count a leased sandbox as idle, because its row waits for an answer from outside."""
+        """While its row waits for an answer from outside, count a leased sandbox only with the memory that it uses."""
         self.paused[slot] = unused_mb = slot.sandbox.spec.memory_mb - slot.sandbox.idle_mb
         self._shares.end(self.workspace, unused_mb)
 

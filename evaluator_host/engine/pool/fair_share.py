@@ -3,8 +3,8 @@
 A workspace may take three sandboxes for each sandbox that stays free, and nine places of the queue for each place that
 stays free. So a workspace that floods the host gets 3/4 of the sandboxes and 9/10 of the queue; two such workspaces get
 3/7 and 9/19 each. Something is always left for the next workspace. A workspace without a busy sandbox may always start
-one sandbox. A workspace without a waiting call may always have one call wait. As long as only one workspace has called,
-it may take everything.
+one sandbox. A workspace without a waiting call may always have one call wait. Until a second workspace calls, the
+first may take everything.
 """
 
 import time
@@ -147,14 +147,14 @@ class Share:
     """The sandboxes, memory and queue places that one workspace uses."""
 
     waiting: int = 0  # calls in the queue
-    sandboxes: int = 0  # sandboxes that start, are leased, or are about to end; idle ones are free for everybody
-    memory_mb: int = 0  # sum of the memory limits of these sandboxes
+    sandboxes: int = 0  # sandboxes that start, run, or are about to end; idle ones are free for everybody
+    memory_mb: int = 0  # sum of their memory limits, and of the memory in use where a row waits
     waited_s: float = 0.0  # seconds that the last served call waited
     moved_at: float = field(default_factory=time.monotonic)  # time at which the queue last moved
 
     @property
     def retry_after_s(self) -> float:
-        """Return after how many seconds a caller should try again: about as long as the last call waited."""
+        """Return how many seconds a refused caller should wait: as long as the last call waited, or the queue stood."""
         stalled_s = time.monotonic() - self.moved_at
         return min(_LATEST_S, max(_SOONEST_S, self.waited_s, stalled_s))
 
@@ -174,7 +174,7 @@ class FairShare:
         return self._all.waiting
 
     def share_of(self, workspace: str) -> Share:
-        """Return the share of a workspace.
+        """Return the share of a workspace; record the workspace if it is new.
 
         Once there is a second workspace, neither of the two may take the whole pool.
         """

@@ -1,4 +1,4 @@
-"""Leases sandboxes: a warm sandbox at once, or a new one if there is room, or else after a wait in a fair queue.
+"""Leases sandboxes: a warm sandbox at once, or a new one if there is room, or else after waiting in a fair queue.
 
 Once a sandbox has loaded an evaluator, it belongs to this evaluator of one workspace until it ends. It serves one
 caller at a time. An evaluator gets a second sandbox when its callers have waited longer than a sandbox takes to start.
@@ -32,7 +32,7 @@ from evaluator_host.types.outcome import ErrorCode, Failed, Loaded
 
 _log = logging.getLogger(__name__)
 
-# seconds that a row waits before a sandbox is started for it: about as long as a start would take
+# seconds that a row waits before one more sandbox is started: about as long as a start takes
 GROW_AFTER_S: Final = 0.03
 REAP_EVERY_S: Final = 1.0
 IDLE_GROWTH_MB: Final = 64  # an idle sandbox that grows by more MB between two measurements is ended
@@ -428,7 +428,7 @@ class Pool:
             return await start_sandbox(self.backend, spec, grace_s=self.limits.grace_s)
 
     def _hand_on(self, owner: EvaluatorPool, slot: Slot) -> None:
-        """Give a free sandbox to the next caller; park it if no caller waits, or if other evaluators need memory."""
+        """Give a free sandbox to the next caller; park it if no caller waits, or if others need its place first."""
         wanted_elsewhere = (not slot.fresh and self._next_to_resume() is not None) or (
             bool(self._start_queue)
             and (not owner.has_waiters or time.monotonic() > owner.turn_until)
@@ -448,7 +448,7 @@ class Pool:
         self._rest(slot)
 
     def _rest(self, slot: Slot) -> None:
-        """Count a sandbox without a row by its memory use, and measure that again if the last measurement is old."""
+        """Count a sandbox that runs no row by its memory use, measured again if the last measurement is old."""
         now = time.monotonic()
         if now - slot.measured_at > _MEASURED_FOR_S:
             slot.sandbox.measure()

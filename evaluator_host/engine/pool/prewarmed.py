@@ -20,7 +20,7 @@ PROBE_HOLDS_S: Final = 10.0  # reuse a probe's result for this many seconds, sin
 RECENT_SPECS: Final = 4  # how many kinds of sandboxes are kept ready: for two languages, with packages and without
 
 WORTH_MS: Final = 20.0  # packages that import faster than this, in ms, are not imported in advance
-# time limit of an import in advance, in seconds, since every prewarmed sandbox of a set has to do it
+# longest time for importing packages in advance, in seconds; every prewarmed sandbox of a set imports them
 MOST_S: Final = 10.0
 _BASE_S: Final = 2.0
 _FACTOR: Final = 2.0  # safety factor for the measured time, because the machine may be busier than at the check
