@@ -127,7 +127,7 @@ def _own_libraries(facts: PythonFacts) -> list[Path]:
 
 
 def _third_party(source: Path) -> list[Path]:
-    """Return the folders with installed packages that lie in a standard library, or up to two levels above it."""
+    """Return the `site-packages` and `dist-packages` folders directly in a folder, or in one of its subfolders."""
     if not source.is_dir():
         return []
     names = ("site-packages", "dist-packages")

@@ -41,7 +41,7 @@ UID_COUNT: Final = 40_000
 # a value, Podman asks for a million, which fails on a host that is not allowed to raise limits.
 USER_PROCESSES: Final = 4096
 # Runtimes that make an empty network namespace by themselves. With `NetworkDisabled` they start a container in half the
-# time that they need with network "none", because the engine then prepares a namespace. The documentation of runsc and
+# time that they need with network "none", for which the engine prepares a namespace. The documentation of runsc and
 # kata uses "none".
 _MAKES_NAMESPACES: Final = frozenset({"", "runc", "crun", "io.containerd.runc.v2"})
 # A row is one thread of user code; the supervisor sleeps while it runs. With more processors, one evaluator

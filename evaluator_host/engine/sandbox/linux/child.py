@@ -140,7 +140,7 @@ class ForkedChild(Pipes):
         """Do nothing: `BubblewrapProcesses.kill` kills this process, and there is no wrapper to kill."""
 
     def ended(self, code: int) -> None:
-        """Record how the process ended: its exit code, or minus the signal."""
+        """Record how the process ended; `code` is its exit code, or minus its signal, kept as 128 + the signal."""
         self.returncode = code if code >= 0 else 128 - code
         self.exited.set()
 

@@ -76,7 +76,7 @@ def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool, node: bo
 
 
 def lower_rlimit(pid: int, kind: int, value: int) -> None:
-    """Set an rlimit of a process to `value`, or to the hard limit if this is lower; `kind` is `resource.RLIMIT_…`.
+    """Set an rlimit of a process to `value`, or to the hard limit if that is lower; `kind` is `resource.RLIMIT_…`.
 
     Raises:
       ProcessLookupError: the process has ended.

@@ -247,7 +247,7 @@ class ImageFiles:
 def open_image(client: docker.APIClient, image: str) -> Iterator[ImageFiles]:
     """Yield a reader for an image's files. Blocking.
 
-    For this, a container is created. If this host dies, a later sweep removes the container.
+    This creates a container. If this host dies, a later sweep removes the container.
     """
     labels = {LABEL_INSTANCE: this_instance(), LABEL_BOOT: boot_id()}
     made = client.create_container(image, command=["/nothing"], entrypoint=[], labels=labels, network_disabled=True)
