@@ -39,15 +39,15 @@ def hint(code: str, python: str | None = None) -> str:
 @pytest.mark.parametrize(("code", "minor"), NEWER.items())
 def test_newer_syntax_names_its_version(code: str, minor: int) -> None:
     if sys.version_info < (3, minor):
-        assert f"syntax of Python 3.{minor}: set `python` to 3.{minor}" in hint(code)
-        assert "syntax of Python" not in hint(code, python=f"3.{minor}")
+        assert f"Python 3.{minor} syntax: set `python` to 3.{minor}" in hint(code)
+        assert " syntax: set `python`" not in hint(code, python=f"3.{minor}")
     else:
         compile(code, "evaluator.py", "exec")
 
 
 @pytest.mark.parametrize("code", MISTAKES)
 def test_a_mistake_is_not_taken_for_it(code: str) -> None:
-    assert "syntax of Python" not in hint(code)
+    assert " syntax: set `python`" not in hint(code)
 
 
 @pytest.mark.parametrize(("python", "said"), [("3.11", True), ("3.13", True), ("3.14", False)])

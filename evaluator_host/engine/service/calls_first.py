@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-SLICE_S: Final = 0.0005  # seconds of work on the rows of all batches together, between two checks for calls
+SLICE_S: Final = 0.0005  # seconds of work on the rows of all batches together, until the host looks for calls again
 LONGEST_PAUSE_S: Final = 0.025  # longest pause of a batch, so that it goes on slowly even if calls never cease
 
 

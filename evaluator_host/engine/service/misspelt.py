@@ -17,7 +17,7 @@ _UNDEFINED: Final = re.compile(
     r"^Cannot read properties of (?:undefined|null)|is not (?:a function|iterable)$|^undefined is not"
     r"|^'(?:NoneType|dict|str|list)' object |returned nothing \((?:undefined|None)\)"
 )
-"""Messages of code that took something from a row which is not there."""
+"""Error messages of code that used a value that the row does not have."""
 _OF_TEXT: Final = {
     "python": tuple(name for name in dir(str) if not name.startswith("_")),
     "javascript": (

@@ -49,7 +49,7 @@ def newer_syntax(error: EvaluationError, evaluator: Evaluator) -> str | None:
     ran = _minor_of(evaluator)
     for message, text, minor, what in _NEWER:
         if minor > ran and message.search(error.message) and text.search(line):
-            return f"{what} is syntax of Python 3.{minor}: set `python` to 3.{minor}, or write it in the older way"
+            return f"{what} is Python 3.{minor} syntax: set `python` to 3.{minor}, or write it in the older way"
     return None
 
 

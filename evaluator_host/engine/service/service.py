@@ -200,7 +200,7 @@ class Service:
         # endless
         rows: Iterable[Given] | AsyncIterable[Given],
         *,
-        # numbers of the rows, in the order in which they are yielded; None to number them by position
+        # numbers of the rows, in the order in which `rows` yields them; None to number them by position
         numbers: Iterable[int] | None = None,
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
         # maximum number of sandboxes to use at once; None for as many as an evaluator may have

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-OUTPUT_BYTES: Final = 16 * 1024 * 1024  # maximum number of bytes in the output; a lock of 2,000 packages has about 4 MB
+OUTPUT_BYTES: Final = 16 * 1024 * 1024  # maximum number of bytes in the output; a lock of 2,000 packages is about 4 MB
 PLAIN_PATH: Final = "/usr/bin:/bin"
 # descriptors for the child's three streams and for the pipe that reports its start, with some to spare
 _START_DESCRIPTORS: Final = 10

@@ -63,7 +63,7 @@ class Shares:
 class Turns:
     """Limits how much work runs at a time: workspaces take turns, and one workspace cannot occupy every place.
 
-    As long as only one workspace has ever requested a place, it may take every place. Bound to one event loop.
+    Until a second workspace requests a place, the first may take every place. Bound to one event loop.
 
     Args:
       places: Maximum number of calls that run at the same time.
