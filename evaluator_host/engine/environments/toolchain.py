@@ -1,7 +1,7 @@
 """The tools that every host needs: Node, esbuild, the built JavaScript runner, and Python packages for sandboxes.
 
 Node and npm come with the host's own dependencies. npm installs esbuild once, from a lock with hashes, into a temporary
-folder that is renamed into place. So a host that is killed during this leaves no incomplete tool.
+folder that is renamed into place, so a host that is killed meanwhile leaves no incomplete tool.
 """
 
 import hashlib
@@ -386,7 +386,7 @@ def _rename(made: Path, target: Path, *, replaced: bool) -> None:
         with suppress(OSError):
             target.rename(made.with_name("damaged"))
     try:
-        os.rename(made, target)  # noqa: PTH104 - Path.rename documents no refusal of a folder that is there
+        os.rename(made, target)  # noqa: PTH104 - Path.rename does not document that it refuses existing folders
     except OSError:
         if not target.is_dir():
             raise
@@ -399,7 +399,7 @@ def _esbuild_version() -> str:
 
 
 def _platform() -> str:
-    """Return npm's name of this platform, such as `linux-x64` or `darwin-arm64`."""
+    """Return npm's name for this platform, such as `linux-x64` or `darwin-arm64`."""
     machine = platform.machine().lower()
     if machine not in _MACHINES or sys.platform not in {"linux", "darwin"}:
         raise SandboxUnavailable(f"JavaScript evaluators are not supported on {sys.platform} {machine}")

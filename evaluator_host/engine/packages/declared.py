@@ -15,7 +15,7 @@ from evaluator_host.types.evaluator import Language
 
 _VERSION: Final = re.compile(r"\d+(?:\.\d+){1,3}(?:[-+.a-zA-Z][\w.+-]*)?")
 _REQUIREMENT: Final = re.compile(r"^([A-Za-z0-9][\w.-]{0,100})(?:\[[^\]\n]{0,200}\])?==([\w.!+-]{1,100})", re.MULTILINE)
-# how a package begins in uv.lock, poetry.lock and pylock.toml; a parser of TOML takes too long for hostile files
+# how a package begins in uv.lock, poetry.lock and pylock.toml; a TOML parser takes too long for hostile files
 _LOCKED: Final = re.compile(
     r'''^\[\[packages?\]\]\r?\nname = "([^"\\\n]{1,100})"\r?\nversion = "([^"\\\n]{1,100})"''', re.MULTILINE
 )
@@ -30,7 +30,7 @@ _FROM_INDEX: Final = re.compile(
     r"(?:npm:)?[^@:/]{1,100}"
 )  # a range of versions, rather than another name or an address
 _MOST: Final = 5_000  # maximum number of packages to read from one file
-_CACHED: Final = 16  # sets of files whose pins are kept, since they are needed for each row with a missing import
+_CACHED: Final = 16  # number of file sets whose pins are cached, because each row with a missing import needs them
 _AFTER_NAME: Final = re.compile(r"[@=\[<>~! ]")
 _OF_NPM: Final = "node_modules/"
 

@@ -127,7 +127,7 @@ class Build:
             self._failed(refused)
             raise refused from error
         except BaseException as error:
-            self.tell(BuildEvent(Step.FAILED, detail=f"the host stopped it ({type(error).__name__})"))
+            self.tell(BuildEvent(Step.FAILED, detail=f"the host stopped the build ({type(error).__name__})"))
             raise
         self.tell(BuildEvent(Step.READY, len(record.packages), len(record.packages)))
         return record

@@ -46,7 +46,7 @@ _SETUP_S: Final = 30.0
 _REMOVAL_S: Final = 60.0
 _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
 _MB: Final = 1024 * 1024
-# numbers of build cgroups; those of this process's backends, in the same folder, begin at 1 and stay far below
+# numbers of build cgroups; this process's backends count theirs from 1, in the same folder, and stay far below
 _NUMBERS: Final = itertools.count(1_000_000)
 _LOOK_EVERY_S: Final = 0.25
 _TRIES: Final = 3
@@ -79,7 +79,7 @@ class DiskWatch:
         """Until cancelled, measure what a process and its descendants write; call `kill` when they reach a limit."""
         spent_s = 0.0
         while pid is not None and self.reached is None:
-            # a pause as long as the look, so that measuring many files takes at most half of a thread's time
+            # pause for as long as the last check took, so that measuring many files takes at most half a thread's time
             await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))
             started = time.monotonic()
             self.reached = await self._try_look(pid)
@@ -92,7 +92,7 @@ class DiskWatch:
         for _ in range(_TRIES):
             try:
                 return await asyncio.to_thread(self._look, pid)
-            except Exception as error:  # noqa: BLE001 - a folder was moved meanwhile; a limit that is not watched does not hold
+            except Exception as error:  # noqa: BLE001 - a folder may have moved; without measurements there is no limit
                 _log.warning("the disk use of a build cannot be measured: %s: %s", type(error).__name__, error)
         return MachineExhausted("this host cannot measure how much an installation writes to disk; try again later")
 

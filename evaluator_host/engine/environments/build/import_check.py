@@ -43,7 +43,7 @@ _HARMS: Final = {
     ErrorCode.CRASHED: "ends the process that imports it",
 }
 _MOST_MS: Final = 1000 * _IMPORT_S
-# maximum number of Python files to list for one import; torch with transformers reads some 3,000
+# maximum number of Python files to list for one import; torch with transformers reads about 3,000
 _MOST_SOURCES: Final = 5_000
 _PATH_CHARS: Final = 1_024
 _ENDS: Final = ("SystemExit", "process.exit")
@@ -259,7 +259,7 @@ async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
             return await attempt()
         except HostBusy:
             continue
-        except RunnerGaveUp as error:  # another program may have killed the runner, but hardly twice
+        except RunnerGaveUp as error:  # another program may have killed the runner, but is unlikely to do so twice
             if killed:
                 return error.failed
             killed = True

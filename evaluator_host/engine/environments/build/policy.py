@@ -56,7 +56,7 @@ os.execv(sys.argv[5], sys.argv[5:])
 class BuildView:
     """The files of this machine that one build sees, at the same paths as on the host."""
 
-    seen: tuple[Bind, ...]  # read-only files: interpreter, libraries, uv, node, npm, configuration of DNS
+    seen: tuple[Bind, ...]  # read-only files: interpreter, libraries, uv, node, npm, DNS configuration
     writable: tuple[Bind, ...]  # folders to write to: the stage, the download cache, the command's own folder
     links: tuple[tuple[str, Path], ...] = ()  # symbolic links, as in `HostLibraries`
     # folders that look empty in the sandbox: third-party packages of the interpreter, other builds' folders
@@ -110,7 +110,7 @@ def entry_command(
 
     Args:
       argv: Command to run; its program is a path.
-      cwd: Working directory, entered after the change of user, because root without its capabilities may not enter it.
+      cwd: Working directory; entered as the final user, because root without its capabilities may not enter it.
       python: Interpreter that sets the user and the limits.
       bounds: Limits of each process; with limits, the process also ends when this host ends. None in a sandbox, which
         limits and ends processes itself.

@@ -35,7 +35,7 @@ from evaluator_host.types.errors import InvalidRequest, PackagesFailed
 LABEL_SET: Final = "evaluator-host.package-set"
 RECORD_PATH: Final = "/opt/environment.json"
 FORMAT: Final = 1
-# size limit of a record, in bytes; the lock of a thousand packages has some megabytes
+# size limit of a record, in bytes; the lock of a thousand packages is a few megabytes long
 RECORD_BYTES: Final = 64 * 1024**2
 _BUFFER_BYTES: Final = 1024 * 1024
 _ENTRIES: Final = 1_000_000

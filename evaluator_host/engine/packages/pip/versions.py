@@ -26,7 +26,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-_PAGE_BYTES: Final = 64 << 20  # maximum number of bytes to read from an index page; the largest have 10 MB
+_PAGE_BYTES: Final = 64 << 20  # maximum number of bytes to read from an index page; the largest pages are 10 MB
 _MEMORY_BYTES: Final = 2 << 30
 _INFLATED: Final = 31  # zlib's window size for gzip
 _TIMEOUT_S: Final = 8.0
