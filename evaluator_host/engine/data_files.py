@@ -30,9 +30,9 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _FILES, _LAYOUTS, _CONTENT, _PATHS = "files", "layouts", "content", "paths.json"
 _PARTIAL: Final = "partial-"
 _LOCK: Final = "lock"  # file that is locked while a data file is counted and moved to its place
-_ABANDONED_S: Final = 3600.0  # an unfinished upload or layout that is older than this counts as abandoned
-_FOLDERS: Final = 50_000  # highest number of folders in a workspace's layouts; each takes 4 KB of the disk
-_NO_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # of file systems without hard links
+_ABANDONED_S: Final = 3600.0  # age from which an unfinished upload or layout counts as abandoned
+_FOLDERS: Final = 50_000  # maximum number of folders in a workspace's layouts; each takes 4 KB on disk
+_NO_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # from file systems without hard links
 _READ_BYTES: Final = 1 << 20
 _FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # every user may read, because each sandbox has a user of its own
 
@@ -44,8 +44,8 @@ class DataFiles:
       folder: Folder in which the files are stored.
       most_bytes: Size limit of one file, and of a workspace's files together.
       reserve_bytes: Bytes that have to stay free on the disk.
-      unused_s: A layout that no evaluator has used for this many seconds is removed. They must be more than the life of
-        a sandbox.
+      unused_s: A layout that no evaluator has used for this many seconds is removed. This time must be longer than the
+        life of a sandbox.
     """
 
     def __init__(self, folder: Path, *, most_bytes: int, reserve_bytes: int = 0, unused_s: float = 7200.0) -> None:
@@ -264,7 +264,7 @@ def _require_folders(layouts: Path, more: int) -> None:
     if sum(int(name) for name in names if name.isdecimal()) > _FOLDERS:
         raise OverQuota(
             f"the data files of the workspace's evaluators lie in {_FOLDERS} folders already, and this evaluator needs "
-            f"{more}; put its files in fewer folders, or try again when other evaluators have not run for some hours"
+            f"{more}; put its files in fewer folders, or try again when other evaluators have not run for a few hours"
         )
 
 
@@ -275,7 +275,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
         if error.errno == errno.EMLINK:
             raise OverQuota(
                 "the evaluators of the workspace have the same data file at too many paths; put it at fewer paths, or "
-                "try again when other evaluators have not run for some hours"
+                "try again when other evaluators have not run for a few hours"
             ) from error
         if error.errno not in _NO_LINKS:
             raise

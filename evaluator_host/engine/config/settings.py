@@ -29,14 +29,14 @@ SETS_FOLDER: Final = "environments"  # folder of the data directory with the ins
 _PORT: Final = 8710
 _PREFIX: Final = "EVALUATOR_HOST_"
 _NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")  # variables of commands, without the prefix
-_OF_OTHERS: Final = ("TEST_", "BENCH_", "SERVICE_", "PORT_")  # tests, benchmarks; links to a service of Kubernetes
+_OF_OTHERS: Final = ("TEST_", "BENCH_", "SERVICE_", "PORT_")  # set by tests, benchmarks, and Kubernetes for a service
 _PLAIN_VARIABLES: Final = {"port": "PORT", "database_url": "DATABASE_URL", "ca_file": "SSL_CERT_FILE"}
 _IDLE_HOST_MB: Final = 192
 _IDLE_SANDBOX_MB: Final = 8  # measured memory of an idle Python sandbox without packages
 FEWEST_SANDBOXES: Final = 16
 SANDBOX_DESCRIPTORS: Final = 6
 _FEW_DESCRIPTORS: Final = 1024  # file descriptors for everything but sandboxes, such as connections
-_SANDBOX_PROCESSES: Final = 8  # processes of an idle sandbox: 5 for Python, 13 for JavaScript, threads included
+_SANDBOX_PROCESSES: Final = 8  # in an idle sandbox, with threads: 5 for Python, 13 for JavaScript
 _MOST_DESCRIPTORS: Final = 65_536
 _FEWEST_STARTS: Final = 2  # so that no workspace has to wait for every start of another
 _RUNNING_PER_PROCESSOR: Final = 4
@@ -116,7 +116,7 @@ def _own_cgroups(
             mount = cgroups / controllers
             group = mount / path.lstrip("/")
             yield from (group, *group.parents)[: len(Path(path).parts)]
-            yield mount  # a path of the machine, so in a container the folders above it may be missing
+            yield mount  # in a container, `path` may be a path of the machine, whose folders are missing here
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
@@ -187,7 +187,7 @@ def value_of(field: str) -> str:
 
 
 def otel_variable(name: str, default: str) -> str:
-    """Return the value of a variable of OpenTelemetry, such as `OTEL_TRACES_EXPORTER`; `default` if it is not set."""
+    """Return the value of an OpenTelemetry variable, such as `OTEL_TRACES_EXPORTER`; `default` if it is not set."""
     return os.environ.get(name) or default
 
 

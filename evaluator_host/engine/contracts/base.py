@@ -1,4 +1,4 @@
-"""Dialects (ways in which evaluators are written), as far as they run in the host: rows to calls, values to scores."""
+"""The host's part of dialects (ways in which evaluators are written): converts rows to calls, and values to scores."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -128,7 +128,7 @@ class Dialect:
         return [] if self.config_keys is None else [key for key in config if key not in self.config_keys]
 
     def explain(self, note: Note) -> Note:
-        """Return a note of the runner. If it is one of this dialect's warnings, add its advice."""
+        """Return a note that the runner sent; if it is one of this dialect's warnings, add the dialect's advice."""
         own = self.warnings.get(note.code)
         return note if own is None else replace(note, remedy=own.remedy)
 

@@ -24,7 +24,7 @@ def may_have_escaped_key(text: Octets, language: Language) -> bool:
 
 
 def with_aliases(body: Any) -> Any:
-    """Return the body of a call with aliases in place of keys that JSON escapes, and a table of these aliases."""
+    """Replace the keys that JSON escapes in a call's body with aliases, and add a table of the aliases to the body."""
     names = dict.fromkeys(_escaped_keys(body))
     mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]  # a prefix that no other key has
     aliases = {name: f"{mark}-{number}" for number, name in enumerate(names)}

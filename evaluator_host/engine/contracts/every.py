@@ -94,7 +94,7 @@ def _within_only(names: list[str], chosen: str | None) -> str | None:
 
 
 class _Sources:
-    """From which evaluator a metric comes, and from which of its scores; None is the evaluator's own score."""
+    """Records which evaluator each metric comes from, and which of its scores; None means the evaluator's own score."""
 
     def __init__(self) -> None:
         self._shown: dict[str, tuple[str, str | None]] = {}

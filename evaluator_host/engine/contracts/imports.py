@@ -262,7 +262,7 @@ class Export:
         """Return whether one of the first 20 objects comes from this platform."""
         return any(self._is_known(item) for item in list(objects(document))[:20])
 
-    def read(self, document: Json, files: SentFiles, name: str) -> Found:  # noqa: ARG002 - an export refers to none
+    def read(self, document: Json, files: SentFiles, name: str) -> Found:  # noqa: ARG002 - exports refer to no files
         """Return the evaluators and rows in a list of objects."""
         found, names = Found(self.platform), Names()
         records: list[dict[str, Json]] = []

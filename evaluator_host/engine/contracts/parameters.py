@@ -29,7 +29,7 @@ _MEANING_OF_PLACE: Final = {
 _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
 """Pairs of arguments that are never equal, so that code that compares them always scores 0."""
 _MOST_CHARS: Final = 200_000
-_SHORT_TOKENS: Final = 16  # an answer that is limited to so few tokens is meant to be cut, as the label of a classifier
+_SHORT_TOKENS: Final = 16  # an answer limited to so few tokens is meant to be cut, for example a classifier's label
 
 
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:

@@ -20,7 +20,7 @@ _OUTPUT_PLACES: Final = frozenset({"outputs", "output"})
 _OF_THE_ROW: Final = frozenset({"example", "datapoint", "item", "dataset", "row"})
 """Parameters whose key `output` is the expected output of the data set."""
 _TEXTS: Final = ("answer", "result", "text", "content")
-"""Names that contract `function` takes for the output, in this order, if no other parameter has such a name."""
+"""Parameters that get the output in contract `function` if no name clearly means output; the first one counts."""
 _MAIN_OUTPUTS: Final = frozenset({"completion", "output", "outputs"})
 _COLUMNS_FIRST: Final = (Contract.FUNCTION, Language.PYTHON)
 _CHARS: Final = 80  # maximum length of a name in the facts about code; longer names are cut

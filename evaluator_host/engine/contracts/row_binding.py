@@ -24,7 +24,7 @@ _VALUES: Final = 5000
 _TRACE_VALUES: Final = 400  # the same limit for a trace; lower, since converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
-_HEAD: Final = 4  # bytes of the number that contains the length of the head
+_HEAD: Final = 4  # number of bytes in which the length of the head is written
 
 Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 """The JSON body of a row's call or an error, and notes for the row's result."""

@@ -69,7 +69,7 @@ def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
 
 
 def passed_share(value: dict[str, Json]) -> float | None:
-    """Return the share of passed checks of an object without a score that counts them: `{"passed": 2, "total": 3}`."""
+    """Return the share of passed checks in an object such as `{"passed": 2, "total": 3}`; None if it has a score."""
     passed, total = value.get("passed"), value.get("total")
     if type(passed) is not int or type(total) is not int or value.get("score") is not None:
         return None

@@ -1,4 +1,4 @@
-"""Dialect `function`: functions with any name, such as `score(output, expected)`; parameter names tell the arguments.
+"""Dialect `function`: functions with any name, such as `score(output, expected)`; parameter names set the arguments.
 
 Python's runner passes a value of the row for each parameter name; JavaScript gets one object with all names.
 """
