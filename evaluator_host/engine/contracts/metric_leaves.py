@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.json_values import VALUE_DEPTH
+from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import Note
 from evaluator_host.types.warnings import remedy_of
 
@@ -115,9 +116,8 @@ def too_many_metrics(left_out: int) -> Note:
     """Return the note on a result with too many metrics: `left_out` numbers are only in the result's `value`."""
     return Note(
         "too_many_metrics",
-        f"{left_out} numbers are kept only in value: a result has at most {MOST_METRICS} metrics, with names of at "
-        "most "
-        f"{NAME_CHARS} characters",
+        f"only value keeps {counted(left_out, 'number')}: a result has at most {MOST_METRICS} metrics, with names of "
+        f"at most {NAME_CHARS} characters",
     )
 
 
