@@ -96,7 +96,10 @@ def is_sent(folder: Path) -> bool:
 
 
 def find_project(file: Path) -> Project:
-    """Return the project of a file: the nearest folder with pyproject.toml, .git, …; else the current folder."""
+    """Return the project of a file: its root is the nearest folder above the file with pyproject.toml, .git, ….
+
+    If there is none, the root is the current folder if the file is below it, else the file's own folder.
+    """
     folder = file.resolve().parent
     around = (folder, *folder.parents)
     checkout = next((above for above in around if (above / _CHECKOUT).exists()), None)

@@ -104,7 +104,8 @@ class Pool:
     def pause(self, lease: Lease, *, waits: bool) -> None:
         """Record that the row of a leased sandbox waits for an answer from outside, or that it runs again.
 
-        While its row waits, a sandbox counts as idle, so that other sandboxes can run. It also gets a low CPU weight.
+        While its row waits, a sandbox has a low CPU weight and counts only with the memory that it uses, so that other
+        sandboxes can run.
         """
         owner, slot = lease.owner, lease.slot
         if waits and slot not in owner.paused:

@@ -17,7 +17,7 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 _log = logging.getLogger(__name__)
 
 PROBE_HOLDS_S: Final = 10.0  # reuse a probe's result for this many seconds, since probes come every few seconds
-RECENT_SPECS: Final = 4  # how many kinds of sandboxes are kept ready: for two languages, with packages and without
+RECENT_SPECS: Final = 4  # keep at least this many kinds of sandboxes ready: two languages, with packages and without
 
 WORTH_MS: Final = 20.0  # packages that import faster than this, in ms, are not imported in advance
 # longest time for importing packages in advance, in seconds; every prewarmed sandbox of a set imports them

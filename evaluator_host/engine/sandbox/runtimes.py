@@ -61,7 +61,7 @@ def runtimes_dir(data_dir: Path) -> Path:
             for entry in walk(made):
                 entry.chmod(0o755 if entry.is_folder else 0o644)
             try:
-                os.rename(made, target)  # noqa: PTH104 - Path.rename documents no refusal of a folder that is there
+                os.rename(made, target)  # noqa: PTH104 - Path.rename does not say that it refuses existing folders
             except OSError:
                 if not target.is_dir():  # otherwise another process was faster
                     raise

@@ -41,7 +41,7 @@ _LOOK_S: Final = 0.01
 _LOOKS: Final = 500
 _MESSAGE_BYTES: Final = 1 << 20
 _PIECE_BYTES: Final = 1 << 20  # write at most this many bytes of a request at once
-_PACKAGES: Final = str(Path(__file__).resolve().parents[3])  # folder of this package
+_PACKAGES: Final = str(Path(__file__).resolve().parents[3])  # folder that contains the package evaluator_host
 _REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge, MachineExhausted)}
 # without these, threads and allocators would reserve address space, and the limit would have to be larger
 _ENVIRONMENT: Final = {

@@ -143,7 +143,7 @@ class Contents:
 def _bound(tree: ast.Module, path: str, *, is_package: bool) -> tuple[set[str], list[str]]:
     """Return the names that a module defines, and the paths of modules from which it imports `*`.
 
-    If a module replaces itself in `sys.modules`, the names include `sys.modules`. If a module writes into its
+    If the module assigns to an item of `sys.modules`, the names include `sys.modules`. If the module calls
     `globals()`, the names include `globals`.
     """
     names, stars = set[str](), list[str]()

@@ -13,7 +13,7 @@ _FEW_UIDS: Final = range(20_000, 60_000)  # user ids in a container whose user n
 
 
 def choose_identity() -> Identity:
-    """Return the user for the next sandbox: `nobody` in a user namespace, or an unused user id if the host is root."""
+    """Return the user for the next sandbox: `nobody` in a user namespace, or a random user id if the host is root."""
     if os.geteuid() != 0:
         return Identity()
     # One of 247 million ids, drawn at random. If two sandboxes draw the same id, their namespaces still separate

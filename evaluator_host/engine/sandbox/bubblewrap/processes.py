@@ -116,7 +116,7 @@ class BubblewrapProcesses:
         return not killed and self._cgroup is not None and self._cgroup.forks_refused() > 0
 
     async def remove(self) -> None:
-        """Remove the sandbox's cgroup, directory and descriptors."""
+        """Stop watching the sandbox, close its pidfd, and remove its cgroup."""
         if self._watch is not None:
             self._watchdog.stop_watching(self._watch)
         if self._init is not None:

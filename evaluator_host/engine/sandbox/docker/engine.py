@@ -167,7 +167,7 @@ def image_labels(client: docker.APIClient, image: str) -> dict[str, str] | None:
 
 
 def default_address() -> str:
-    """Return the address of the first local socket that exists: Docker's, a rootless Docker's, Podman's."""
+    """Return the address of the first local socket that exists (Docker, rootless Docker, Podman), else Docker's."""
     own = Path(f"/run/user/{os.getuid()}")
     places = (
         Path("/var/run/docker.sock"),
