@@ -88,6 +88,17 @@ async def test_each_evaluator_is_a_metric(service: Service) -> None:
         assert codes(result) == ["not_an_entry"]
 
 
+async def test_an_evaluator_called_score_is_not_the_score_of_the_result(service: Service) -> None:
+    code = "def score(output, expected):\n    return 1.0\n\ndef brevity(output, expected):\n    return 0.5\n"
+    row = Row({"question": "Capital of France?", "expected": "Paris"}, "Paris")
+    for settings, score in (({}, 0.75), ({"entry": "*"}, None), ({"score_output": "score"}, 1.0)):
+        result = await service.evaluate(Evaluator(code, settings=EvaluatorSettings(**settings)), row)
+        assert (result.score, result.metrics) == (score, {"score.score": 1.0, "brevity": 0.5})
+    for name, number in (("score.score", 1.0), ("brevity", 0.5)):
+        settings = EvaluatorSettings(score_output=name)
+        assert (await service.evaluate(Evaluator(code, settings=settings), row)).score == number
+
+
 async def test_one_that_fails_is_a_warning_and_all_that_fail_are_an_error(service: Service) -> None:
     for language, code in ((Language.PYTHON, PLAIN), (Language.JAVASCRIPT, JAVASCRIPT)):
         mixed, broken = await asyncio.gather(

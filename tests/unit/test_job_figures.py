@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from evaluator_host.platform.jobs.results.aggregate import (
     paired_difference,
     student_t,
 )
+from evaluator_host.platform.jobs.results.table import Figures
 from evaluator_host.platform.terminal.job_tables import significance
 from evaluator_host.types.groups import Groups, Numbers
 from evaluator_host.types.results import Bin
@@ -31,6 +33,13 @@ def test_figures_are_those_of_the_population() -> None:
     assert (found.percentiles["p10"], found.percentiles["p100"]) == (0.0, 1.0)
     assert len(found.histogram) == 10
     assert (found.histogram[0], found.histogram[-1]) == (Bin(0.0, 0.1, 2), Bin(0.9, 1.0, 2))
+
+
+def test_the_score_of_a_row_wins_over_a_metric_called_score() -> None:
+    row = Figures(0, "scored", None, 0.6, None, 1.0, '{"score": 1.0, "words": 3}')
+    assert row.metrics_with(zero=False) == {"score": 0.6, "words": 3.0}
+    assert row.value_of("score", zero=False) == 0.6
+    assert replace(row, score=None).metrics_with(zero=False) == {"score": 1.0, "words": 3.0}
 
 
 def test_percentiles_are_interpolated_at_n_plus_one() -> None:

@@ -29,8 +29,9 @@ def interpret_every(
     """Return one result with the scores of all evaluators as metrics, and the value that each evaluator returned.
 
     If an evaluator gives further metrics, their names are `evaluator.metric`. An evaluator that is named only by
-    its place in a list gets the name of its only score. `settings.score_output` may name an evaluator, a metric, or a
-    score that only one evaluator gives: the score of the result comes from there. Otherwise it is the mean of all
+    its place in a list gets the name of its only score. Everywhere the metric `score` is the score of the result, so an
+    evaluator called `score` becomes the metric `score.score`. `settings.score_output` may name an evaluator, a metric,
+    or a score that only one evaluator gives: the score of the result comes from there. Otherwise it is the mean of all
     scores; but if `settings.entry` is `*`, or `settings.score_output` is set, there is no score. An evaluator that
     failed adds a warning. If all evaluators failed, the row fails with the first error. `advise` adds a hint to an
     error.
@@ -63,10 +64,12 @@ def interpret_every(
         read[name] = scored
         notes += [replace(note, message=f"{name}: {note.message}") for note in scored.notes]
         own = _name_of_score(scored)
-        label = own if own is not None and _BY_PLACE.fullmatch(name) and own not in (metrics | dict(outcomes)) else name
+        is_unnamed = _BY_PLACE.fullmatch(name) and own not in {"score", *metrics, *dict(outcomes)}
+        label = own if own is not None and is_unnamed else name
+        metric = "score.score" if label == "score" and len(outcomes) > 1 else label
         if scored.score is not None:
-            metrics[label] = scored.score
-        sources.add(name, label, own)
+            metrics[metric] = scored.score
+        sources.add(name, metric, own)
         left_out = {"score", name, label, own}  # `own` is the score itself
         for one in scored.metrics.keys() - left_out:
             sources.add(name, f"{label}.{one}", one, inner=one)

@@ -73,18 +73,19 @@ class Figures:
         return 0.0 if zero and self.status == Status.FAILED else self.score
 
     def metrics_with(self, *, zero: bool) -> dict[str, float]:
-        """Return the metrics. The score has the name `score`, unless a metric has this name.
+        """Return the metrics. The score has the name `score`; a metric has this name only in a row without a score.
 
         With `zero`, a row that failed has a score of 0.
         """
         if zero and self.status == Status.FAILED:
             return {"score": 0.0}
-        found: dict[str, Any] = ({} if self.score is None else {"score": self.score}) | orjson.loads(self.metrics)
+        own = {} if self.score is None else {"score": self.score}
+        found: dict[str, Any] = own | orjson.loads(self.metrics) | own
         return {name: as_float(value) for name, value in found.items()}
 
     def value_of(self, metric: str, *, zero: bool) -> float | None:
-        """Return a metric, or the score for the name `score` (see `score_with`). None if the row does not have it."""
-        return self.score_with(zero=zero) if metric == "score" else self.metrics_with(zero=False).get(metric)
+        """Return a metric, by its name in `metrics_with`. None if the row does not have it."""
+        return self.metrics_with(zero=zero).get(metric)
 
 
 class Results(Repository):
