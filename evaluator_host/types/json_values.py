@@ -210,6 +210,19 @@ def value_at(record: dict[str, Any], column: str, missing: Any = None) -> Any:
     return value
 
 
+def without_column(record: dict[str, Any], column: str) -> dict[str, Any]:
+    """Return a record without the value that `value_at` returns. An object that is then empty is left out, too."""
+    return _without(record, [column] if column in record else column.split("."))
+
+
+def _without(value: dict[str, Any], path: list[str]) -> dict[str, Any]:
+    first, *rest = path
+    if first not in value or (rest and not isinstance(value[first], dict)):
+        return value
+    inner = _without(value[first], rest) if rest else {}
+    return {name: inner if name == first else one for name, one in value.items() if name != first or inner}
+
+
 def is_large(data: bytes) -> bool:
     """Return whether JSON has too many bytes or values to work on in the event loop."""
     return len(data) > LARGE_BYTES or takes_more_memory(data, _LARGE_MEMORY)

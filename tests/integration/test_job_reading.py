@@ -143,6 +143,18 @@ def test_jobs_over_two_versions_of_the_answers_are_compared(client: Client) -> N
         client.jobs.compare(ids[0], other.id)
 
 
+def test_jobs_over_other_questions_are_not_compared_though_outputs_lie_beside_them(client: Client) -> None:
+    code = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == inputs['meta']['gold']\n")
+    ids = []
+    for gold, answer in (("a", "a"), ("a", "x"), ("b", "x")):
+        rows = [{"meta": {"gold": gold, "answer": answer}, "split": "test"}]
+        ids.append(client.jobs.wait(client.jobs.create([code], rows, mapping={"outputs": "meta.answer"}).id).id)
+    (found,) = client.jobs.compare(*ids[:2])
+    assert (found.improved, found.regressed) == (0, 1)
+    with pytest.raises(InvalidRequest, match="row 0 differs in meta"):
+        client.jobs.compare(ids[0], ids[2])
+
+
 def test_rows_are_found_by_a_text_on_every_page(client: Client, jobs: list[str]) -> None:
     found = [row.index for row in client.jobs.rows(jobs[0], text="AAAAAAAA is fine")]
     assert found == [n for n in range(3000) if n % 10 >= 8 and n % 3]

@@ -52,6 +52,23 @@ def test_flat_rows_with_other_answers(tmp_path: Path, other: dict[str, Any], sai
     assert rows_differ(folder, one, kept(folder, "two", [other, other]), {"answer"}) == "1 row and 2 rows"
 
 
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"meta": {"q": "Rome?", "answer": "other"}, "split": "test"}, None),
+        ({"meta": {"q": "Oslo?", "answer": "a"}, "split": "test"}, "row 0 differs in meta"),
+        ({"meta": {"q": "Rome?"}, "meta.answer": "other", "split": "test"}, None),
+        ({"meta": "text", "split": "test"}, "row 0 differs in meta"),
+    ],
+)
+def test_only_the_answer_in_a_column_may_differ(tmp_path: Path, other: dict[str, Any], said: str | None) -> None:
+    folder = RowsFolder(tmp_path)
+    one = kept(folder, "one", [{"meta": {"q": "Rome?", "answer": "a"}, "split": "test"}])
+    assert rows_differ(folder, one, kept(folder, "other", [other]), {"meta.answer"}) == said
+    alone, again = (kept(folder, name, [{"meta": {"answer": name}}]) for name in ("a", "b"))
+    assert rows_differ(folder, alone, again, {"meta.answer"}) is not None
+
+
 def test_rows_of_answers_alone_are_never_the_same_cases(tmp_path: Path) -> None:
     folder = RowsFolder(tmp_path)
     one, other = (kept(folder, name, [{"answer": name}]) for name in ("a", "b"))

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.files import RowsFolder, line_chunks
-from evaluator_host.platform.datasets.mapping import is_keyed
+from evaluator_host.platform.datasets.mapping import column_of, is_keyed
 from evaluator_host.platform.datasets.suggestion import listed, nearest
 from evaluator_host.platform.datasets.table import Dataset, Datasets
 from evaluator_host.platform.jobs.queue import StoredResult
@@ -37,7 +37,7 @@ from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.groups import Groups, value_in
 from evaluator_host.types.jobs import Failures
-from evaluator_host.types.json_values import decode_json, decode_large
+from evaluator_host.types.json_values import decode_json, decode_large, without_column
 from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import EvaluationResult, ModelUsage, Status
 from evaluator_host.types.results import (
@@ -386,7 +386,7 @@ class JobResults:
         if one.facts.digest == other.facts.digest:
             return
         mapped = [spec_from_json(job.request).mapping.get("outputs", "outputs") for job in (before, after)]
-        answers = {"outputs", "output", "trace", *(source.partition(".")[0] for source in mapped)}
+        answers = {"outputs", "output", "trace", *map(column_of, mapped)}
         if (found := await asyncio.to_thread(rows_differ, self._folder, one, other, answers)) is not None:
             raise InvalidRequest(
                 f"the jobs are over different rows ({one.label}, {other.label}): {found}; jobs can be compared only "
@@ -563,7 +563,9 @@ def _next_values(chunks: Iterator[list[tuple[int, bytes]]], column: str) -> dict
 
 
 def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Collection[str]) -> str | None:
-    """Describe the first difference between two data sets, ignoring the columns `answers`; None if there is none.
+    """Describe the first difference between two data sets, ignoring the columns `answers`, which may be dotted paths.
+
+    Return None if there is none.
 
     A row with only an answer counts as a difference. This reads files, so call it in a thread.
 
@@ -588,4 +590,6 @@ def _case(record: dict[str, Json], answers: Collection[str]) -> dict[str, Json]:
     """Return the fields of a row that identify its test case: `id` and `inputs`, or else all columns but `answers`."""
     if is_keyed(record) and record.get("id") is not None:
         return {name: record[name] for name in ("id", "inputs")}
-    return {name: value for name, value in record.items() if name not in answers}
+    for column in answers:
+        record = without_column(record, column)
+    return record
