@@ -86,7 +86,7 @@ def test_a_trace_in_pieces_is_scored_once_and_a_sample_by_id(server: Server) -> 
             body = json.dumps(spans("a" * 32, root=root)).encode()
             answer = server.client.post(path, content=body, headers={"Content-Type": "application/json"})
             assert (answer.status_code, answer.json()) == (200, {})
-        low, high = "0" * 18 + "1" * 14, "1" * 18 + "f" * 14
+        low, high = "6" * 32, "9" * 32  # by their hashes at 0.14 and 0.997 of all traces
         for trace_id in (low, high):
             assert server.client.post(path, params={"sampling": 0.5}, json=spans(trace_id)).status_code == 200
         found = scored(client, "pieces", 2)
@@ -172,7 +172,7 @@ def test_the_traces_of_a_session_are_scored_together(server: Server) -> None:
 
 
 def test_an_evaluator_has_a_sampling_rate_of_its_own(server: Server) -> None:
-    low, middle, high = (f"{number:018d}" + 14 * digit for number, digit in enumerate("27d", start=1))
+    low, middle, high = (32 * digit for digit in "27d")  # by their hashes at 0.05, 0.36 and 0.98 of all traces
     path = "/v1/evaluators/sampled/traces"
     with Client(server.url) as client:
         assert client.evaluators.create("sampled", Evaluator(LATENCY), sampling=0.25).sampling == 0.25
@@ -184,7 +184,7 @@ def test_an_evaluator_has_a_sampling_rate_of_its_own(server: Server) -> None:
         for trace_id in (middle, high):
             assert server.client.post(path, json=spans(trace_id)).status_code == 200
         assert [one.trace_id for one in scored(client, "sampled", 2)] == [middle, low]
-        server.client.post(path, params={"sampling": 0}, json=spans(low[::-1]))
+        server.client.post(path, params={"sampling": 0}, json=spans("6" * 32))
         # the same exporter may send traces with another rate
         server.client.post(path, params={"sampling": 1}, json=spans(high))
         assert [one.trace_id for one in scored(client, "sampled", 3)] == [high, middle, low]

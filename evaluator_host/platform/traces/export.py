@@ -71,7 +71,7 @@ def read_request(
     left = most_bytes * _GROWTH
     for own_id, group, found in _by_trace(export):
         trace_id = sessions.get(own_id, own_id)
-        if _place(sha256(trace_id.encode()).hexdigest() if own_id in sessions else trace_id) >= share * _PLACES:
+        if _place(trace_id) >= share * _PLACES:
             continue
         if own_id in sessions:
             traces[trace_id].add(own_id)
@@ -191,8 +191,9 @@ def _by_trace(export: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], lis
 
 
 def _place(trace_id: str) -> int:
-    """Return the last 56 bits of a trace id, which are random by W3C Trace Context. 0 if the id is not hexadecimal."""
-    try:
-        return int(trace_id[-14:], 16)
-    except ValueError:
-        return 0
+    """Return a number below `_PLACES` that depends only on the id of a trace or session.
+
+    It is a hash, because OpenTelemetry's samplers choose traces by the bits of the id itself: of the traces that they
+    let through, this host has to choose independently.
+    """
+    return int(sha256(trace_id.encode()).hexdigest()[:14], 16)
