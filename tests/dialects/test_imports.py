@@ -285,6 +285,9 @@ def test_cells_of_a_table_are_asserts() -> None:
         ("levenshtein", "uvwxyz", "abc", False), ("word-count", 2, "a b", True), ("word-count", {"min": 3}, "a b", False),
         ("is-json", None, "[1]", True), ("is-json", None, "x", False), ("contains-json", None, 'so {"a": 1} is', True),
         ("not-contains-json", None, "x { y", True), ("contains", "1", {"a": 1}, True),
+        ("contains", 1, "1", True), ("contains-any", "Paris,,Rome, ", "Berlin", False), ("contains-all", " ,", "Berlin", True),
+        ("not-contains-any", "idiot,stupid,", "You are kind", True), ("contains-all", '"Hello, world",!', "Hello, world!", True),
+        ("icontains-any", '"Hello, world", x', "hello world", False), ("contains-any", r'"say \"a\"", "b""c"', 'b"c', True),
     ],
 )  # fmt: skip
 def test_asserts_without_code_compare_as_promptfoo_does(type_: str, value: Any, output: Any, passed: bool) -> None:
@@ -294,6 +297,23 @@ def test_asserts_without_code_compare_as_promptfoo_does(type_: str, value: Any, 
     exec(code, namespace)
     result = namespace["get_assert"](output, {"config": {} if value is None else {"value": value}})
     assert (result["pass"], result["score"]) == (passed, float(passed))
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        *((type_, "") for type_ in ("contains", "icontains", "starts-with", "regex", "contains-any", "icontains-all")),
+        ("contains", True), ("icontains", ["a"]), ("starts-with", 1), ("contains-any", 1), ("contains-all", '"a'), ("contains-all", '"a" b'),
+    ],
+)  # fmt: skip
+def test_asserts_refuse_the_values_that_promptfoo_refuses(type_: str, value: Any) -> None:
+    for name in (type_, f"not-{type_}"):
+        code = program(name)
+        assert code is not None
+        namespace: dict[str, Any] = {}
+        exec(code, namespace)
+        with pytest.raises(ValueError, match="value"):
+            namespace["get_assert"]("a b", {"config": {"value": value}})
 
 
 def test_a_module_is_read_with_its_pins_and_the_files_that_it_imports() -> None:

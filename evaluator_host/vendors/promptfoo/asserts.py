@@ -26,12 +26,6 @@ def parsed(text):
     """The JSON value of a text; an exception when it has none."""
     return json.loads(text)
 
-
-def listed(value):
-    """A list of texts: a list, or a text with commas."""
-    if isinstance(value, list):
-        return [shown(one) for one in value]
-    return [one.strip().strip('"') for one in shown(value).split(",")]
 $helper
 
 def get_assert(output, context):
@@ -47,6 +41,38 @@ def get_assert(output, context):
 _REQUIRED: Final = """
     if "value" not in config:
         raise ValueError("the row has no value for this assert: its criteria are {'config': {'value': …}}")"""
+_FILLED: Final = '''
+
+def filled(value, *kinds):
+    """The value as a text; an exception if it is of another kind, or an empty text, which every output contains."""
+    if value == "" or isinstance(value, bool) or not isinstance(value, kinds):
+        raise ValueError(f"this assert cannot use the value {shown(value)!r}")
+    return shown(value)
+'''
+_LISTED: Final = (
+    _FILLED
+    + r'''
+
+PART = re.compile(r'[\s,]*(?:"((?:\\["\\]|""|\\(?!["\\])|[^"\\])*)"\s*(?:,|\Z)|([^\s",][^,]*)|\Z)')
+
+
+def listed(value):
+    """A list of texts: a list, or a text with commas; in such a text, a part with commas is in quotes."""
+    if isinstance(value, list):
+        return [shown(one) for one in value]
+    text, at, parts = filled(value, str), 0, []
+    while at < len(text):
+        part = PART.match(text, at)
+        if part is None:
+            raise ValueError(f"each quote in the value {text!r} must end, with a comma after it")
+        at, (quoted, plain) = part.end(), part.groups()
+        if quoted is not None:
+            parts.append(re.sub(r'\\(["\\])|""', lambda found: found[1] or '"', quoted))
+        elif plain is not None:
+            parts.append(plain.strip())
+    return parts
+'''
+)
 _SAME: Final = '''
 
 def same(output, text, value):
@@ -103,14 +129,14 @@ def fits_count(text, value):
 '''
 _CONDITIONS: Final = {
     "equals": ("same(output, text, value)", _SAME),
-    "contains": ("shown(value) in text", ""),
-    "icontains": ("shown(value).lower() in text.lower()", ""),
-    "contains-any": ("any(one in text for one in listed(value))", ""),
-    "contains-all": ("all(one in text for one in listed(value))", ""),
-    "icontains-any": ("any(one.lower() in text.lower() for one in listed(value))", ""),
-    "icontains-all": ("all(one.lower() in text.lower() for one in listed(value))", ""),
-    "starts-with": ("text.startswith(shown(value))", ""),
-    "regex": ("re.search(shown(value), text) is not None", ""),
+    "contains": ("filled(value, str, int, float) in text", _FILLED),
+    "icontains": ("filled(value, str, int, float).lower() in text.lower()", _FILLED),
+    "contains-any": ("any(one in text for one in listed(value))", _LISTED),
+    "contains-all": ("all(one in text for one in listed(value))", _LISTED),
+    "icontains-any": ("any(one.lower() in text.lower() for one in listed(value))", _LISTED),
+    "icontains-all": ("all(one.lower() in text.lower() for one in listed(value))", _LISTED),
+    "starts-with": ("text.startswith(filled(value, str))", _FILLED),
+    "regex": ("re.search(filled(value, str), text) is not None", _FILLED),
     "levenshtein": ('distance(text, shown(value)) <= config.get("threshold", 5)', _DISTANCE),
     "word-count": ("fits_count(text, value)", _FITS_COUNT),
     "is-json": ("is_json(text)", _IS_JSON),
