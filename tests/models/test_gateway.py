@@ -52,6 +52,23 @@ def evaluate(inputs, outputs, trace):
     return sum(ask("judge", f"{outputs} {n}")[0] == 200 for n in range(5)) / 5
 """
 )
+VOTES = (
+    ASK
+    + """
+from concurrent.futures import ThreadPoolExecutor
+
+def vote(question):
+    for _ in range(2):
+        status, body = ask("judge", question, temperature=1)
+        if status == 200:
+            return body["id"]
+
+def evaluate(inputs, outputs, trace):
+    with ThreadPoolExecutor(3) as pool:
+        votes = [*pool.map(vote, [outputs] * 5), vote(outputs)]
+    return {"score": len(set(votes)) / 6, "reason": ", ".join(sorted(map(str, votes)))}
+"""
+)
 RAW = """
 import os, socket, urllib.parse
 
@@ -136,6 +153,45 @@ async def test_a_required_recording_gives_the_same_scores_without_the_provider(g
         await models.directory.delete("default", own)
     with pytest.raises(InvalidRequest, match="no model 'recorded'"):
         await granting.score(judge, "replay")
+
+
+async def test_each_of_several_votes_has_its_own_recorded_answer(granted: Granting) -> None:
+    models = ModelService(granted.service.settings, granted.store)
+    voting = Evaluator(VOTES, models=("judge=votes",))
+
+    def second_fails(_question: str, attempt: int) -> int | None:
+        return 400 if attempt == 2 else None
+
+    with ModelServer(plays_all=True, faults=second_fails) as provider:
+        await models.directory.add("default", RegisteredModel("votes", provider.url, model="real"))
+        first = await granted.score(voting, "is it kind", replay=Replay.PREFER)
+        assert (first.score, first.error, first.usage.requests) == (1.0, None, 7)
+        for replay in (Replay.PREFER, Replay.REQUIRE):
+            again = await granted.score(voting, "is it kind", replay=replay)
+            assert (again.reason, again.usage.requests, again.usage.replayed) == (first.reason, 0, 6)
+        lines = [line async for line in models.recordings.export("default") if b'"votes"' in line]
+        await models.store.delete_answers("default", model="votes")
+
+        async def sent():
+            for line in lines:
+                yield line
+
+        assert await models.recordings.import_lines("default", sent()) == 6
+        again = await granted.score(voting, "is it kind", replay=Replay.REQUIRE)
+        assert (again.reason, again.usage.replayed) == (first.reason, 6)
+    await models.directory.delete("default", "votes")
+
+
+async def test_a_judge_reads_the_outputs_of_the_row_and_not_an_older_column(granted: Granting) -> None:
+    prompt = "{{ output }}, {{ outputs }}, {{ item.output }}, {{ item.outputs | default('none') }}"
+    judge = JudgeIn.model_validate({"model": "judge", "prompt": prompt}).to_model(Evaluator(""))
+    for row, asked in (
+        (Row({"output": "old"}, "new"), "new, new, new, none"),
+        (Row({"output": "old", "outputs": "older"}, "new"), "new, new, new, new"),
+        (Row({"output": "old"}), "old, old, old, none"),
+    ):
+        assert (await granted.service.evaluate(judge, row, caller=Caller(terms=ModelTerms()))).error is None
+        assert granted.server.asked[-1] == asked
 
 
 async def test_models_of_one_name_at_two_servers_share_no_answers(granted: Granting) -> None:

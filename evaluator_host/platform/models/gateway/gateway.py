@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -36,7 +36,7 @@ from evaluator_host.platform.models.gateway.protocols import (
     route_of,
 )
 from evaluator_host.platform.models.gateway.proxy import Proxy, RowTraffic, serve_proxied
-from evaluator_host.platform.models.gateway.recordings import Answer, Recordings
+from evaluator_host.platform.models.gateway.recordings import Answer, Numbered, Recordings, Repeats
 from evaluator_host.platform.models.origin_clients import OriginClients
 from evaluator_host.platform.models.table import Models
 from evaluator_host.types.errors import HostError, InvalidRequest
@@ -156,6 +156,7 @@ class RowGate:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._bodies: Counter[int] = Counter()  # bytes of the request bodies that are in memory, by connection
         self._asked = 0
+        self._repeats = Repeats()
         self._network_connections = 0
         self._network_bytes = 0
         self._waiting: set[int] = set()
@@ -181,8 +182,9 @@ class RowGate:
         self._on_wait, self._resume = on_wait, resume
 
     def open(self, wire: Wire) -> None:
-        """Begin to serve the row. `wire` is the host's connection to the row's sandbox."""
+        """Begin to serve a call of the row. `wire` is the host's connection to the row's sandbox."""
         self._wire = wire
+        self._repeats = Repeats()  # a row that is called again makes the same requests again
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
         """Handle bytes that the row sent on a connection. With `end`, the row has closed the connection."""
@@ -377,28 +379,33 @@ class RowGate:
             raise Refused(404, f"{message}responses, embeddings and messages", "not_found")
         body = await _decoded(request.body)
         model = self._model(route, body)
-        asked = canonical(route, model.registered, body)
-        if (recorded := await self._recorded(model, asked)) is not None:
-            tokens = recorded.input_tokens, recorded.output_tokens
-            self._count(model, Used(*tokens, model.cost(*tokens), replayed=True))
-            headers = [("content-type", recorded.content_type), ("x-evaluator-host-replayed", "true")]
-            await ready()
-            await connection.answer(recorded.status, headers, recorded.body.encode())
-            return
-        told = Told(
-            partial(self._count, model),
-            partial(self._record, model, asked),
-            ready,
-            partial(grant.gateway.large.turn, grant.workspace),
-            self._records,
-        )
-        exchange = Exchange(grant.gateway.clients.lend, model, route, headers=_forwarded(request), body=body, told=told)
-        await self._begin(model)
-        try:
-            async with grant.gateway.turns.turn(grant.workspace):
-                await exchange.run(connection)
-        finally:
-            exchange.end()
+        with self._numbered(canonical(route, model.registered, body)) as asked:
+            if (recorded := await self._recorded(model, asked)) is not None:
+                tokens = recorded.input_tokens, recorded.output_tokens
+                self._count(model, Used(*tokens, model.cost(*tokens), replayed=True))
+                headers = [("content-type", recorded.content_type), ("x-evaluator-host-replayed", "true")]
+                await ready()
+                await connection.answer(recorded.status, headers, recorded.body.encode())
+                return
+            told = Told(
+                partial(self._count, model),
+                partial(self._record, model, asked),
+                ready,
+                partial(grant.gateway.large.turn, grant.workspace),
+                self._records,
+            )
+            exchange = Exchange(
+                grant.gateway.clients.lend, model, route, headers=_forwarded(request), body=body, told=told
+            )
+            await self._begin(model)
+            try:
+                async with grant.gateway.turns.turn(grant.workspace):
+                    await exchange.run(connection)
+            finally:
+                exchange.end()
+
+    def _numbered(self, request: dict[str, Json]) -> AbstractContextManager[Numbered]:
+        return self._repeats.numbered(request) if self._records else nullcontext(Numbered(request))
 
     def _model(self, route: Route, body: dict[str, Json]) -> GrantedModel:
         named = route.deployment or body.get("model")
@@ -422,12 +429,13 @@ class RowGate:
             )
         return model
 
-    async def _recorded(self, model: GrantedModel, asked: dict[str, Json]) -> Answer | None:
+    async def _recorded(self, model: GrantedModel, asked: Numbered) -> Answer | None:
         grant = self._grant
         if grant.terms.replay is Replay.OFF:
             return None
         recordings = grant.gateway.recordings
-        found = await recordings.find(grant.workspace, model.name, asked) if recordings is not None else None
+        found = await recordings.find(grant.workspace, model.name, asked.request) if recordings is not None else None
+        asked.answered = found is not None
         if found is None and grant.terms.replay is Replay.REQUIRE:
             message = "a request to a model has no recorded answer, and `replay` is require"
             self.problem = self.problem or EvaluationError(
@@ -442,11 +450,12 @@ class RowGate:
     def _records(self) -> bool:
         return self._grant.terms.replay is not Replay.OFF and self._grant.gateway.recordings is not None
 
-    async def _record(self, model: GrantedModel, asked: dict[str, Json], answer: Answer) -> None:
+    async def _record(self, model: GrantedModel, asked: Numbered, answer: Answer) -> None:
         grant = self._grant
         recordings = grant.gateway.recordings
         if self._records and recordings is not None:
-            await recordings.keep(grant.workspace, model.name, asked, answer, redactor=grant.redactor)
+            await recordings.keep(grant.workspace, model.name, asked.request, answer, redactor=grant.redactor)
+            asked.answered = True
 
     async def _begin(self, model: GrantedModel) -> None:
         """Count a request against the budgets of row, job and day.

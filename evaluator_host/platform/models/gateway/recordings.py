@@ -2,8 +2,10 @@
 
 import asyncio
 import hashlib
+import itertools
 import re
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -45,6 +47,37 @@ def _canonical(request: dict[str, Json]) -> bytes:
         return orjson.dumps(request, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # raised for an integer beyond 64 bits
         return encode_json(request)
+
+
+@dataclass(slots=True)
+class Numbered:
+    """A request in canonical form. If it is not the first of its kind in a row, it also contains its number."""
+
+    request: dict[str, Json]
+    answered: bool = False  # whether the request has a recorded answer by now
+
+
+class Repeats:
+    """Numbers the identical requests of a row, since a model may answer each of them differently.
+
+    The number of a request without an answer is free again: a client that tries again is still asking the same.
+    """
+
+    def __init__(self) -> None:
+        self._taken: dict[str, set[int]] = {}
+
+    @contextmanager
+    def numbered(self, request: dict[str, Json]) -> Iterator[Numbered]:
+        """Give a request in canonical form (`protocols.canonical`) its number while it waits for its answer."""
+        taken = self._taken.setdefault(digest_of(request), set())
+        number = next(one for one in itertools.count() if one not in taken)
+        taken.add(number)
+        found = Numbered({**request, "repeat": number} if number else request)
+        try:
+            yield found
+        finally:
+            if not found.answered:
+                taken.remove(number)
 
 
 class Recordings:
@@ -126,8 +159,8 @@ def _parsed(line: bytes, number: int) -> RecordedAnswer:
         request, answer, model = one["request"], one["answer"], one["model"]
         if set(answer) != set(_FIELDS) or not all(type(answer[name]) is kind for name, kind in _FIELDS.items()):
             raise ValueError("its answer does not have the right fields")
-        is_request = isinstance(request, dict) and request.keys() - {"server"} == {"kind", "path", "body"}
-        if not is_request or not isinstance(model, str):
+        is_request = isinstance(request, dict) and request.keys() - {"server", "repeat"} == {"kind", "path", "body"}
+        if not is_request or type(request.get("repeat", 1)) is not int or not isinstance(model, str):
             raise ValueError("its request or model does not have the right fields")
         content = encode_json({"request": request, "answer": answer}).decode()
         return RecordedAnswer(_digest_in(one), model[:200], content, datetime.now(UTC))
