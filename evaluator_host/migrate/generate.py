@@ -13,6 +13,8 @@ from evaluator_host.types.evaluator import Json, Row
 
 COUNT: Final = 48
 _SEED: Final = 20_240_601
+_OUTPUTS: Final = ("completion", "output", "outputs")
+_WITH_OLDER: Final = 8  # one in so many rows has columns that are named like the outputs, but have other values
 _KEPT: Final = 24  # maximum number of literals from the code that generated rows use
 _WORDS: Final = (
     *("Paris", "paris", " Paris \n", "The capital of France is Paris.", "London", "", "Zürich", "yes", "no", "true"),
@@ -96,10 +98,12 @@ def generated_rows(
     outputs, truths = _Values(code, output, chance), _Values(code, truth, chance)
     read = [*columns, *(_columns(code, inputs) if inputs else ()), *(_columns(code, truth) if whole_row else ())]
     others = {name: _Values(code, name, chance) for name in dict.fromkeys(read) if name != key}
-    rows = []
+    rows: list[Row] = []
     for produced, wanted in _pairs(outputs, truths, chance):
         values = {name: column.one() for name, column in others.items()}
-        rows.append(Row(inputs={"question": "What is it?", **values, key: wanted}, outputs=produced))
+        is_with_older = rows and len(rows) % _WITH_OLDER == 0 and produced is not None
+        older = dict.fromkeys(_OUTPUTS, rows[-1].outputs) if is_with_older else {}
+        rows.append(Row(inputs={"question": "What is it?", **older, **values, key: wanted}, outputs=produced))
     return rows
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from evaluator_host.engine.service import Service
 from evaluator_host.migrate.draft import Wish
+from evaluator_host.migrate.generate import generated_rows
 from evaluator_host.migrate.migrate import migrate, migration_context
 from evaluator_host.migrate.syntax import Unreadable
 from evaluator_host.migrate.worker import REWRITES
@@ -208,3 +209,35 @@ async def test_a_result_that_only_one_contract_takes_is_a_difference(host: Servi
     migration = await migrate(Evaluator(code), [Row({"target": "x"}, "x")], context=migration_context(host, "default"))
     assert migration.proof is not None
     assert migration.proof.verdict is Verdict.DIFFERS
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        (PYTHON, "def main(completion, target):\n    return {'score': float(completion == target)}\n"),
+        (PYTHON, "def main(output, **rest):\n    return {'score': float(output == rest['target']), 'n': len(rest)}\n"),
+        (JAVASCRIPT, "const main = (v) => ({ score: Number(v.completion === v.target) });\n"),
+        (TYPESCRIPT, "const main = ({ output, ...rest }: any) => ({ score: Number(output === rest.target) });\n"),
+    ],
+)
+async def test_outputs_are_those_of_the_row_and_not_of_an_older_column(
+    host: Service, language: Language, code: str
+) -> None:
+    older = dict.fromkeys(("completion", "output", "outputs"), "old")
+    rows = [Row({**older, "target": target}, "new") for target in ("new", "old")]
+    context = migration_context(host, "default")
+    migration = await migrate(Evaluator(code, language), rows, context=context, adapt=True)
+    assert migration.proof is not None
+    assert (migration.proof.verdict, migration.proof.scored) == (Verdict.PROVEN, 2), migration.proof.text
+    for made in (code, migration.code):
+        assert made is not None
+        scores = [(await host.evaluate(Evaluator(made, language), row)).score for row in rows]
+        assert scores == [1.0, 0.0]
+
+
+def test_some_generated_rows_have_an_older_output_in_a_column() -> None:
+    rows = generated_rows("def main(completion, target): ...", ("", "", "completion", "target"), "target")
+    older = [row for row in rows if row.inputs.get("completion", row.outputs) != row.outputs]
+    assert len(older) > 2
+    assert all(row.inputs["output"] == row.inputs["outputs"] == row.inputs["completion"] for row in older)

@@ -61,8 +61,17 @@ def test_main_binds_by_name() -> None:
     )
     assert bound(MAIN, Row({"x": 1}, "out", variables={})) == Binding({"named": {}, "exact": True})
     assert bound(MAIN, Row({"target": "t", "output": "mine"}, "out")) == Binding(
-        {"named": {"target": "t", "output": "mine", "completion": "out", "outputs": "out"}, "exact": False}
+        {"named": {"target": "t", "output": "out", "completion": "out", "outputs": "out"}, "exact": False}
     )
+    without = bound(MAIN, Row({"completion": "mine"}))
+    assert without == Binding({"named": {"completion": "mine", "output": None, "outputs": None}, "exact": False})
+
+
+def test_ragas_gets_the_outputs_of_the_row_and_not_an_older_column() -> None:
+    for outputs, response in (("new", "new"), (None, "old")):
+        found = bound(Contract("ragas"), Row({"user_input": "q", "response": "old"}, outputs))
+        assert isinstance(found, Binding)
+        assert (found.body["args"][0]["user_input"], found.body["args"][0]["response"]) == ("q", response)
 
 
 def test_every_row_of_a_request_can_be_encoded() -> None:

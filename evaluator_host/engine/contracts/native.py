@@ -50,6 +50,15 @@ def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json
     return {name: value for name, value in row.inputs.items() if keeps or name != key}, row.inputs[key]
 
 
+def with_outputs(columns: dict[str, Json], outputs: Json, *names: str) -> dict[str, Json]:
+    """Return the columns, and the outputs under each of these names.
+
+    A column with one of these names counts only if the row has no outputs.
+    """
+    said = dict.fromkeys(names, outputs)
+    return {**said, **columns} if outputs is None else {**columns, **said}
+
+
 def own_columns(
     row: Row, settings: EvaluatorSettings, *, truth: frozenset[str], others: frozenset[str]
 ) -> dict[str, Json] | None:

@@ -249,8 +249,9 @@ class _Adapter:
         wait = "await " if self._is_async else ""
         lines = []
         if self._is_main:
-            variables = "{ completion: outputs, output: outputs, outputs, ...inputs }"
-            lines += [f"const result{types[4]} = {wait}{old.callee}({variables}){end}"]
+            said = f"const said{types[4]} = {{ completion: outputs, output: outputs, outputs }}{end}"
+            variables = "outputs == null ? { ...said, ...inputs } : { ...inputs, ...said }"
+            lines += [said, f"const result{types[4]} = {wait}{old.callee}({variables}){end}"]
             lines += [f"return typeof result === 'string' ? JSON.parse(result) : result{end}"]
         else:
             given = f"{{}}, inputs, outputs, {member(draft, 'inputs', draft.wish.key)}"

@@ -86,7 +86,10 @@ def _main_adapter(draft: Draft) -> Rewritten:
     columns = tuple(found.name for found in map(parameter_of, nodes) if found is not None)
     stars = any(one.type == "dictionary_splat_pattern" for one in descendants(listing)) if listing is not None else True
     asynchronous = function is not None and any(one.type == "async" for one in function.children)
-    lines = ['variables = {"completion": outputs, "output": outputs, "outputs": outputs, **inputs}']
+    lines = [
+        'said = {"completion": outputs, "output": outputs, "outputs": outputs}',
+        "variables = {**said, **inputs} if outputs is None else {**inputs, **said}",
+    ]
     if not stars:
         named = ", ".join(quoted(draft, one) for one in columns)
         lines.append(f"variables = {{name: variables[name] for name in ({named},) if name in variables}}")

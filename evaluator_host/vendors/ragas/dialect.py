@@ -17,6 +17,7 @@ from evaluator_host.engine.contracts.native import (
     object_sent,
     question,
     scored,
+    with_outputs,
     without_truth,
 )
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -32,8 +33,8 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 def _arguments(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
-    own: dict[str, Json] = {"user_input": question(inputs), "response": row.outputs}
-    return {**own, **({} if inputs is row.inputs else {"reference": truth}), **inputs}
+    own: dict[str, Json] = {"user_input": question(inputs), **({} if inputs is row.inputs else {"reference": truth})}
+    return with_outputs({**own, **inputs}, row.outputs, "response")
 
 
 def interpret(

@@ -37,7 +37,8 @@ CASES = [
     python("main-missing", "def main(completion, target):\n    return {'score': 1}", failed("missing_input", "target"), variables={"completion": "a"}),
     python("main-from-row", "def main(completion, target):\n    return {'score': float(completion == target)}", scored(1), inputs={"target": "x", "unused": 1}, outputs="x"),
     python("main-output-names", "def main(output, outputs, completion):\n    return {'score': float(output == outputs == completion == 'x')}", scored(1), outputs="x"),
-    python("main-inputs-beat-outputs", "def main(output, completion):\n    return {'score': 1, 'reason': output + completion}", scored(1, reason="mine-x"), inputs={"output": "mine-"}, outputs="x"),
+    python("main-outputs-beat-inputs", "def main(output, completion):\n    return {'score': 1, 'reason': output + completion}", scored(1, reason="xx"), inputs={"output": "old"}, outputs="x"),
+    python("main-column-without-outputs", "def main(completion):\n    return {'score': 1, 'reason': completion}", scored(1, reason="mine"), inputs={"completion": "mine"}),
     python("main-no-parameters", "def main():\n    return {'score': 1}", scored(1), inputs={"a": 1}),
     python(
         "main-attribute-access",

@@ -8,6 +8,7 @@ from evaluator_host.engine.contracts import interpret as reading
 from evaluator_host.engine.contracts.base import Dialect
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.interpret import Scored
+from evaluator_host.engine.contracts.native import with_outputs
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Language, Row
 from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
 
@@ -17,11 +18,11 @@ _OUTPUT_NAMES: Final = ("completion", "output", "outputs")
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return the caller's variables as arguments.
 
-    If there are none, return the inputs, and the output under every accepted name.
+    If there are none, return the inputs, and the outputs under every accepted name.
     """
     if row.variables is not None:
         return Binding({"named": row.variables, "exact": True})
-    return Binding({"named": {**dict.fromkeys(_OUTPUT_NAMES, row.outputs), **row.inputs}, "exact": False})
+    return Binding({"named": with_outputs(row.inputs, row.outputs, *_OUTPUT_NAMES), "exact": False})
 
 
 def interpret(

@@ -228,15 +228,16 @@ def _key(node: nodes.Node, names: set[str]) -> str | None:
 def _names(inputs: dict[str, Any], outputs: Any, trace: Any) -> dict[str, Any]:
     """Return the values that a prompt may use: the columns, `output`, `inputs`, `outputs`, `trace` and `item`.
 
-    `item` has the columns and `output`.
+    `item` has the columns and `output`. If the row has no outputs, the column `output` or `outputs` counts.
     """
-    data = {**inputs, "output": inputs.get("output", outputs)}
+    said = inputs.get("output", inputs.get("outputs")) if outputs is None else outputs
+    data = {**inputs, **dict.fromkeys({"output", *(inputs.keys() & {"outputs"})}, said)}
     asked = {name: value for name, value in inputs.items() if name != "output"}
     return {
         **data,
         "item": data,
         "inputs": asked,
-        "outputs": data["output"] if outputs is None else outputs,
+        "outputs": said,
         "trace": trace,
     }
 
