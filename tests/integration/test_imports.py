@@ -47,6 +47,7 @@ pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
         ("import torch\nGPU = 1 if torch.cuda.is_available() else 0\n" + ONE, 1.0, ("torch",)),
         ("import torch\ndef other(model):\n    return torch.ones(1)\ndef evaluate(inputs, outputs, trace):\n    model = 1.0\n    return model\nmodel = other(torch)\n", 1.0, ("torch",)),
         ("import openai\nclient = openai.OpenAI()\n" + ONE, 1.0, ("openai",)),
+        ("from pydantic_ai import Agent\nasync def other(output):\n    judge: Agent[None, bool] = Agent('m', output_type=bool)\n    return (await judge.run(output)).output\nasync def evaluate(inputs, outputs, trace):\n    return await other(outputs) if inputs.get('judged') else 1.0\n", 1.0, ("pydantic_ai",)),
         ("try:\n    import numpy\n    fast = True\nexcept ImportError:\n    fast = False\n" + SCORE.format("0.0 if fast else 0.75"), 0.75, ()),
         ("from contextlib import suppress\nfast = False\nwith suppress(ImportError):\n    import openai\n    fast = True\n" + SCORE.format("0.0 if fast else 0.75"), 0.75, ()),
         ("import importlib.util\nfast = importlib.util.find_spec('openai')\n" + SCORE.format("0.0 if fast else 0.75"), 0.75, ()),

@@ -30,7 +30,8 @@ def test_the_list_has_all_names_that_people_keep_and_thousands_more() -> None:
     [("cv2", "opencv-python"), ("sklearn.metrics", "scikit-learn"), ("yaml", "pyyaml"), ("rouge_score", "rouge-score"), ("dotenv", "python-dotenv"), ("bs4", "beautifulsoup4"), ("Levenshtein", "levenshtein"), ("google.protobuf", "protobuf"),
      ("docker", "docker"), ("azure.identity", "azure-identity"), ("azure.ai.inference.models", "azure-ai-inference"), ("google.api_core.retry", "google-api-core"),
      ("google.cloud.secretmanager", "google-cloud-secret-manager"), ("opentelemetry.trace", "opentelemetry-api"), ("opentelemetry.sdk.trace", "opentelemetry-sdk"),
-     ("llama_index.core.llms", "llama-index-core"), ("openinference.semconv.trace", "openinference-semantic-conventions"), ("phoenix.evals", "arize-phoenix-evals"), ("strands_evals.types", "strands-agents-evals"), ("strands", "strands-agents")],
+     ("llama_index.core.llms", "llama-index-core"), ("openinference.semconv.trace", "openinference-semantic-conventions"), ("phoenix.evals", "arize-phoenix-evals"), ("strands_evals.types", "strands-agents-evals"), ("strands", "strands-agents"),
+     ("pydantic_ai.messages", "pydantic-ai-slim")],
 )  # fmt: skip
 def test_a_module_is_of_the_package_that_people_mean(module: str, package: str) -> None:
     assert pin_for(module, PY) == package

@@ -26,7 +26,8 @@ _MODELS: Final = (
     *("@anthropic-ai/sdk", "ai", "langchain"),
     *("langchain_anthropic", "langchain_aws", "langchain_cohere", "langchain_deepseek", "langchain_fireworks"),
     *("langchain_google_genai", "langchain_google_vertexai", "langchain_groq", "langchain_mistralai"),
-    *("langchain_ollama", "langchain_openai", "langchain_together", "langchain_xai", "together", "vertexai"),
+    *("langchain_ollama", "langchain_openai", "langchain_together", "langchain_xai", "pydantic_ai", "together"),
+    "vertexai",
 )
 _FETCHERS: Final = frozenset({"requests", "httpx", "aiohttp", "urllib3", "axios", "node-fetch"})
 _SHOWN: Final = 100

@@ -25,6 +25,7 @@ PACKAGES = {  # distribution that provides each module
     "ollama": "ollama",
     "openai": "openai",
     "openevals": "openevals",
+    "pydantic_ai": "pydantic-ai-slim",
     "together": "together",
     "vertexai": "google-cloud-aiplatform",
     "wandb": "wandb",
