@@ -278,7 +278,7 @@ function silentOf(named, offers, code) {
   return named.some((one) => one.entry === 'evaluate') ? [] : silent.map((one) => one.name).filter((name) => !isScoring || SCORES.test(name));
 }
 
-/** Return whether a function takes one value, and its source is not among these texts. @param {Candidate | null} candidate @param {(string | undefined)[]} texts */
+/** Return whether a function takes one value, and its source is not among these texts. @param {{text: string, length: number} | null} candidate @param {(string | undefined)[]} texts */
 function takesOneUnknown(candidate, texts) {
   const { parameters } = parametersOf(candidate ?? { text: '', length: 0 });
   return parameters.length === 1 && parameters[0].keys === null && !parameters[0].rest && !texts.includes(candidate?.text);
@@ -377,10 +377,20 @@ function theOnly(equal, silent, functions, texts, lineOf) {
 const OWN_NAMES = ['evaluate', 'main'];
 const OWN_CONTRACTS = ['evaluate', 'evaluate-v1', 'main'];
 
-/** Return whether an exported function uses this one, which is not exported. @param {string} name @param {import('./candidates.mjs').Function_[]} functions */
+/**
+ * Return whether an exported function uses this one, which is not exported: directly, or, if the exported function scores and its parameters have names, through
+ * others that are not exported either.
+ *
+ * @param {string} name @param {import('./candidates.mjs').Function_[]} functions
+ */
 function isHelper(name, functions) {
-  const users = functions.some((one) => one.name === name && one.exported) ? [] : usersOf(name, functions);
-  return functions.some((one) => one.exported && users.includes(one.name));
+  const exported = functions.filter((one) => one.exported);
+  if (exported.length === 0 || exported.some((one) => one.name === name)) return false;
+  const direct = usersOf(name, functions);
+  if (exported.some((one) => direct.includes(one.name))) return true;
+  const using = new Set(direct);
+  for (const one of using) usersOf(one, functions).forEach((each) => using.add(each));
+  return exported.some((one) => using.has(one.name) && SCORES.test(one.name) && !takesOneUnknown(one, []));
 }
 
 /** Return the best matches of dialects among the functions that the module offers. @param {Offer[]} offers @param {string[]} texts @param {import('./dialects/table.mjs').Dialect[]} dialects @param {boolean} [isDeclared] whether the contract is declared */
