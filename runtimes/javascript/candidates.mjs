@@ -8,8 +8,8 @@ import { parse } from './parser.mjs';
 const LISTS = new Set(('checks customEvaluators evals evaluator evaluators funcs graders metric metrics rewardFuncs rewardFunctions scorer scorers scores scoringFunctions '
   + 'custom_evaluators reward_funcs reward_functions scoring_functions').split(' '));
 const SAYS = new RegExp(`\\b(?:${[...LISTS].join('|')})\\b`, 'i');
-/** Words in the name of a function that say that it scores. */
-export const SCORES = /^(?:assert|check|evaluate|judge|validate|verify)(?=[A-Z_])|(?:^|_)(?:assertions|check|checks|grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Assertions|Check|Checks|Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z])/;
+/** Words in the name of a function that say that it scores, unless it keeps a function that does. */
+export const SCORES = /^(?!register[A-Z_]).*?(?:^(?:assert|check|evaluate|judge|validate|verify)(?=[A-Z_])|(?:^|_)(?:assertion|assertions|check|checks|grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Assertion|Assertions|Check|Checks|Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z]))/;
 const MOST_CHARS = 500_000;
 const SHOWN = 10;
 
