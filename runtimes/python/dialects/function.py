@@ -257,7 +257,7 @@ def _only(outline: Outline) -> list[str]:
     """Return the only function that no other function calls, if its name says that it scores; else an empty list."""
     if not outline.parsed or {"evaluate", "main"} & outline.binds - {"main"} or _has_other_entry(outline):
         return []
-    names = [name for name in candidates.public(outline) if name != "main"]
+    names = [name for name in candidates.public(outline) if name != "main" and not entry.makes(name)]
     scoring = [
         name for name in names if name in outline.functions and entry.SCORING.intersection(name.lower().split("_"))
     ]

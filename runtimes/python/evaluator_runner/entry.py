@@ -20,6 +20,7 @@ _LEGACY_FIRST = "app_params"
 _LEGACY_FOURTH = {"correct_answer", "datapoint"}
 SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}
 """Words in the name of a function which say that the function scores."""
+_MAKING = {"build", "create", "define", "load", "make", "register"}
 _LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "evaluate", "evaluator", "f1", "judge", "match", "precision", "quality", "recall", "results", "verify"}  # fmt: skip  # noqa: E501
 """Words in the names of functions that may score, and so are shown first."""
 _METHODS = ("evaluate", "score", "measure", "__call__")
@@ -258,14 +259,22 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
     )
 
 
+def makes(name: str) -> bool:
+    """Return whether the first word in the name of a function says that the function makes or keeps something."""
+    return name.lower().strip("_").partition("_")[0] in _MAKING
+
+
 def _takers(own: dict[str, Any], functions: list[str], classes: list[str]) -> list[str]:
     """Return the functions that take a value and make no function, as evaluators do.
 
-    If there are none, return those that take a value, or all functions if no class has a scoring method.
+    If there are none, return those that take a value, or all functions if no class has a scoring method. If a class has
+    one, functions that make something are left out: they may make an object of the class.
     """
+    has_class = any(_scoring(vars(own[name])) for name in classes)
+    functions = [name for name in functions if not (has_class and makes(name))]
     takers = [name for name in functions if (known := signature.read(own[name])) is None or known.names]
     plain = [name for name in takers if not any(one.co_name[:1] != "<" for one in _codes_of(own[name])[1:])]
-    return plain or takers or ([] if any(_scoring(vars(own[name])) for name in classes) else functions)
+    return plain or takers or ([] if has_class else functions)
 
 
 def _are_for_classes(own: dict[str, Any], functions: list[str], classes: list[str]) -> bool:

@@ -45,6 +45,7 @@ CASES = [
     case(id="letters of two texts", row=ALIKE, code="def score(output, expected):\n    return sum(a == b for a, b in zip(output, expected)) / 5\n", score=0.6),
     case(id="y_true that is one value", code="def score(y_true, y_pred):\n    return y_true.strip() == y_pred.strip()\n", score=1.0),
     case(id="a list of scores beside the score of one", code="def score(output, expected):\n    return output == expected\ndef scores(predictions, references):\n    return [score(a, b) for a, b in zip(predictions, references)]\n", score=1.0),
+    case(id="a function that makes one of several classes", row=Row(variables={"query": "2+2", "final_answer": "4"}), recognised=None, code="class Short:\n    def compute_reward(self, query, final_answer):\n        return 1.0\nclass Long(Short):\n    def compute_reward(self, query, final_answer):\n        return 0.5\ndef create_reward_function(config: dict) -> Short:\n    return Long() if config.get('long') else Short()\n", status="failed", error="entry_not_found", message="Long().compute_reward(inputs['query'], outputs)"),
     right("output, expected", "output == expected"),
     right("prediction, ground_truth", "prediction == ground_truth == '4'", "exact_match"),
     right("expected, actual", "actual == expected == '4'", "compare"),
