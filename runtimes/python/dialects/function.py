@@ -77,6 +77,8 @@ _DATA_BASES = {
 """Bases of classes that hold data, or are the program that is judged (a signature or module of DSPy)."""
 _FIELDS = ("score", "value", "passed", "reason", "label", "name")
 _PLAIN = (bool, int, float, str, list, tuple, type(None))
+_PLAIN_TYPES = {"Any", "bool", "Dict", "dict", "float", "int", "List", "list", "Optional", "str"}
+_SHOWN = 5
 _decode = jsontext.decoder(binding.AttributeDict)
 
 
@@ -311,6 +313,23 @@ def _without_self(method: Function) -> Function:
     return method
 
 
+def _of_equal_type(outline: Outline, name: str) -> list[str]:
+    """Return other public functions that return the same type as this one, if that type says something."""
+    types = {one: _type_of(getattr(function.node, "returns", None)) for one, function in outline.functions.items()}
+    others = [
+        one for one in candidates.public(outline) if one != name and one in types and types[one] == types.get(name)
+    ]
+    return [one for one in others if types[one] and outline.functions[one].required]
+
+
+def _type_of(annotation: Any) -> tuple[str, ...]:
+    """Return the names in a function's annotation; an empty tuple for a type that says little, such as `float`."""
+    base = getattr(annotation, "value", annotation) if type(annotation).__name__ == "Subscript" else annotation
+    if getattr(base, "id", None) in {None, *_PLAIN_TYPES}:
+        return ()
+    return tuple(str(getattr(one, "id", "") or getattr(one, "attr", "")) for one in walk(annotation))
+
+
 def _has_other_entry(outline: Outline) -> bool:
     main = outline.functions.get("main")
     if main is not None and main.parameters and not main.is_program:
@@ -332,7 +351,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
       Failure: there is no such function, or there are several.
     """
     outline = candidates.outline_of(namespace)
-    method = None
+    method, is_named = None, name is not None
     if name is None:
         names = _chosen(outline) or _only(outline)
         if len(names) > 1:
@@ -348,6 +367,11 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     found.decode = _decode
     bound = _Binding(found, function)
     found.notes += [{"code": "coerced", "message": message} for message in bound.notes()]
+    if equal := [] if is_named else _of_equal_type(outline, name):
+        told = ", ".join(f"`{one}`" for one in equal[:_SHOWN])
+        message = f"only `{name}` is called, because it has a parameter for the output; others return the same type: "
+        message += f"{told}; name one in `settings.entry`, or `*` for all of them"
+        found.notes.append({"code": "entry_left_out", "message": message})
     found.bind = lambda args: bound.arguments(args[0])
     scoring = bool(entry.SCORING.intersection(found.name.lower().rpartition(".")[2].split("_")))
     found.convert = lambda value: _all_converted(value, scoring=scoring)
