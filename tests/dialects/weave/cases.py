@@ -126,6 +126,34 @@ CASES = [
         error="user_exception",
         message="needs context",
     ),
+    case(
+        id="ops beside a class that takes an argument",
+        row=Row(variables={"output": "4", "expected": "4", "question": "2+2?"}),
+        code="""
+            import weave
+
+            @weave.op
+            def predict(question):
+                return "4"
+
+            @weave.op
+            def same(output, expected):
+                return {"same": output == expected}
+
+            class Judge(weave.Scorer):
+                model: str
+
+                @weave.op
+                def score(self, output):
+                    return {"same": False}
+
+            def scorers():
+                return [same, Judge(model="m")]
+        """,
+        score=1.0,
+        metrics={"same": 1.0},
+        warnings=frozenset({"several_entries", "not_an_entry"}),
+    ),
     case(id="all columns", code=op("len(columns) + len(columns['inputs'])", "output, **columns"), score=5.0),
     case(id="awaited", code=op("{'score': 0.5}").replace("def m", "async def m"), score=0.5),
     case(

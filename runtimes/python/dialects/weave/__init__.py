@@ -5,7 +5,7 @@ This works with the package that the code has imported as `weave`: the runner's 
 
 from __future__ import annotations
 
-from evaluator_runner import candidates, dialects, entry
+from evaluator_runner import candidates, dialects, entry, signature
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
 
@@ -51,7 +51,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     own = {key: one for key, one in namespace.items() if getattr(one, "__module__", None) == "evaluator"}
     kinds = [key for key, one in own.items() if isinstance(one, type) and _is_scorer(one)]
     ops = [key for key, one in own.items() if not isinstance(one, type) and _is_op(one)]
-    names = kinds or ops
+    names = kinds + [key for key in ops if _takes_output(own[key])] if kinds else ops
     chosen = name or (candidates.the_only(namespace, names, "scorers") if names else None)
     if chosen is None or chosen not in own:
         hint = "write `@weave.op` above a function of output and columns, or a class of `weave.Scorer`"
@@ -70,6 +70,12 @@ def _is_scorer(kind: type) -> bool:
 
 def _is_op(value: Any) -> bool:
     return bool(getattr(value, "is_weave_op", False)) or hasattr(value, "resolve_fn")
+
+
+def _takes_output(op: Any) -> bool:
+    """Return whether an op takes the output of a model, as scorers do, and not only its input, as the model does."""
+    known = signature.read(op)
+    return known is not None and any(one in known.names for one in _OUTPUTS)
 
 
 class _Binder:
