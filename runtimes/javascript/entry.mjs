@@ -122,7 +122,7 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   if (contract !== 'auto') return findDeclared(offers, contract, entry, [code, source], lineOf);
   if (entry !== null) {
     const named = lookUp(offers, entry);
-    return named ? inferNamed(named, entry, offers, code) : notFound(offers, [entry], code);
+    return named ? inferNamed(named, entry, offers, code, true) : notFound(offers, [entry], code);
   }
   const best = bestOf(offers, [code, source], DIALECTS);
   const step = best[0]?.step ?? OWN;
@@ -308,13 +308,13 @@ function mostCertain(candidate, name, code) {
 /**
  * Return how to call a function that was named, or a method. Without a sign of a contract, its parameters name properties of the row.
  *
- * @param {Candidate} candidate @param {string} name @param {Offer[]} offers @param {string} code @returns {Found | Refusal}
+ * @param {Candidate} candidate @param {string} name @param {Offer[]} offers @param {string} code @param {boolean} [isWished] whether the caller named it @returns {Found | Refusal}
  */
-function inferNamed(candidate, name, offers, code) {
+function inferNamed(candidate, name, offers, code, isWished = false) {
   if (candidate.selector.where === 'listed' || isAssert(candidate, code)) return infer(candidate, name, code);
   const best = mostCertain(candidate, name, code);
   if ('step' in best && best.step < OWN) return best.found;
-  if (takesProperties(candidate, name, offers)) {
+  if (takesProperties(candidate, name, offers) || (isWished && takesParts(candidate, name))) {
     return found(candidate, BY_PARAMETERS, 'inferred', `${candidate.label} has parameters that name properties of the row`, true);
   }
   return infer(candidate, name, code);
@@ -341,6 +341,12 @@ function takesProperties(candidate, name, offers) {
   const [first, , third] = parameters;
   const isByPosition = parameters.length === 3 && (!takesOutput(candidate) || withoutUnderscore(third.name) === 'trace');
   return isOffered && says && !isByPosition && first !== undefined && !OWN_NAMES.includes(name) && !POSITIONS.test(withoutUnderscore(first.name));
+}
+
+/** Return whether the only parameter of a function takes properties of an object: `({ output, llm })`. @param {Candidate} candidate @param {string} name */
+function takesParts(candidate, name) {
+  const { parameters } = parametersOf(candidate);
+  return parameters.length === 1 && !parameters[0].rest && (parameters[0].keys?.length ?? 0) > 0 && !OWN_NAMES.includes(name);
 }
 
 /** @param {Candidate} candidate @param {string} contract @returns {Found | Refusal} */
@@ -555,13 +561,22 @@ function notFound(offers, names, code) {
   if (near.length === 0 && offers.some((one) => one.name === 'default' && one.kind === 'object')) {
     return refuse('entry_not_found', `no function ${wanted} was found; the default export is an object without it`, 'name the function of the object in `settings.entry`, or export the function by itself');
   }
+  const holder = near.length === 0 ? offers.find((one) => one.where === 'exports' && one.kind === 'object' && one.methods.length > 0) : undefined;
+  if (holder) {
+    const methods = holder.methods.map((one) => one.name);
+    return refuse('entry_not_found', `no function ${wanted} was found; the exported object ${holder.name} has ${methods.slice(0, MOST_SHOWN).join(', ')}`, `name one of them in \`settings.entry\`, for example ${methods[0]}`);
+  }
   const seen = near.length ? `; the code defines ${near.join(', ')}` : '';
   const exported = near.filter((name) => offers.some((one) => one.where === 'exports' && one.name === name && isCallable(one)));
   const functions = functionsOf(offers);
-  const likely = (/** @type {string} */ name) => Number(SCORES.test(name)) * 2 + Number(usersOf(name, functions).length === 0);
+  const likely = (/** @type {string} */ name) => Number(SCORES.test(name)) * 2 + Number(usersOf(name, functions).length === 0) - Number(MAKES.test(name));
   const [example] = [...exported, ...(exported.length ? [] : near)].sort((one, other) => likely(other) - likely(one));
   return refuse('entry_not_found', `no function ${wanted} was found${seen}`, near.length > 1 ? `name the evaluator in \`settings.entry\`, for example ${example}` : near.length ? `rename it to ${names[0]}, or name it in \`settings.entry\`` : 'define function evaluate(inputs, outputs, trace) or main(variables)');
 }
+
+/** First words in the names of functions that prepare something for others. */
+const MAKES = /^(?:build|create|define|format|load|make|parse|register)[A-Z_]/;
+const MOST_SHOWN = 8;
 
 /** @param {Offer[]} offers @param {string} code @returns {string[]} */
 function nearMisses(offers, code) {
