@@ -1,14 +1,15 @@
 """Recorded answers of models stay within a workspace's limit: the oldest answers are deleted. The sizes are not added
-up again for each new answer.
+up again for each new answer. An export reads them in parts.
 """
 
+import tracemalloc
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from evaluator_host.platform.models.table import RecordedAnswer
+from evaluator_host.platform.models.table import PART_BYTES, RecordedAnswer
 from evaluator_host.platform.store.store import Store, open_store
 from tests.store.records import WORKSPACE
 from tests.tables import tables
@@ -32,3 +33,18 @@ async def test_the_oldest_answers_go_before_the_limit_is_passed_by_much(store: S
     assert 0.8 * MOST_BYTES < max(sizes) <= 17 / 16 * MOST_BYTES
     assert await models.find_answer(WORKSPACE, "0") is None
     assert await models.find_answer(WORKSPACE, "119") == "x" * 50
+
+
+async def test_an_export_holds_few_large_answers_at_a_time(store: Store) -> None:
+    models, large = tables(store).models, "x" * PART_BYTES
+    for n in range(12):
+        one = RecordedAnswer(f"{n:02}", "judge", large if n % 4 else "small", BEGIN)
+        await models.add_answers(WORKSPACE, [one], most_bytes=1 << 30)
+    tracemalloc.start()
+    try:
+        found = [(one.digest, len(one.content)) async for one in models.answers(WORKSPACE)]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == [(f"{n:02}", PART_BYTES if n % 4 else 5) for n in range(12)]
+    assert peak < 6 * PART_BYTES, "the answers together have nine times the size of a part"

@@ -15,7 +15,9 @@ from evaluator_host.platform.http.bodies import Wire, example
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
+from evaluator_host.platform.http.middleware import memory_of
 from evaluator_host.platform.models.service import ModelService
+from evaluator_host.platform.models.table import PART_BYTES
 from evaluator_host.platform.users import Users
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import ModelKind
@@ -33,6 +35,8 @@ _NO_ANSWER = describe_error(422, "A line is not a recorded answer.")
 _FIELDS: Final = {one.name for one in fields(RegisteredModel)}
 _DEFAULTS: Final = {one.name: one.default for one in fields(RegisteredModel) if one.default is not MISSING}
 _LINE_BYTES: Final = 4 << 20
+# bytes of memory that an export takes: a part and a line that begins in it, with up to four bytes for each character
+_EXPORT_BYTES: Final = 4 * (PART_BYTES + _LINE_BYTES)
 _LINES: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -190,8 +194,9 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
         return json_response(RecordedAnswers(*await service.store.count_answers(workspace)))
 
     @router.get("/v1/model-answers/export", response_class=StreamingResponse, responses=_EXPORT)
-    async def export(workspace: WorkspaceOf) -> Response:
+    async def export(request: Request, workspace: WorkspaceOf) -> Response:
         """Download the recorded answers as JSONL."""
+        memory_of(request.scope).reserve(_EXPORT_BYTES)
         lines = service.recordings.export(workspace)
         return StreamingResponse(lines, media_type="application/x-ndjson")
 

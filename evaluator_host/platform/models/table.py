@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import accumulate
 from typing import Final
 
 from sqlalchemy import BigInteger, Index, delete, func, insert, select, update
@@ -14,6 +15,7 @@ from evaluator_host.platform.store.tables import Table
 from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.models import DayUsage
 
+PART_BYTES: Final = 4 << 20  # once recorded answers have so many bytes, no more are read with them
 _PAGE: Final = 200
 _MEASURED_EACH: Final = 16  # sizes are summed again once the answers have grown by a sixteenth of the limit
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
@@ -214,18 +216,18 @@ class Models(Repository):
                 await connection.execute(delete(table).where(mine, table.digest.in_(gone)))
 
     async def answers(self, workspace_id: str) -> AsyncIterator[RecordedAnswer]:
-        """Yield every recorded answer of a workspace, in the order of digests."""
+        """Yield every recorded answer of a workspace, in the order of digests. Some megabytes are read at a time."""
         table, after = ModelAnswerTable, ""
-        while True:
-            query = select(*columns_of(table, RecordedAnswer)).where(
-                table.workspace_id == workspace_id, table.digest > after
-            )
-            found = await self._database.fetch_all(query.order_by(table.digest).limit(_PAGE))
-            for row in found:
+        mine = table.workspace_id == workspace_id
+        sizes = select(table.digest, table.stored_bytes).where(mine).order_by(table.digest).limit(_PAGE)
+        query = select(*columns_of(table, RecordedAnswer)).where(mine).order_by(table.digest)
+        while measured := await self._database.fetch_all(sizes.where(table.digest > after)):
+            before = accumulate((size for _, size in measured), initial=0)
+            *_, last = (one.digest for one, held in zip(measured, before, strict=False) if held < PART_BYTES)
+            part = query.where(table.digest > after, table.digest <= last).limit(len(measured))
+            for row in await self._database.fetch_all(part):
                 yield RecordedAnswer(*row)
-            if len(found) < _PAGE:
-                return
-            after = found[-1].digest
+            after = last
 
     async def count_answers(self, workspace_id: str) -> tuple[int, int]:
         """Return how many answers a workspace has recorded, and their size in bytes."""

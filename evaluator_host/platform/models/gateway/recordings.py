@@ -117,7 +117,7 @@ class Recordings:
         """Yield every recorded answer as a line: `{"digest", "model", "created_at", "request", "answer"}`."""
         async for one in self._store.answers(workspace):
             head = {"digest": one.digest, "model": one.model, "created_at": one.created_at}
-            yield encode_json({**head, **await decode_large(one.content.encode())}) + b"\n"
+            yield encode_json(head)[:-1] + b"," + one.content.encode()[1:] + b"\n"  # both are JSON objects
 
     async def import_lines(self, workspace: str, lines: AsyncIterable[bytes]) -> int:
         """Import the lines of an export in place of recorded answers to the same requests. Return the number of lines.
