@@ -40,6 +40,7 @@ from evaluator_host.engine.system.extras import extra
 from evaluator_host.engine.system.memory import return_large_blocks
 from evaluator_host.engine.system.signals import stopping_signals
 from evaluator_host.engine.system.supervisor import Supervisor
+from evaluator_host.engine.system.threads import share_threads
 from evaluator_host.platform.evaluators.bodies import EXACT_MATCH
 from evaluator_host.platform.host import Host, open_host
 from evaluator_host.platform.http.auth.access import Access, open_access
@@ -293,6 +294,7 @@ async def serve_http(
     asyncio.get_running_loop().set_exception_handler(log_loop_fault)
     return_large_blocks()
     sys.setswitchinterval(_THREAD_TURN_S)
+    share_threads()
     telemetry = telemetry_of(settings, part.process)
     limits = {"queue_limit": settings.queue_limit, "memory_mb": settings.memory_mb}
     settings = settings.model_copy(update={name: -(-limit // part.count) for name, limit in limits.items()})

@@ -78,6 +78,7 @@ PLACES: Final[dict[str, Bound | str]] = {
     "engine/system/processes.py _read": Bound(
         "engine/system/processes.py OUTPUT_BYTES", "integration/test_lock_sites.py"
     ),
+    "engine/system/threads.py SharedThreads": "work of calls and jobs, which are bounded themselves",
     "engine/system/turns.py Turns": "calls under way, whose number has limits of its own",
     "platform/datasets/json_array.py _Cutter": Bound(
         "engine/config/settings.py body_mb", "unit/test_dataset_formats.py"

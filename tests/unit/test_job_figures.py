@@ -76,6 +76,23 @@ def test_quantiles_of_student_are_those_of_the_tables(degrees: int, quantile: fl
     assert student_t(0.975, degrees) == pytest.approx(quantile, rel=1e-7)
 
 
+def test_metrics_over_as_many_rows_share_one_quantile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quantile takes milliseconds, and a comparison may have thousands of metrics."""
+    asked, distribution = 0, aggregation._student_cdf
+
+    def counted(t: float, degrees: int) -> float:
+        nonlocal asked
+        asked += 1
+        return distribution(t, degrees)
+
+    monkeypatch.setattr(aggregation, "_student_cdf", counted)
+    pairs = [(0.0, n / 777) for n in range(777)]
+    first = paired_difference("one", pairs)
+    once = asked
+    assert [paired_difference(name, pairs).interval for name in ("two", "three")] == [first.interval] * 2
+    assert asked == once > 0
+
+
 def test_a_difference_is_paired() -> None:
     found = paired_difference("score", [*[(0, 1), (0, 1), (1, 1), (1, 0)] * 3, (math.nan, 1)])
     assert (found.n, found.before, found.after, found.difference) == (12, 0.5, 0.75, 0.25)

@@ -19,6 +19,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.model_grants import Meter, ModelTerms
 from evaluator_host.engine.system.spans import Attributes, span
+from evaluator_host.engine.system.threads import work_for
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.jobs.ended import record_end
@@ -125,6 +126,7 @@ class JobRun:
 
     async def run(self) -> None:
         """Run the job until it is done or must stop, and release it. If this task is cancelled, queue the job again."""
+        work_for(self._job.workspace_id)
         try:
             status, error = await self._work()
         except NoLongerOurs:

@@ -18,6 +18,7 @@ from starlette.types import Scope
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.service.prepared import evaluator_digest
 from evaluator_host.engine.system.supervisor import Supervisor
+from evaluator_host.engine.system.threads import work_for
 from evaluator_host.engine.system.turns import Shares
 from evaluator_host.platform.http.auth.keyring import REFRESH_S, KeyHolder, Keyring
 from evaluator_host.platform.http.auth.package_visibility import PackageVisibility
@@ -211,8 +212,9 @@ async def open_access(
 
 
 def set_caller(scope: Scope, caller: KeyHolder) -> None:
-    """Store the caller of a request in its scope."""
+    """Store the caller of a request in its scope. From now on, the request's task works for the caller's workspace."""
     scope[_CALLER] = caller
+    work_for(caller.workspace)
 
 
 def caller_of(scope: Scope) -> KeyHolder:

@@ -13,6 +13,7 @@ from array import array
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar
 
 from evaluator_host.engine.contracts.metric_leaves import NAME_CHARS
@@ -238,6 +239,7 @@ def _interval(changes: "array[float]", mean: float, *, reachable: float) -> tupl
     return max(mean - reach, -reachable), min(mean + reach, reachable)
 
 
+@lru_cache(maxsize=1024)  # each quantile takes milliseconds, and all metrics of a comparison need the same one
 def student_t(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t distribution for a probability of at least one half.
 
