@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from evaluator_host.engine.system.memory import MemoryBudget
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results import row_reader
 from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter, Results
+from evaluator_host.types.errors import Busy
 from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
 from tests.tables import tables
 
@@ -109,6 +111,23 @@ async def test_another_request_is_answered_in_the_middle_of_a_search(where: str,
     assert [row.index for row in page.rows] == [0, 1, 2, 3]
     rest = await read.page(WORKSPACE, job.id, Filter(), text="OK", limit=4, cursor=page.next_cursor)
     assert ([row.index for row in rest.rows], rest.next_cursor) == ([4, 5], None)
+
+
+@pytest.mark.parametrize("text", [None, "OK", "nothing has this text"])
+async def test_a_page_reserves_memory_before_rows_are_decoded(text: str | None, desk: Desk) -> None:
+    job = await desk.ended(await desk.start(["ok" + "x" * 30_000] * 6))
+    read = RowReader(
+        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
+    )
+    budget = MemoryBudget(8 << 20)
+    with budget.hold(WORKSPACE) as memory:
+        await read.page(WORKSPACE, job.id, Filter(), text=text, memory=memory)
+        assert budget.used_bytes > 6 * 30_000
+    full = MemoryBudget(600_000)
+    with full.hold("another") as other, full.hold(WORKSPACE) as memory:
+        other.reserve(400_000)
+        with pytest.raises(Busy):
+            await read.page(WORKSPACE, job.id, Filter(), text=text, memory=memory)
 
 
 @ON_EACH_DATABASE

@@ -62,6 +62,13 @@ def test_single_rows_are_found_by_their_numbers(tmp_path: Path, numbers: list[in
     assert written(tmp_path, ROWS).some("ds_1", numbers) == {number: ROWS[number] for number in numbers}
 
 
+def test_rows_of_many_values_are_left_out_before_they_fill_the_memory(tmp_path: Path) -> None:
+    folder = written(tmp_path, [{"x": [[]] * 1000}] * 5)
+    assert len(folder.some("ds_1", range(5), most_bytes=25_000)) == 1
+    assert len(folder.some("ds_1", range(5))) == 5
+    assert folder.weigh("ds_1", range(5), most_bytes=25_000).keys() == {0}
+
+
 def test_nothing_is_left_of_rows_that_cannot_be_kept(tmp_path: Path) -> None:
     with pytest.raises(TooLarge, match="several data sets"):
         written(tmp_path, ROWS, max_bytes=1000)

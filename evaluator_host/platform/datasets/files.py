@@ -23,7 +23,7 @@ from evaluator_host.platform.datasets.readers import Record, read_records
 from evaluator_host.platform.datasets.suggestion import MOST_COLUMNS
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, RowsElsewhere, TooLarge
 from evaluator_host.types.formats import Format
-from evaluator_host.types.json_values import decode_json, encode_json
+from evaluator_host.types.json_values import decode_json, encode_json, memory_bytes
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
 _SETTLED_S: Final = 3600.0
@@ -32,6 +32,7 @@ STRIDE: Final = 64  # the index has the place of every 64th row, so that finding
 _BAD_LINES_KEPT: Final = 100
 _NAMES_CHARS: Final = 200_000  # maximum number of characters in the names of all columns together
 _PAGE_BYTES: Final = 16 << 20
+DECODED_PER_BYTE: Final = 6  # bytes of memory that decoded rows take at most for each byte that may be read
 PLACE: Final = struct.Struct("<Q")
 FILES: Final = "filesets"  # folder in a data directory for the files that vendors' routes keep
 PARTIAL: Final = "partial-"
@@ -114,13 +115,24 @@ class RowsFolder:
     def some(
         self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None
     ) -> dict[int, dict[str, Any]]:
-        """Return `{number: row}` for the given row numbers, which begin at 0. Neighbouring rows are read together.
+        """Return `{number: row}` for the given row numbers, which begin at 0; see `lines_of` for `most_bytes`."""
+        return {number: decode_json(line) for number, line in self.lines_of(dataset_id, numbers, most_bytes=most_bytes)}
 
-        Once the rows read so far have more than `most_bytes` bytes, the remaining rows are left out. None means no
-        limit.
+    def weigh(self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None) -> dict[int, int]:
+        """Return how many bytes of memory each row that `some` would return takes, by its number."""
+        return {
+            number: memory_bytes(line) for number, line in self.lines_of(dataset_id, numbers, most_bytes=most_bytes)
+        }
+
+    def lines_of(
+        self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield the rows with these numbers, which begin at 0, as JSON lines. Neighbouring rows are read together.
+
+        Once the rows have more than `most_bytes` bytes, or once they would take over six times as much memory when
+        decoded, the remaining rows are left out. None means no limit.
         """
-        found: dict[int, dict[str, Any]] = {}
-        held = 0
+        held = weight = 0
         reading: Iterator[tuple[int, bytes]] = iter(())
         at: int | None = None  # the row that `reading` yields next
         for wanted in sorted(set(numbers)):
@@ -129,12 +141,13 @@ class RowsFolder:
             for number, line in reading:
                 at = number + 1
                 if number == wanted:
+                    is_first = not held
                     held += len(line)
-                    if found and most_bytes is not None and held > most_bytes:
-                        return found
-                    found[wanted] = decode_json(line)
+                    weight += memory_bytes(line)
+                    if not is_first and most_bytes is not None and max(held, weight // DECODED_PER_BYTE) > most_bytes:
+                        return
+                    yield number, line
                     break
-        return found
 
     def file(self, dataset_id: str) -> Path:
         """Return the path of a data set's rows as JSON lines.

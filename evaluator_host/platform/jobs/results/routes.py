@@ -136,9 +136,10 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         return await large_json_response(found)
 
     @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)
-    async def one(job_id: str, index: WholeNumber, workspace: WorkspaceOf) -> Response:
+    async def one(job_id: str, index: WholeNumber, request: Request, workspace: WorkspaceOf) -> Response:
         """Show a row as its evaluators received it, and each result."""
-        return json_response(await rows.one(workspace, job_id, index))
+        found = await rows.one(workspace, job_id, index, memory=memory_of(request.scope))
+        return await large_json_response(found)
 
     @router.get("/failures", response_model=list[FailureGroup], responses=_MISSING)
     async def failures(job_id: str, workspace: WorkspaceOf, evaluator: str | None = None) -> Response:
@@ -243,6 +244,7 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
         job_id: str,
         other_id: str,
         index: WholeNumber,
+        request: Request,
         workspace: WorkspaceOf,
         *,
         evaluator: str | None = None,
@@ -251,7 +253,8 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
         """Show how a row's outputs and results differ from a later job's, as unified diffs."""
         chosen: dict[str, Any] = {"evaluator": evaluator, "by_place": by_place}
         labels = await results.labels_in_common(workspace, job_id, other_id, **chosen)
-        return json_response(await rows.diff(workspace, (job_id, other_id), labels, index))
+        memory = memory_of(request.scope)
+        return json_response(await rows.diff(workspace, (job_id, other_id), labels, index, memory=memory))
 
     return router
 

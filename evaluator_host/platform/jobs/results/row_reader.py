@@ -3,15 +3,16 @@
 import asyncio
 import difflib
 import json
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from itertools import islice, takewhile
 from typing import Any, Final
 
 from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.engine.system.memory import Reservation
-from evaluator_host.platform.datasets.files import RowsFolder
+from evaluator_host.engine.system.turns import Turns
+from evaluator_host.platform.datasets.files import DECODED_PER_BYTE, RowsFolder
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.queries import Condition
 from evaluator_host.platform.datasets.rendering import mapped_rows
@@ -25,16 +26,17 @@ from evaluator_host.platform.jobs.spec import spec_from_json
 from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
 from evaluator_host.types.errors import InvalidRequest, LimitExceeded, NotFound
 from evaluator_host.types.evaluator import Json, Row
-from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, memory_bytes
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.results import JobRow, JobRowDetail, JobRowPage, RowDiff
 
-_FIELDS: Final = tuple(field.name for field in fields(EvaluationResult))
+_FIELDS: Final = tuple(one.name for one in fields(EvaluationResult))
 _TEXT: Final = 300
 _TEXTS: Final = 2000  # characters that are shown of all strings in a value together
 _VALUES: Final = 100  # values that are shown of a row's data, and metrics of a result
 _DEPTH: Final = 6
 _LEFT_OUT: Final = "…"
+_COPIES: Final = 3  # a row that is shown alone is decoded as a result's row, as a record, and as the mapped row
 _DIFF_CHARS: Final = 20_000
 _DIFF_LINES: Final = 400
 _UNREAD: Final[dict[str, Json]] = {
@@ -68,7 +70,7 @@ _NO_ERROR: Final[dict[str, Json]] = {
     "fix": None,
 }
 PART_BYTES: Final = 4 << 20  # bytes of results, rows or answers that are written to a download at a time
-_DECODED_PER_BYTE: Final = 6
+_PAGES_AT_ONCE: Final = 4  # pages that all workspaces together may read at a time
 _OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
 
 _SEARCHED: Final = 500
@@ -105,6 +107,29 @@ def _values(value: Any) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Part:
+    """Results that are read together, before they are decoded.
+
+    Attributes:
+      results: The results, in order.
+      answers: The model's answers to their rows, by row.
+      weights: Bytes of memory that each result takes with the answer to its row, once decoded.
+      rows: Bytes of memory that each row takes, once decoded.
+    """
+
+    results: list[StoredResult]
+    answers: dict[int, StoredOutput]
+    weights: list[int]
+    rows: dict[int, int]
+
+    def memory_bytes(self, places: Iterable[int] | None = None) -> int:
+        """Return how many bytes of memory the results at these places take with their rows; by default, all results."""
+        chosen = list(range(len(self.results)) if places is None else places)
+        numbers = {self.results[place].row for place in chosen}
+        return sum(self.weights[place] for place in chosen) + sum(self.rows[number] for number in numbers)
+
+
+@dataclass(frozen=True, slots=True)
 class RowReader:
     """Reads the rows of jobs with their results.
 
@@ -118,6 +143,7 @@ class RowReader:
     processes: LimitedProcesses
     _: KW_ONLY
     outputs: Outputs | None = None
+    turns: Turns = field(default_factory=lambda: Turns(_PAGES_AT_ONCE))
 
     async def page(
         self,
@@ -152,26 +178,19 @@ class RowReader:
         if which.rows is not None:  # a database refuses numbers that its column cannot hold
             which = replace(which, rows=tuple(row for row in which.rows if 0 <= row < job.rows))
         count = await self.results.count(job_id, which) if total else None
-        if text or where:
-            rows, next_cursor = await self._searched(
-                job, evaluators, sought, which, sort=sort, cursor=cursor, limit=limit
-            )
-        else:
-            found, next_cursor = await self.results.page(
-                job_id, which, sort=sort, cursor=cursor, limit=limit, brief=brief
-            )
-            if memory is not None:
-                memory.reserve(_DECODED_PER_BYTE * sum(len(one.result) for one in found))
-            rows = await self._rows(job, evaluators, found)
-            if len(rows) < len(found):
-                next_cursor = self.results.after(found[len(rows) - 1], sort)
-        rows = await self._with_made_outputs(job, rows)
+        asked: dict[str, Any] = {"sort": sort, "cursor": cursor, "limit": limit, "memory": memory}
+        async with self.turns.turn(workspace_id):
+            if text or where:
+                rows, next_cursor = await self._searched(job, evaluators, sought, which, **asked)
+            else:
+                rows, next_cursor = await self._paged(job, evaluators, which, **asked, brief=brief)
+            rows = await self._with_made_outputs(job, rows)
         return JobRowPage(tuple(map(row_preview, rows) if brief else rows), next_cursor, count)
 
     async def _with_made_outputs(self, job: Job, rows: list[JobRow]) -> list[JobRow]:
         """Return the rows with outputs filled in. If the mapping has a template for outputs, render it."""
         templates = spec_from_json(job.request).parse_mapping().templates
-        mapping = Mapping(tuple((field, source) for field, source in templates if field == "outputs"))
+        mapping = Mapping(tuple((name, source) for name, source in templates if name == "outputs"))
         if not mapping.sources or not rows or self._asks(job):
             return rows
         records = {row.index: row.row for row in rows}
@@ -183,17 +202,23 @@ class RowReader:
         outputs = {index: one.outputs for index, one in zip(records, made, strict=True) if isinstance(one, Row)}
         return [replace(row, output=outputs.get(row.index)) for row in rows]
 
-    async def one(self, workspace_id: str, job_id: str, index: int) -> JobRowDetail:
+    async def one(
+        self, workspace_id: str, job_id: str, index: int, *, memory: Reservation | None = None
+    ) -> JobRowDetail:
         """Return one row: its record in the data set, the row mapped from this record, and all evaluators' results.
 
         Raises:
           NotFound: there is no such job, or it has no such row.
+          Busy: `memory` has no room for the row.
         """
         job = await self.jobs.get_job(workspace_id, job_id)
         if not 0 <= index < job.rows:
             raise NotFound(f"the job has no row {index}; its rows are 0 to {job.rows - 1}")
         evaluators = await self.jobs.evaluators(job_id)
-        results = await self._rows(job, evaluators, await self.results.of_row(job_id, index))
+        part = await self._part(job, await self.results.of_row(job_id, index))
+        if memory is not None:
+            memory.add(_COPIES * part.memory_bytes())
+        results = await self._rows(job, evaluators, part)
         record = (await asyncio.to_thread(self.folder.some, job.dataset_id, [index]))[index]
         made = await self._source(job).row(index)
         if self.outputs is not None and self._asks(job):
@@ -202,16 +227,45 @@ class RowReader:
             made = asked[0] if asked else made
         return JobRowDetail(index, record, _given(made) if isinstance(made, Row) else None, tuple(results))
 
-    async def diff(self, workspace_id: str, job_ids: tuple[str, str], labels: tuple[str, str], index: int) -> RowDiff:
+    async def diff(
+        self,
+        workspace_id: str,
+        job_ids: tuple[str, str],
+        labels: tuple[str, str],
+        index: int,
+        *,
+        memory: Reservation | None = None,
+    ) -> RowDiff:
         """Return the differences between two jobs in one row: in its outputs, and in an evaluator's results for it.
 
         `labels` are the evaluator's labels in the two jobs.
 
         Raises:
           NotFound: a job has no such row.
+          Busy: `memory` has no room for the rows.
         """
-        before, after = [await self.one(workspace_id, job_id, index) for job_id in job_ids]
+        before, after = [await self.one(workspace_id, job_id, index, memory=memory) for job_id in job_ids]
         return await asyncio.to_thread(_row_diff, before, after, labels)
+
+    async def _paged(
+        self,
+        job: Job,
+        evaluators: list[JobEvaluator],
+        which: Filter,
+        *,
+        sort: Sort,
+        cursor: str | None,
+        limit: int,
+        memory: Reservation | None,
+        brief: bool,
+    ) -> tuple[list[JobRow], str | None]:
+        found, following = await self.results.page(job.id, which, sort=sort, cursor=cursor, limit=limit, brief=brief)
+        part = await self._part(job, found)
+        if memory is not None:
+            memory.reserve(part.memory_bytes())
+        if len(part.results) < len(found):
+            following = self.results.after(part.results[-1], sort)
+        return await self._rows(job, evaluators, part), following
 
     async def _searched(
         self,
@@ -223,22 +277,27 @@ class RowReader:
         sort: Sort,
         cursor: str | None,
         limit: int,
+        memory: Reservation | None,
     ) -> tuple[list[JobRow], str | None]:
         rows: list[JobRow] = []
         held = 0
         for _ in range(_SEARCHES):
             found, following = await self.results.page(job.id, which, sort=sort, cursor=cursor, limit=_SEARCHED)
-            read = await self._rows(job, evaluators, found)
-            if len(read) < len(found):
-                following = self.results.after(found[len(read) - 1], sort)
+            part = await self._part(job, found)
+            if memory is not None:
+                memory.reserve(held + part.memory_bytes())
+            if len(part.results) < len(found):
+                following = self.results.after(part.results[-1], sort)
+            read = await self._rows(job, evaluators, part)
             matching = (place for place, row in enumerate(read) if sought.is_in(row))
             at = await asyncio.to_thread(list, islice(matching, limit - len(rows)))
             rows += [read[place] for place in at]
+            del read, matching  # the next part may take as much memory
             if len(rows) == limit:
                 return rows, self.results.after(found[at[-1]], sort)
             cursor = following
-            held += sum(len(found[place].result) for place in at)
-            if cursor is None or held > PAGE_BYTES:
+            held += part.memory_bytes(at)
+            if cursor is None or held > DECODED_PER_BYTE * PAGE_BYTES:
                 break
         return rows, cursor
 
@@ -256,10 +315,10 @@ class RowReader:
         cursor = self.results.after_row(first - 1) if first else None
         while True:
             found, cursor = await self.results.page(job_id, which, cursor=cursor, limit=500, most_bytes=PART_BYTES)
-            rows = await self._rows(job, evaluators, found, most_bytes=PART_BYTES)
-            yield rows
-            if len(rows) < len(found):
-                cursor = self.results.after(found[len(rows) - 1], Sort.ROW)
+            part = await self._part(job, found, most_bytes=PART_BYTES)
+            yield await self._rows(job, evaluators, part)
+            if len(part.results) < len(found):
+                cursor = self.results.after(part.results[-1], Sort.ROW)
             if cursor is None:
                 return
 
@@ -298,33 +357,37 @@ class RowReader:
     def _asks(self, job: Job) -> bool:
         return self.outputs is not None and spec_from_json(job.request).target is not None
 
-    async def _rows(
-        self,
-        job: Job,
-        evaluators: list[JobEvaluator],
-        results: list[StoredResult],
-        *,
-        most_bytes: int = PAGE_BYTES,
-    ) -> list[JobRow]:
-        """Return the rows of these results. Leave out the last rows if rows or answers exceed `most_bytes`."""
+    async def _part(self, job: Job, results: list[StoredResult], *, most_bytes: int = PAGE_BYTES) -> _Part:
+        """Return these results, weighed. Leave out the last ones if rows or answers exceed `most_bytes`."""
         answers: dict[int, StoredOutput] = {}
         if self.outputs is not None and self._asks(job):
             sizes = await self.outputs.sizes(job.id, {one.row for one in results})
             results = _within(results, sizes, most_bytes)
             answers = await self.outputs.of_rows(job.id, {one.row for one in results})
+
+        def weighed() -> _Part:
+            rows = self.folder.weigh(job.dataset_id, {one.row for one in results}, most_bytes=most_bytes)
+            if results and results[0].row not in rows:
+                rows = self.folder.weigh(job.dataset_id, [results[0].row])
+            kept = list(takewhile(lambda one: one.row in rows, results))
+            return _Part(kept, answers, [_memory_bytes(one, answers.get(one.row)) for one in kept], rows)
+
+        return await asyncio.to_thread(weighed)
+
+    async def _rows(self, job: Job, evaluators: list[JobEvaluator], part: _Part) -> list[JobRow]:
         labels = {one.position: one.label for one in evaluators}
 
         def read() -> list[JobRow]:
-            records = self.folder.some(job.dataset_id, {one.row for one in results}, most_bytes=most_bytes)
-            if results and results[0].row not in records:
-                records = self.folder.some(job.dataset_id, [results[0].row])
-            rows = (
-                JobRow(one.row, labels[one.position], records[one.row], _decoded(one))
-                for one in takewhile(lambda one: one.row in records, results)
-            )
-            return [_with_answer(row, answers.get(row.index)) for row in rows]
+            records = self.folder.some(job.dataset_id, {one.row for one in part.results})
+            rows = (JobRow(one.row, labels[one.position], records[one.row], _decoded(one)) for one in part.results)
+            return [_with_answer(row, part.answers.get(row.index)) for row in rows]
 
-        return await asyncio.to_thread(read)  # decoding a few MB must not block the event loop
+        return await asyncio.to_thread(read)  # decoding some megabytes must not block the event loop
+
+
+def _memory_bytes(one: StoredResult, answer: StoredOutput | None) -> int:
+    texts = (one.result, answer and answer.output, answer and answer.log)
+    return sum(memory_bytes(text.encode()) for text in texts if text)
 
 
 def _row_diff(before: JobRowDetail, after: JobRowDetail, labels: tuple[str, str]) -> RowDiff:
