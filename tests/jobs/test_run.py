@@ -392,6 +392,7 @@ async def test_the_same_idempotency_key_is_the_same_job(desk: Desk) -> None:
         (JobSpec([OK], "none"), NotFound, "no data set none"),
         (JobSpec(["other"], [{"inputs": {}}]), NotFound, "no evaluator other"),
         (JobSpec([OK], [{"inputs": {}}], mapping={"score": "a"}), InvalidRequest, "mapping"),
+        (JobSpec([OK], [{"inputs": {}}], mapping={"outputs": "a" * 66_000}), InvalidRequest, "65,536 characters"),
         (JobSpec([OK], [{"inputs": {}}], mapping={"outputs": "{{ 9 ** 9 }}"}), InvalidRequest, "mapping"),
         (JobSpec([Evaluator("ok", limits=Limits(timeout_s=1e6))], [{"inputs": {}}]), InvalidRequest, "evaluator"),
     ],

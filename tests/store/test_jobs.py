@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Delete, Engine, Executable, event, select
+from sqlalchemy import Delete, Engine, Executable, event, select, update
 from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.platform.datasets.files import RowsFolder
@@ -19,8 +19,8 @@ from evaluator_host.platform.datasets.table import new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredOutput
 from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.results.results import JobResults
-from evaluator_host.platform.jobs.spec import StoredSpec, evaluator_to_json, spec_to_json
-from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, JobEvaluatorTable, Jobs
+from evaluator_host.platform.jobs.spec import StoredSpec, evaluator_to_json, spec_from_json, spec_to_json
+from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, JobEvaluatorTable, Jobs, JobTable
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFound, StoreUnavailable
 from evaluator_host.types.evaluator import Evaluator
@@ -268,6 +268,36 @@ async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(
     trend = await tables(store).jobs.scores_of(WORKSPACE, "exact", limit=2)
     assert [(job.id, one.tally.scored) for job, one in trend] == [(other.id, 1), (after.id, 1)]
     assert await tables(store).jobs.scores_of(WORKSPACE, "exact", dataset="qa", limit=2) == []
+
+
+async def test_scores_are_listed_without_long_mappings(store: Store) -> None:
+    """Each of many evaluators would else load the mapping of the same job."""
+    stored = StoredSpec(
+        {"outputs": "x" * 50_000 + '"failures":"zero" \\u0000 \x00 \\'},
+        config=JobConfig(failures=Failures.ZERO, shard="1/2"),
+    )
+    await finished(store, [1.0, None], request=spec_to_json(stored))
+    await finished(store, [1.0, None], request=spec_to_json(stored))
+    jobs = tables(store).jobs
+    for job, tally in [*await jobs.scores_of(WORKSPACE, "exact", limit=5), *await jobs.last_scores(WORKSPACE)]:
+        assert len(job.request) < 2000
+        assert spec_from_json(job.request).config == stored.config
+        assert tally.previous_is_zero is (tally.previous_job is not None)
+
+
+async def test_a_list_of_jobs_continues_after_a_job(store: Store) -> None:
+    for _ in range(5):
+        await finished(store, [1.0])
+    jobs = tables(store).jobs
+    same = update(JobTable).values(created_at=datetime(2026, 1, 1, tzinfo=UTC))
+    await store.database.change_rows(same)
+    every = [one.job.id for one in await jobs.list_overviews(WORKSPACE, limit=9)]
+    assert len(every) == 5
+    found, after = list[str](), None
+    while part := await jobs.list_overviews(WORKSPACE, limit=2, after=after):
+        after = part[-1].job
+        found += [one.job.id for one in part]
+    assert found == every
 
 
 async def test_means_of_the_largest_numbers_do_not_overflow(store: Store) -> None:

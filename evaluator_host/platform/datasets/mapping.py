@@ -38,6 +38,7 @@ _SHOWN = 8
 _SHOWN_CHARS = 120
 _FIELDS: Final = 1000
 _CHARS: Final = 1 << 20
+NEW_CHARS: Final = 64 << 10  # of the mapping of a new job, which is shown in each list of jobs
 
 
 class BadRow(Exception):
@@ -98,13 +99,18 @@ class Mapping:
     @classmethod
     def _checked(cls, sources: list[tuple[str, str]], *, named: str) -> "Mapping":
         if len(sources) > _FIELDS or sum(len(field) + len(source) for field, source in sources) > _CHARS:
-            raise InvalidRequest(
-                f"the mapping has over {_FIELDS:,} fields or {_CHARS >> 20} MB of text; map fewer fields"
-            )
+            raise too_long(_CHARS)
         problems = [problem for field, source in sources for problem in _problems(field, source, named)]
         if problems:
             raise InvalidRequest("the mapping is not valid", problems=tuple(problems))
         return cls(tuple((_ALIASES.get(field, field), source) for field, source in sources))
+
+
+def too_long(chars: int) -> InvalidRequest:
+    """Return the error for a mapping with too many fields or more than `chars` characters."""
+    return InvalidRequest(
+        f"the mapping has over {_FIELDS:,} fields or {chars:,} characters; map fewer fields, or shorten them"
+    )
 
 
 def to_row(record: Any, mapping: Mapping) -> Row:

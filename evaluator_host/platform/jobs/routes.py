@@ -13,9 +13,9 @@ from evaluator_host.platform.http.auth.access import Access, AuditedCall, Caller
 from evaluator_host.platform.http.bodies import Few, Moment, Wire, example, fields_of
 from evaluator_host.platform.http.deletion import ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
-from evaluator_host.platform.http.json_routes import JsonRoute, json_response
+from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response
 from evaluator_host.platform.jobs.estimates import JobEstimates
-from evaluator_host.platform.jobs.service import JobService
+from evaluator_host.platform.jobs.service import JobService, job_report
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.platform.plugins import row_document
@@ -214,7 +214,8 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
     ) -> Response:
         """List jobs, newest first, with the scores of each evaluator so far."""
         chosen = {"before": before, "status": status, "search": search, "schedule": schedule}
-        return json_response(await service.list_jobs(workspace, limit=limit, **chosen))
+        parts = service.overviews(workspace, limit=limit, **chosen)
+        return await json_list(parts, lambda part: [job_report(one) for one in part])
 
     @router.get("/{job_id}", response_model=JobReport, responses=_MISSING)
     async def show(job_id: str, workspace: WorkspaceOf) -> Response:

@@ -14,7 +14,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.prepared import evaluator_digest, require_fit
 from evaluator_host.platform.datasets.files import RowsFolder
-from evaluator_host.platform.datasets.mapping import NO_OUTPUTS, is_template
+from evaluator_host.platform.datasets.mapping import NEW_CHARS, NO_OUTPUTS, is_template, too_long
 from evaluator_host.platform.datasets.rendering import require_templates
 from evaluator_host.platform.datasets.table import Dataset, Datasets, new_dataset_id
 from evaluator_host.platform.evaluators.registry import ResolvedEvaluator
@@ -51,6 +51,7 @@ from evaluator_host.types.jobs import (
 )
 
 LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
+_JOBS_AT_ONCE: Final = 50  # jobs that are read and sent at a time, since a job may have a long mapping
 _NAMED: Final = 3  # maximum number of evaluators that a job's title names
 _COLUMN_CHARS: Final = 40  # characters of a column's name in a job's title
 _TRIES: Final = 3  # how many times to try to create a job; this fails if its data set is replaced meanwhile
@@ -163,6 +164,8 @@ class JobService:
         return await self.datasets.get_dataset(workspace_id, spec.dataset) if isinstance(spec.dataset, str) else None
 
     async def _checked(self, spec: JobSpec, workspace_id: str) -> tuple[StoredSpec, list[JobEvaluator]]:
+        if sum(len(field) + len(source) for field, source in spec.mapping.items()) > NEW_CHARS:
+            raise too_long(NEW_CHARS)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
         _ = stored.shard  # raises an error for an invalid shard
         if spec.config.executor is Executor.RAY and self.service.settings.ray_address is None:
@@ -208,6 +211,19 @@ class JobService:
     async def list_jobs(self, workspace_id: str, *, limit: int = 100, **chosen: Any) -> list[JobReport]:
         """Return jobs, newest first. `chosen` are filters: the keyword arguments of `Jobs.list_overviews`."""
         return [job_report(job) for job in await self.jobs.list_overviews(workspace_id, limit=limit, **chosen)]
+
+    async def overviews(
+        self, workspace_id: str, *, limit: int, **chosen: Any
+    ) -> AsyncGenerator[list[JobOverview], None]:
+        """Yield the jobs that `list_jobs` returns, in parts, before they are converted to reports."""
+        after: Job | None = None
+        while limit > 0:
+            most = min(limit, _JOBS_AT_ONCE)
+            part = await self.jobs.list_overviews(workspace_id, limit=most, after=after, **chosen)
+            yield part
+            if len(part) < most:
+                return
+            limit, after = limit - most, part[-1].job
 
     async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> JobReport:
         """Rename a job, or remove its name, and return the job."""

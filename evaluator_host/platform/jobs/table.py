@@ -22,6 +22,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Select,
+    Text,
     UniqueConstraint,
     delete,
     exists,
@@ -35,7 +36,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Mapped, aliased, mapped_column
+from sqlalchemy.sql.functions import FunctionElement
 
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.table import DatasetTable
@@ -478,6 +481,7 @@ class Jobs(Repository):
         *,
         limit: int,
         before: datetime | None = None,
+        after: Job | None = None,
         status: JobStatus | None = None,
         search: str | None = None,
         schedule: str | None = None,
@@ -487,12 +491,15 @@ class Jobs(Repository):
 
         `search` is text in a job's name or id, or in the names of its data set or evaluators, in upper or lower case.
         `schedule` is the name of the schedule that created the job. `before` is the `created_at` of the last job on the
-        previous page; jobs that were created later are left out. `finished_after` leaves out jobs that ended earlier,
-        and jobs that have not ended.
+        previous page, and `after` is that job itself; jobs before it in the list are left out. `finished_after` leaves
+        out jobs that ended earlier, and jobs that have not ended.
         """
         query = _overviews(true() if workspace_id is None else JobTable.workspace_id == workspace_id)
         if before is not None:
             query = query.where(JobTable.created_at < before)
+        if after is not None:
+            same = (JobTable.created_at == after.created_at) & (JobTable.id > after.id)
+            query = query.where(or_(JobTable.created_at < after.created_at, same))
         if status is not None:
             query = query.where(JobTable.status == status)
         if schedule is not None:
@@ -528,6 +535,7 @@ class Jobs(Repository):
     ) -> list[tuple[Job, EvaluatorTally]]:
         """Return the completed jobs that ran a stored evaluator, newest first, each with the scores of that evaluator.
 
+        The `request` of these jobs has only its `config`, since mappings and prompts can be long.
         `dataset` is the name that the data set had when the job was created.
         """
         chosen = (JobTable.workspace_id == workspace_id) & (JobEvaluatorTable.name == evaluator)
@@ -538,7 +546,10 @@ class Jobs(Repository):
         return [(as_job(row, "job__"), _tally(row)) for row in await self._database.fetch_all(query)]
 
     async def last_scores(self, workspace_id: str) -> list[tuple[Job, EvaluatorTally]]:
-        """Return, for each stored evaluator, the newest job that ran it (ended or not), and its scores in that job."""
+        """Return, for each stored evaluator, the newest job that ran it (ended or not), and its scores in that job.
+
+        The `request` of these jobs has only its `config`, since mappings and prompts can be long.
+        """
         table = JobEvaluatorTable
         place = func.row_number().over(partition_by=table.name, order_by=_NEWEST_FIRST).label("place")
         placed = select(table.job_id, table.position, place).join(JobTable, JobTable.id == table.job_id)
@@ -661,12 +672,33 @@ _FAILED: Final = '{"status":"failed"'  # how the JSON of a failed result begins
 _ZERO: Final = '"failures":"zero"'  # in the request of every job that counts failed rows as 0, and in some others
 
 
+class _OnlyConfig(FunctionElement[str]):
+    """A job's request without everything but its `config`, as JSON. The database cuts the rest off."""
+
+    inherit_cache = True
+    type = Text()
+
+
+@compiles(_OnlyConfig)
+def _only_config(element: Any, compiler: Any, **more: Any) -> str:
+    request = compiler.process(element.clauses, **more)
+    return f"json_object('config', json(coalesce(json_extract({request}, '$.config'), '{{}}')))"
+
+
+@compiles(_OnlyConfig, "postgresql")
+def _only_config_of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
+    request = compiler.process(element.clauses, **more)
+    # PostgreSQL cannot read a NUL or half of an emoji in any text; the texts of `config` have no escapes
+    plain = rf"regexp_replace({request}, '\\(u[0-9a-fA-F]{{4}}|.)', '?', 'g')"
+    return f"json_build_object('config', coalesce(CAST({plain} AS JSON) -> 'config', '{{}}'))::text"
+
+
 @cache  # because building the query takes a millisecond, as much as reading a job
 def _tallies() -> Select[Any]:
     """Return the query for jobs' evaluators, and for each one's row counts in the job and in its previous job."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)
     chosen = (job_before.id == table.previous_job) & job_before.request.contains(_ZERO)
-    zero = select(job_before.request).where(chosen).scalar_subquery()
+    zero = select(_OnlyConfig(job_before.request)).where(chosen).scalar_subquery()
     earlier = [column.label(f"before_{column.key}") for column in columns_of(before, Tally)]
     together = exists().where(TogetherTable.job_id == table.job_id, TogetherTable.position == table.position)
     failed = together.where(TogetherTable.result.startswith(_FAILED))
@@ -679,7 +711,8 @@ def _tallies() -> Select[Any]:
 
 def _scored(chosen: ColumnElement[bool]) -> Select[Any]:
     """Return the query for `chosen` evaluators with their counts and jobs. Columns of jobs have the prefix `job__`."""
-    jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
+    shown = {JobTable.request: _OnlyConfig(JobTable.request)}
+    jobs = [shown.get(column, column).label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
     query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
     return query.where(chosen)
 
