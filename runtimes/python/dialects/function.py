@@ -379,7 +379,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 class _Binding:
-    """Gives a row's columns to the parameters of one function. What its code says of them is found out once."""
+    """Gives a row's columns to the parameters of one function, whose code is examined only once."""
 
     def __init__(self, found: entry.Entry, function: Function | None) -> None:
         known = found.signature
@@ -398,7 +398,7 @@ class _Binding:
             self._optional = {*known.positional[known.required :], *with_default}
 
     def notes(self) -> Iterator[str]:
-        """Yield what a reader of the scores should know of the arguments."""
+        """Yield what a reader of the scores should know about the arguments."""
         if self._lists:
             names = " and ".join(f"`{one}`" for one in self._lists)
             yield (
@@ -463,10 +463,10 @@ def _without_role(function: Function, values_by_use: set[str]) -> str | None:
 
 
 def _completed(row: dict[str, Any], roles: dict[str, str]) -> dict[str, Any]:
-    """Return the row with all columns as `whole`, and with the parts that no parameter gets where code may read them.
+    """Return the row with all its columns as `whole`, and with the values for which there is no parameter.
 
-    The ground truth stays among the inputs if no parameter is for it; the output is in `whole` if no parameter is for
-    it.
+    If no parameter is for the ground truth, the ground truth stays among the inputs. If no parameter is for the output,
+    the output is in `whole`.
     """
     columns = row["columns"]
     inputs = {"inputs": columns} if "inputs" in row and _TRUTH not in roles.values() else {}

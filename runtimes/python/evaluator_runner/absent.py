@@ -112,7 +112,7 @@ def take() -> list[dict[str, Any]]:
 
     An import in another file of the evaluator also has `file`.
 
-    `optional` is set if not the line itself, but an extension module that the line calls, looks for the absent module.
+    `optional` is set if the line imports nothing itself, but calls an extension that looks for the absent module.
     """
     if not failed_imports:
         return []

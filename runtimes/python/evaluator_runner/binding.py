@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class _LikeDict(type):
-    """Makes a subclass of dict equal to dict, so that code may compare the type of a row's value with that of its own.
+    """Makes a subclass of dict equal to `dict`, so that `type(value) == dict` is true for the objects in a row.
 
-    The hash stays its own: `copy` and `pickle` look up types by hash, and would make plain dicts otherwise.
+    The subclass keeps its own hash: `copy` and `pickle` look up types by hash, and would make plain dicts otherwise.
     """
 
     def __instancecheck__(cls, value: Any) -> bool:

@@ -19,7 +19,7 @@ _LISTS = {
 }  # fmt: skip
 """Names of arguments, variables and keys that take evaluators."""
 _ADDING = {"add_evaluator", "add_metric", "add_reward_func", "add_scorer"}
-"""Methods that add an evaluator to such a list."""
+"""Methods that add an evaluator to a list of evaluators."""
 _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "ClassDef")
 _TAKE_APART = {"extract", "normalise", "normalize"}
 """First words in the names of functions that prepare a text for others, and do not judge it."""
@@ -36,9 +36,9 @@ def public(outline: Outline) -> list[str]:
 
 
 def helpers(outline: Outline) -> set[str]:
-    """Return the names that a module's functions and classes use, so that they are helpers and not evaluators.
+    """Return the names of helpers: those that the module's functions and classes use.
 
-    Names that the code puts in a list of evaluators, such as `evaluators=[correct]`, are left out.
+    Names that the code puts in a list of evaluators, such as `evaluators=[correct]`, are not helpers.
     """
     return names_used_by_others(outline) - _Uses(outline).in_lists if outline.parsed else set()
 

@@ -53,8 +53,9 @@ _OWN = ("evaluate_v1", "evaluate", "main")  # the host's own contracts, which co
 _HEAD_BYTES = 4096  # number of bytes at the beginning of a dialect's module that contain its constants
 
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME, BY_NAME = range(1, 7)
-"""The steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its
-parameters; the shape of the whole code; parameters of a function of any name; such parameters without a platform."""
+"""The ranks of signs: a base or a decorator from the dialect's package; the name of the function; the names of its
+parameters; the shape of the whole code; parameters that several platforms use, of a function with any name; names that
+say what a function does or gets, if no platform is known."""
 
 
 def _found(folder: str) -> dict[str, tuple[str, ...] | None]:

@@ -19,7 +19,7 @@ _READ_CHARS = 20_000  # maximum number of characters to read from a string that 
 _LEGACY_FIRST = "app_params"
 _LEGACY_FOURTH = {"correct_answer", "datapoint"}
 SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}
-"""Words in the name of a function which say that the function scores."""
+"""Words that say that a function scores, if they are in its name."""
 _MAKING = {"build", "create", "define", "load", "make", "register"}
 _LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "evaluate", "evaluator", "f1", "judge", "match", "precision", "quality", "recall", "results", "verify"}  # fmt: skip  # noqa: E501
 """Words in the names of functions that may score, and so are shown first."""
@@ -138,8 +138,8 @@ def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ..
 def object_of(namespace: dict[str, Any], name: str, config: dict[str, Any]) -> Any:
     """Return an instance of class `name`: an instance that the code makes, or else a new one.
 
-    If there is a `config`, the instance is always new. If the only required argument that the config lacks is `name`,
-    the class gets its own name.
+    If there is a `config`, the instance is always new. If `name` is the only required argument that the config lacks,
+    the name of the class is passed as `name`.
 
     Raises:
       Failure: the class needs arguments that the config lacks.
@@ -265,7 +265,7 @@ def makes(name: str) -> bool:
 
 
 def _takers(own: dict[str, Any], functions: list[str], classes: list[str]) -> list[str]:
-    """Return the functions that take a value and make no function, as evaluators do.
+    """Return the functions that probably are evaluators: those that take a value and do not define inner functions.
 
     If there are none, return those that take a value, or all functions if no class has a scoring method. If a class has
     one, functions that make something are left out: they may make an object of the class.

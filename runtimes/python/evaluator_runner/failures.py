@@ -202,7 +202,7 @@ def _syntax_hint(raised: SyntaxError, lines: list[str]) -> str | None:
     if line.lstrip().startswith((">>> ", "... ")):
         return "leave out the prompts of the interactive interpreter, >>> and ..."
     if sys.version_info < (3, 12) and (message.startswith("f-string: ") or re.match(_NEW_SYNTAX, line)):
-        return 'if this is syntax of Python 3.12 or later, ask for that version: "python": "3.12"'
+        return 'if this syntax is from Python 3.12 or later, ask for that version: "python": "3.12"'
     if any(quote in line for quote in _TYPOGRAPHIC):
         return "replace typographic quotes with straight ones, \" or '"
     return None

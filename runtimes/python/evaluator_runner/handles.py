@@ -1,4 +1,4 @@
-"""The supervisor's handles of its child processes: one zygote, and at most one row process at a time."""
+"""The supervisor's handles for its child processes: one zygote, and at most one row process at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NUDGE_MS = 500  # after this many ms without a reply, send SIGCONT, because a row may have stopped the zygote
-# how many times to send it before a fork fails; not a time limit, since the whole sandbox may have been stopped
+# how many times to send SIGCONT before a fork fails; not a time limit, since the whole sandbox may have been stopped
 _NUDGES = 20
 _SIGKILL, _SIGCONT = 9, 18
 _READ_BYTES = 64 * 1024  # for a larger buffer, malloc would map new memory at every read

@@ -89,7 +89,7 @@ def _is_alone(node: Any) -> bool:
 
 
 def _only_reports(tried: Any, tree: Any) -> bool:
-    """Return whether a `try` only reports errors, and no other code can see a value from its body."""
+    """Return whether the handlers of a `try` only report errors, and no code outside it uses a value from its body."""
     handled = [one for handler in tried.handlers for one in handler.body]
     if not all(type(one).__name__ == "Pass" or _root(one) in _REPORTS for one in handled):
         return False

@@ -18,7 +18,7 @@ _RECURSION = 1000
 
 
 def call(function: Callable[..., Any], args: Any = (), kwargs: Any = {}) -> Any:  # noqa: B006 - never changed
-    """Call user code, and remove the hooks that it leaves before any other function of the runner runs."""
+    """Call user code; then, before any other function of the runner runs, remove the hooks that the code left."""
     try:
         return function(*args, **kwargs) if kwargs else function(*args)
     finally:

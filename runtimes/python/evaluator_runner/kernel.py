@@ -109,7 +109,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def _children_by_scan(pid: int) -> list[int]:
-    """Find a process's children by a scan of /proc, for kernels without the `children` file."""
+    """Find a process's children by scanning /proc, for kernels without the `children` file."""
     found = []
     for name in _listdir("/proc"):
         if not name.isdigit():

@@ -148,7 +148,7 @@ class Outline:
       parsed: Whether the code parses.
       is_expression: Whether the code is a single expression.
       names: Names that the expression uses, if the code is a single expression.
-      returns: Whether there is a `return` outside of functions.
+      returns: Whether there is a `return` outside functions.
       binds: Names that module level assigns or defines.
       binds_in_order: These names in the order in which they are bound.
 

@@ -13,7 +13,7 @@ _MOST = 20
 _KEY_CHARS = 200
 
 unset: dict[str, None] = {}
-"""Keys that the row read although they were not given."""
+"""Absent keys that the evaluator has read in the current row."""
 
 
 class Params(dict):  # type: ignore[type-arg]

@@ -339,7 +339,7 @@ def _finish(
 
 
 def _may_suspend(call: Callable[..., Any], code: str) -> bool:
-    """Return whether the entry is a coroutine function that awaits.
+    """Return whether the entry is a coroutine function that may await something.
 
     For such an entry, asyncio (40 ms) is imported during the load.
     """

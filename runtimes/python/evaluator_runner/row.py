@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 RESULT, FAILED, READY = b"R", b"F", b"L"
 ANSWER_BYTES = 33  # kind, body length, µs of run time, peak kB, bytes written to stdout and stderr
-# size of an order: whether more rows may follow, and the length of the body as text, in four bytes of seven bits
+# size of an order: a letter for whether more rows may follow, then the body's length in four bytes of seven bits each
 ORDER_BYTES = 5
 MORE, LAST = b"M", b"1"
 
@@ -95,7 +95,7 @@ class RowProcess:
     def rehearse(self) -> None:
         """Practise: answer rows without user code before a row is forked.
 
-        Python then has specialised (optimised) the byte code already, and rows need not do that.
+        By then, Python has specialised (optimised) the byte code, so rows need not do that.
         """
         try:
             ours, theirs = _socketpair()

@@ -232,7 +232,10 @@ def _note(node: Any, kind: str, into: Statement) -> None:
 
 
 def _parts_that_run(node: Any, kind: str, *, in_class: bool) -> list[Any]:
-    """Return a node's parts, without bodies that never run, and without annotations outside of classes."""
+    """Return a node's parts, except bodies that never run, annotations outside classes, and a name that is harmless.
+
+    The harmless name is `exec` or `eval` if the call gives the code its own names.
+    """
     if kind == "Call" and getattr(node.func, "id", "") in _WITH_OWN_NAMES and _gives_names(node.args):
         return [*node.args, *node.keywords]
     if kind == "AnnAssign" and not in_class:

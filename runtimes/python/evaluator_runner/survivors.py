@@ -21,9 +21,9 @@ _SIGKILL = 9
 
 
 def end_survivors(zygote: int, *, keep: Collection[int]) -> bool:
-    """Kill and reap those children of this process and of the zygote that are not in `keep`.
+    """Kill the children of this process and of the zygote, except those in `keep`, and reap this process's own.
 
-    Return False if some of them remain.
+    Return False if some of them still run.
     """
     for _ in range(_TRIES):
         ours = [pid for pid in kernel.children_of(os.getpid()) if pid not in keep]

@@ -241,7 +241,7 @@ class _Nursery:
                 if pid == 0:
                     self._become_row(sock, warm=command == FORK_WARM)
                 hide()
-                # Here, the previous row may meanwhile end on another core.
+                # The previous row is reaped only now, because it may have ended on another core in the meantime.
                 if self._pid:
                     self._reap()
                 self._pid = pid

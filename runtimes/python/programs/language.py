@@ -73,7 +73,7 @@ def main(code, what, line, column, given, files):
 
 
 def calls(code, given):
-    """Write a call of each function that the host may call; jedi infers parameter types from these calls."""
+    """Write a call to each function that the host may call; jedi infers parameter types from these calls."""
     named = ", ".join(f"{name}={shortened(value)!r}" for name, value in given.items() if name.isidentifier())
     functions = re.findall(r"^(?:async )?def (evaluate|main)\b", code, re.MULTILINE)
     return "".join(f"\n\n{name}({named})" for name in functions)

@@ -40,7 +40,7 @@ class Experiment:
 
 @dataclass
 class EvaluationContext:
-    """The argument of `evaluate`; `experiment` is None outside of experiments."""
+    """The argument of `evaluate`; `experiment` is None outside experiments."""
 
     observation: Observation
     experiment: Experiment | None = None

@@ -27,7 +27,7 @@ _modules = sys.modules
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the code defines a metric of the SDK, as a class or an instance; with `name`, one of that name."""
+    """Return whether the code defines a metric of the SDK (a class or an instance), if given with this `name`."""
     if SDK not in _modules:
         return False
     metrics = {**_classes(namespace), **_instances(namespace)}

@@ -99,7 +99,7 @@ class Conversation:
 
 
 class Resolver:
-    """Resolves models and keys to placeholders. The real models and keys stay on the host, outside of the sandbox.
+    """Resolves models and keys to placeholders. The real models and keys stay on the host, outside the sandbox.
 
     Args:
       sdk: The SDK's package. It has the class `Model`, and reads secrets from environment variables, which code may

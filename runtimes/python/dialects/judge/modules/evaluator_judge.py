@@ -146,7 +146,7 @@ class Judge:
 
 
 def facts(prompt: str) -> dict[str, Any]:
-    """Return what a prompt reads of a row: `facts` and `reads`, as runtimes/PROTOCOL.md defines them.
+    """Return what a prompt reads from a row: `facts` and `reads`, as runtimes/PROTOCOL.md defines them.
 
     `facts` has the columns without which a row cannot be rendered, not those that the prompt reads only in a branch,
     tests, or gives a default. `reads` has the columns that the prompt tests.

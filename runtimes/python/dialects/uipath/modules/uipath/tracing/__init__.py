@@ -1,4 +1,4 @@
-"""Provides `traced`, which records calls of a function as spans."""
+"""Provides `traced`, which records calls to a function as spans."""
 
 from ._traced import traced
 

@@ -32,7 +32,7 @@ def traced(
     hide_output: bool = False,  # noqa: FBT001, FBT002
     recording: bool = True,  # noqa: FBT001, FBT002
 ) -> Any:
-    """Record calls of a function as spans; with `span_type="tool"`, as calls of a tool.
+    """Record calls to a function as spans; with `span_type="tool"`, as calls to a tool.
 
     Args:
       name: Name of the spans and of the tool; None for the function's name.
@@ -53,7 +53,7 @@ def traced(
 
 
 class _Call:
-    """Traces the calls of one function."""
+    """Traces the calls to one function."""
 
     def __init__(self, name: str | None, run_type: str | None, span_type: str | None, *, recording: bool) -> None:
         self.name = name

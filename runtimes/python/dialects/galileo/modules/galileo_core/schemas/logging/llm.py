@@ -25,7 +25,7 @@ class ToolCallFunction(Fields):
 
 
 class ToolCall(Fields):
-    """A call of a tool."""
+    """A call to a tool."""
 
     def __init__(self, *, id="", function=None, **more):  # noqa: A002 - the field's name
         function = ToolCallFunction(**function) if isinstance(function, dict) else function

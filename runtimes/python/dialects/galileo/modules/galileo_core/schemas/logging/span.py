@@ -37,7 +37,7 @@ class AgentSpan(StepWithChildSpans):
 
 
 class LlmSpan(BaseSpan):
-    """A call of a model, which gets messages and returns one message."""
+    """A call to a model, with the messages that the model gets and the one that it returns."""
 
     type = StepType.llm
     tools = None
@@ -64,7 +64,7 @@ class RetrieverSpan(StepWithChildSpans):
 
 
 class ToolSpan(StepWithChildSpans):
-    """A call of a tool."""
+    """A call to a tool."""
 
     type = StepType.tool
     tool_call_id = None

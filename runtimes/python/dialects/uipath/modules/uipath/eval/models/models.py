@@ -167,7 +167,7 @@ class LLMResponse(BaseModel):
 
 
 class ToolCall(BaseModel):
-    """A call of a tool."""
+    """A call to a tool."""
 
     name: str
     args: dict[str, Any]
