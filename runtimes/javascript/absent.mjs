@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * Lets code load although it imports well-known packages that are not pinned; such an import only stops what uses it.
+ * Lets code load although it imports well-known packages that are not pinned; only code that uses such an import fails.
  *
  * In the bundled program, each such import gives a placeholder, which can be read, called and constructed while the
  * code loads. That is allowed only if the parser shows that the entry reaches nothing that was made with a placeholder,
  * and that placeholders have changed nothing else, because code that tests or compares a placeholder would not notice
  * that the package is absent. Names are compared without their scopes; if in doubt, a name counts as used.
  *
- * A missing file of the author's gives a placeholder, too, as does a package that nobody knows. Once the code has loaded,
+ * A missing file of the author's gives a placeholder, too, as does an unknown package. Once the code has loaded,
  * reading a property of the placeholder throws, as a missing module does in Node, so that only calls that use it fail.
  */
 import { clientOf } from './dialects/clients.cjs';
@@ -53,8 +53,8 @@ export function withoutPlaceholders(text) {
  * Return whether a program needs, or may need, its placeholders for an entry.
  *
  * @param {string} program @param {string} entry
- * @param {number | null} [at] its place in the lists that the code reports
- * @param {boolean} [calls] whether a file that only calls would use counts
+ * @param {number | null} [at] place of the entry in the lists that the code reports
+ * @param {boolean} [calls] whether missing files count even if the code uses them only when it is called
  */
 export function needs(program, entry, at = null, calls = false) {
   const source = program.split(MODULE).filter((one) => !PACKAGE.test(one)).join('\n');
@@ -69,8 +69,8 @@ export function needs(program, entry, at = null, calls = false) {
 }
 
 /**
- * Return whether code may read module-level names in another way than by name: by `eval`, or through a `this` outside
- * of classes.
+ * Return whether code may read module-level names other than by writing them: by `eval`, or through a `this` outside
+ * classes.
  *
  * @param {Node} node @param {boolean} inClass @returns {boolean}
  */
@@ -127,14 +127,14 @@ function isOfFile(body, name) {
   return call?.callee?.name === MADE && call.arguments[0]?.type === 'Literal';
 }
 
-/** Return whether code reads a name while loading, or uses it in another way than by reading a property. @param {Node} node @param {string} name @param {boolean} later @returns {boolean} */
+/** Return whether code reads a name while loading, or later does more with its value than read a property. @param {Node} node @param {string} name @param {boolean} later @returns {boolean} */
 function readsAtOnce(node, name, later = false) {
   if (node.type === 'Identifier') return node.name === name;
   if (later && node.type === 'MemberExpression' && node.object.name === name) return node.computed && readsAtOnce(node.property, name, later);
   return exportsOf(node) === null && partsOf(node).some((one) => readsAtOnce(one, name, later || /Function/.test(node.type)));
 }
 
-/** Return whether esbuild or the runner wrote a statement, which then passes names on without reading them. @param {Node} node */
+/** Return whether esbuild or the runner wrote a statement; such a statement passes names on without reading them. @param {Node} node */
 function isOfRunner(node) {
   if (node.type === 'FunctionDeclaration') return node.id.name === MADE;
   const { type, left, right, callee } = node.expression ?? {};
@@ -145,7 +145,7 @@ function isOfRunner(node) {
   return isExports && (right.callee?.name?.startsWith('__toCommonJS') || right.properties?.[0]?.key?.name === '__esModule');
 }
 
-/** Return the module-level names of what is called for a row; none if it is not found. @param {Node[]} body @param {string} entry */
+/** Return the module-level names that are called for a row; none if they are not found. @param {Node[]} body @param {string} entry */
 function startsOf(body, entry) {
   const [name] = entry.split('.');
   const found = body.some((node) => declaredBy(node).includes(name)) ? [name] : [];
@@ -173,7 +173,7 @@ function listsIn(node) {
   return Object.values(node).flat().filter((one) => typeof one?.type === 'string').flatMap(listsIn);
 }
 
-/** Return whether what a statement does immediately may store a placeholder elsewhere, or read one. @param {Node} node @param {Set<string>} made names of placeholders, and of what the runner stands in for @param {Set<string>} reached @returns {boolean} */
+/** Return whether a statement, while the code loads, may store a placeholder elsewhere or read one. @param {Node} node @param {Set<string>} made names that hold placeholders, or what the runner gives in place of a package @param {Set<string>} reached @returns {boolean} */
 function changesOthers(node, made, reached) {
   if (/Function/.test(node.type) || node.type === 'MethodDefinition') return false;
   const reads = () => namesIn(node).some((name) => reached.has(name));
@@ -224,7 +224,7 @@ function namesIn(node) {
   return partsOf(node).filter((one) => one !== skipped).flatMap(namesIn);
 }
 
-/** Return the parts of a node; none for a list that the code reports, because that only runs when it is asked for. @param {Node} node @returns {Node[]} */
+/** Return the parts of a node; none for a list that the code reports, because such a list is made only on request. @param {Node} node @returns {Node[]} */
 function partsOf(node) {
   return node.callee?.name === LIST ? [] : Object.values(node).flat().filter((one) => typeof one?.type === 'string');
 }

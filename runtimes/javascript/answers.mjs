@@ -27,7 +27,7 @@ export function shapeMs(ms) {
 }
 
 /**
- * Return the error of a row for the code that its worker reported.
+ * Return the error of a row for the error code that the worker reported.
  *
  * @param {string} code
  * @param {any} payload

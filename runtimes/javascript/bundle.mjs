@@ -23,7 +23,7 @@ import { asksForMetadata, configOf } from './tsconfig.mjs';
  */
 
 const OUTPUT_BYTES = 64 * 1024 * 1024;
-/** The source map of a program that was built without source maps, because a file names a broken one: it maps no lines. */
+/** An empty source map, for a program that was built without source maps because a file names a broken one. */
 const NO_PLACES = '{"version":3,"sources":[],"names":[],"mappings":""}';
 const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9+/=]*)\s*$/;
 
@@ -71,7 +71,7 @@ export class Bundler {
     return { ok: false, faults, crashed: null };
   }
 
-  /** Return the build. Find out for which rules its decorators were written, unless the author's configuration says that. @param {string} text @param {string} output @param {Options} options @param {AbortSignal} signal @returns {Promise<Build>} */
+  /** Return the build. Find out for which rules its decorators were written, unless the author's configuration says so. @param {string} text @param {string} output @param {Options} options @param {AbortSignal} signal @returns {Promise<Build>} */
   async #built(text, output, options, signal) {
     const made = { ...split(output, options), isAsync: options.isAsync };
     const kinds = options.language === 'typescript' && !options.legacyDecorators ? kindsOf(made.text) : null;
@@ -144,7 +144,7 @@ export function buildFile(file, { esbuild, packages, memoryMb }) {
   throw new Error(/^(?:✘|X) \[ERROR\] (.*)$/m.exec(stderr ?? '')?.[1] ?? error?.message ?? `esbuild ended with ${status}`);
 }
 
-/** Addons, WebAssembly and data of packages stay separate files; the evaluator's `require` opens them. As code, data takes esbuild thirty times its size. */
+/** Addons, WebAssembly and data of packages stay separate files; the evaluator's `require` opens them. If data were bundled as code, esbuild would need thirty times its size. */
 const COMMON = [
   '--bundle', '--platform=node', '--target=node24', '--charset=utf8', '--color=false', '--log-limit=0',
   '--supported:dynamic-import=false', '--main-fields=main,module', '--external:./node_modules/*.node', '--external:./node_modules/*.wasm',

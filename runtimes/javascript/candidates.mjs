@@ -103,7 +103,7 @@ function isOwn(name, names) {
   return names.length === 1 && names[0] === name;
 }
 
-/** Return the names in a list, with those that it calls or that are called with its members. @param {any} node @returns {string[]} */
+/** Return the names in a list; for a call in the list, the names of the function and of the arguments. @param {any} node @returns {string[]} */
 function members(node) {
   switch (node?.type) {
     case 'Identifier': return [node.name];

@@ -1,5 +1,5 @@
 // @ts-check
-/** The channel to the host as a stream of frames. The runner ends with the channel, at once and in any state. */
+/** The channel to the host as a stream of frames. When the channel ends, the runner ends at once, in any state. */
 import { FrameDecoder, encode } from './frames.mjs';
 
 const net = process.getBuiltinModule('node:net');

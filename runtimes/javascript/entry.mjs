@@ -155,7 +155,7 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
 const BY_PARAMETERS = /** @type {import('./dialects/table.mjs').Dialect} */ (DIALECTS.find((one) => one.contract === 'function'));
 /**
  * Return the exported functions that no other one uses, and whose names say that they score, or that take an output and a ground truth. Their parameters then
- * name properties of the row. A function that makes another one, or that takes nothing, is not one of them, and uses none.
+ * name properties of the row. A function that returns a function, or has no parameters, is not returned, and may use the returned ones.
  *
  * @param {Offer[]} offers @returns {Candidate[]}
  */
@@ -169,8 +169,8 @@ function thoseThatScore(offers) {
 }
 
 /**
- * Return the only exported function that takes the output and uses at least two of the functions that were found, as in a file of checks with a function that
- * runs those that a case names: it is the evaluator, and its parameters name properties of the row.
+ * Return the only exported function that takes the output and uses at least two of the functions that were found, such as a function that runs those checks of
+ * the file that a test case names. This function is the evaluator, and its parameters name properties of the row.
  *
  * @param {Found[]} equal @param {Offer[]} offers @returns {Found | null}
  */
@@ -186,8 +186,8 @@ function runnerOf(equal, offers) {
 /** Names of exported objects whose methods score. */
 const HOLDERS = /(?:evaluator|grader|judge|metric|metrics|scorer)$/i;
 /**
- * Return the methods of exported objects that score: those whose names say so, or all with equal parameters of an object whose name says so, or the only one of
- * the default export, if it takes the output.
+ * Return the methods of exported objects that score: those whose own names say so; or else all methods, if the object's name says so and they have equal parameters; or the only method of
+ * the default export, if that method takes the output.
  *
  * @param {Offer[]} offers @param {string} code @returns {Found[]}
  */
@@ -284,7 +284,7 @@ function takesOneUnknown(candidate, texts) {
   return parameters.length === 1 && parameters[0].keys === null && !parameters[0].rest && !texts.includes(candidate?.text);
 }
 
-/** Return whether code calls a function or passes it on, also outside of functions. @param {string} name @param {string} code */
+/** Return whether code calls a function or passes it on, inside or outside functions. @param {string} name @param {string} code */
 function isCalled(name, code) {
   const own = name.replace(/\$/g, '\\$&');
   return new RegExp(`(?<![\\w$.]|\\bfunction\\s{1,9}\\*?\\s{0,9})${own}\\s*\\(|[(,]\\s*${own}\\s*[,)]`).test(code);
@@ -332,7 +332,7 @@ function isAssert(candidate, code) {
   return parameters.length === 2 && CONTEXT.test(parameters[1].name) && (takesOutput(candidate) || /\bexports\b/.test(code));
 }
 
-/** Return whether all parameters of a function have names of properties, not those of a position or without a meaning; in a file with exports only of an export. @param {Candidate} candidate @param {string} name @param {Offer[]} offers */
+/** Return whether the names of a function's parameters can be names of properties: they have a meaning, and do not belong to a call by position. In a file with exports, only exported functions count. @param {Candidate} candidate @param {string} name @param {Offer[]} offers */
 function takesProperties(candidate, name, offers) {
   const { parameters } = parametersOf(candidate);
   const functions = functionsOf(offers);
@@ -399,7 +399,7 @@ function isHelper(name, functions) {
   return exported.some((one) => using.has(one.name) && SCORES.test(one.name) && !takesOneUnknown(one, []));
 }
 
-/** Return the best matches of dialects among the functions that the module offers. @param {Offer[]} offers @param {string[]} texts @param {import('./dialects/table.mjs').Dialect[]} dialects @param {boolean} [isDeclared] whether the contract is declared */
+/** Return the offered functions that suit one of these dialects best: the matches with the lowest `step`. @param {Offer[]} offers @param {string[]} texts @param {import('./dialects/table.mjs').Dialect[]} dialects @param {boolean} [isDeclared] whether the contract is declared */
 function bestOf(offers, texts, dialects, isDeclared = false) {
   const matches = matchesOf(offers, texts, dialects, isDeclared);
   const step = Math.min(...matches.map((one) => one.step));

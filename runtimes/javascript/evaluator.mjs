@@ -240,7 +240,7 @@ export class Evaluator {
 /**
  * Return what was found, without the evaluators that need modules in whose place there are placeholders; null if none is left.
  *
- * @template {{found: import('./entry.mjs').Found, loadable: Loadable}} T @param {T} answer @param {Loadable} loadable @param {boolean} calls whether a missing file that only calls would use counts @returns {T | null}
+ * @template {{found: import('./entry.mjs').Found, loadable: Loadable}} T @param {T} answer @param {Loadable} loadable @param {boolean} calls whether missing files count even if the code uses them only when it is called @returns {T | null}
  */
 function withoutAbsent(answer, { program, refused }, calls) {
   if (!refused) return answer;

@@ -15,7 +15,7 @@ export function namesCode(type, message) {
 }
 
 /**
- * Return the names near a line that esbuild changed.
+ * Return what the user wrote for each name that esbuild changed near a line.
  *
  * @param {string[]} lines of the compiled script
  * @param {number} line from 0

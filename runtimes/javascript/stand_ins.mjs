@@ -4,7 +4,7 @@
  * test runner or a framework for agents, but the scorers do not. A scorer gets a row as it would from the package; a
  * step that calls a model is an error.
  *
- * Each function below becomes text behind the user's code, so it uses nothing of this file.
+ * Each function below is added to the user's code as text, so it uses nothing else in this file.
  */
 
 export const PREFIX = '__evaluator_host_'; // the names of the functions that make stand-ins begin with this
@@ -121,10 +121,10 @@ export function withStandIns(code) {
 
 /** The name of the function that returns the scorer in a member of a list. */
 export const AS_SCORER = `${PREFIX}as_scorer__`;
-/** The declaration of this function, as text. A member that cannot be read is a scorer that fails, so that the others run. */
+/** The declaration of that function, as text. A member that cannot be read becomes a scorer that fails, so that the others run. */
 export const DECLARED = `\n;function ${AS_SCORER}(read) { let one; try { one = read(); } catch (error) { return async () => { throw error; }; } return typeof one?.scorer === "function" ? (${ofEvalite})().scorer(one) : one; }`;
 
-/** Return code for a name that has no stand-in: a function that calls the package's own, if it is pinned. The name may also be a type's. @param {string} name @param {string} module */
+/** Return code for a name that has no stand-in: a function that calls the package's own, if it is pinned. The name may also be that of a type. @param {string} name @param {string} module */
 function lacking(name, module) {
   const real = `{ try { return require(${JSON.stringify(module)}).${name}(...all); } catch (error) { throw error; } }`; // esbuild allows a missing module only in a `try`
   return ` = ${/^create[A-Z]/.test(name) ? `(...all) => async (row) => { const one = (() => ${real})(); const { score, reason } = await one.run({ ...row, output: row.output }); return { name: one.name ?? one.id, score, metadata: { reason } }; }` : `(...all) => ${real}`}`;

@@ -152,7 +152,7 @@ export class WorkerPair {
   replace() {
     this.#outputs.delete(this.#active);
     const gone = this.#active.end();
-    // until then, the row may still connect
+    // until the previous worker is gone, its row may still connect
     if (this.#order?.environment) this.#clearing = Promise.all([this.#clearing, soon(gone)]);
     this.ready = false;
     this.#active = this.#enlist(this.#standby ?? this.#prepare(new RowWorker(this.#surroundings)));

@@ -12,7 +12,7 @@ const KEYS = new Set(['input', 'output', 'expected', 'metadata', 'trace', 'id', 
 
 /** Declarations with the type of a scorer of Braintrust or autoevals. */
 const TYPED = /\b(?:const|let)\s+([\w$]+)\s*:\s*(?:Eval)?Scorer\b/;
-/** A declaration of such a type in the code itself. */
+/** A declaration, in the code itself, of a type with one of these names. */
 const OWN_TYPE = /\b(?:type|interface)\s+(?:Eval)?Scorer\b(?:\s*<[^<>=]*>)?\s*[={]/;
 const OWN_ENTRY = /\bfunction\s+(?:evaluate|main)\b|\b(?:evaluate|main)\s*=/;
 const IMPORTED = /(?:\bfrom|\bimport|\b(?:import|require)\s*\()\s*["'](?:npm:)?(?:axiom|braintrust|autoevals|evalite|vitest-evals|@mastra\/core)(?:[@/][^"'\n]*)?["']/;
@@ -22,7 +22,7 @@ const OWN_PROPERTY = /^(["']?)(?:scores|scorers|judges)\1\s*(?::\s*|$)/;
 /** A type that follows a value, or the start of a type that contains a comma. */
 const TYPE_AFTER = /\s+(?:as|satisfies)\s+[\w$.<>[\]|&\s]*$/;
 
-/** Return the calls of `Eval` and the like, from the start of their names to their closing brackets. @param {string} code @returns {{at: number, open: number, end: number, isEval: boolean}[]} */
+/** Return the calls to `Eval` and similar functions, from the start of their names to their closing brackets. @param {string} code @returns {{at: number, open: number, end: number, isEval: boolean}[]} */
 function callsOf(code) {
   if (!IMPORTED.test(code)) return [];
   return [...code.matchAll(EVAL)].map(({ 0: head, 1: name, index }) => {
@@ -49,7 +49,7 @@ function withoutType(part) {
   return { ...part, text: part.text.replace(TYPE_AFTER, '') };
 }
 
-/** Return the scores that the code gives to `Eval`, as far as they are written in lists. @param {string} code @returns {{name: string, text: string}[]} */
+/** Return those of the scores for `Eval` that are written out in lists. @param {string} code @returns {{name: string, text: string}[]} */
 function listedIn(code) {
   const parts = scoresIn(code).flatMap(({ at, text, after }) => {
     if (text.startsWith('[') && skipBracket(text, 0) === text.length) return elementsOf(code, at);
@@ -78,7 +78,7 @@ function takesScored(candidate) {
   return keys === null ? readsRow(candidate) : keys.includes('output') && keys.every((key) => KEYS.has(key));
 }
 
-/** Return a call that reports scores when they are requested, because names in them may be declared further below. @param {string} code @param {{at: number, text: string, after: string, isEval: boolean}} list */
+/** Return a call that reports a list of scores only on request, because names in the list may be declared further below. @param {string} code @param {{at: number, text: string, after: string, isEval: boolean}} list */
 function reported(code, { at, text, after, isEval }) {
   const value = isEval && !text.startsWith('[') ? `(${text})${after}` : asScorers(code, at, text, after);
   return `__evaluator_host_list__(${/\bawait\b/.test(text) ? '' : '() => '}${value})`;

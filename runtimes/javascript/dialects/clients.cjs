@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Packages of clients of models and platforms. Evaluators may import such a package and make its
- * clients even if it is not pinned; the use of a client is then an error that names the pin.
+ * Client packages for models and platforms. Evaluators may import such a package and make its
+ * clients even if it is not pinned; using a client then raises an error that names the pin.
  */
 'use strict';
 
@@ -11,7 +11,7 @@ const CLIENTS = [
   'braintrust', 'cohere-ai', 'dotenv', 'groq-sdk', 'langchain', 'langfuse', 'langsmith', 'ollama', 'openai',
 ];
 
-/** Return the package of such a client that a specifier names; null for any other. @param {string} specifier */
+/** Return the client package that a specifier names; null for any other specifier. @param {string} specifier */
 function clientOf(specifier) {
   return CLIENTS.find((one) => specifier === one || specifier.startsWith(`${one}/`)) ?? null;
 }

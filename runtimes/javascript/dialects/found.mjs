@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The dialects in this folder by the names of their files. `toolchain/build.mjs` puts a list of imports in place of this
- * file: what it bundles has no folder.
+ * file, because a bundled program has no folder to read.
  */
 import { readdirSync } from 'node:fs';
 

@@ -10,7 +10,7 @@ const OTHERS = new Set('input inputs question query prompt userInput user_input 
 
 /** The first parameter of a function that puts the scores of promptfoo's asserts together. */
 export const NAMED_SCORES = /^named_?scores$/i;
-/** Names of the output where no other parameter has such a name. */
+/** Names that stand for the output if no parameter has one of the names in `OUTPUTS`. */
 const TEXTS = ['answer', 'result', 'text', 'content'];
 const KNOWN = new Set([...OUTPUTS, ...TRUTHS, ...OTHERS]);
 

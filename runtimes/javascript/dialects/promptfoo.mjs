@@ -9,7 +9,7 @@ const ENTRY = 'get_assert';
 const INLINE_CHARS = 20_000;
 /** First parameters that say that a default export is something else. */
 const OTHERS = /^(?:inputs?|variables|vars|row|args|props|event|ctx)$/;
-/** Second parameters that say the same. */
+/** Second parameters that say that a default export is something else. */
 const TRUTHS = /^(?:expected\w*|reference\w*|ground_?[tT]ruth|gold\w*|target|correct\w*|ideal)$/;
 const MODULE = /\bmodule\.exports\b|\bexports\.|^\s*(?:export|import)\b/m;
 const FUNCTION = /^\s*(?:async\s*)?(?:function\b|class\b|\([^()]*\)\s*(?::[^=]*)?=>|[\w$]+\s*=>)/;
@@ -43,7 +43,7 @@ export const dialect = {
   },
 };
 
-/** Return whether a function of any name has the parameters of an assert. If one of them takes the context, others need not. @param {import('../parameters.mjs').Parameter[]} parameters @param {string} code */
+/** Return whether a function of any name has the parameters of an assert. If one function of the code takes the context, the others need not take it. @param {import('../parameters.mjs').Parameter[]} parameters @param {string} code */
 function isAssert([first, second, ...more], code) {
   if (more.length > 0 || first?.name !== 'output' || first.keys !== null) return false;
   return second === undefined ? BESIDE.test(code) : second.name === 'context' && second.keys === null;
@@ -73,7 +73,7 @@ function compiles(text) {
   }
 }
 
-/** Return the body of a function for an inline assert; it has to work inside a context too, so it uses nothing of this file. @param {string} code */
+/** Return the body of a function for an inline assert. The code below has to work inside a context, too, so it uses nothing else in this file. @param {string} code */
 function body(code) {
   const text = code.trim();
   if (/^(?:async\s*)?(?:output|\(\s*output\s*(?:,\s*(?:context|\{[^{}]*\})\s*)?\))\s*=>/.test(text)) return ` return (${text.replace(/;$/, '')}\n)(output, context);`;

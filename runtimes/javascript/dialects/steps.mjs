@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Steps of the signs by which a dialect is recognised: the lowest step of all dialects wins, two dialects at one step are an
- * error. They are: a list that the platform calls; the name of the function; the names of its parameters; the shape of the whole code; parameters of a
- * function of any name; such parameters without a platform; a name of a platform's parameter among others; this product's own contracts.
+ * Steps of the signs by which a dialect is recognised: the lowest step of all dialects wins; two dialects with the same step are an
+ * error. The signs are: a list that the platform calls; the name of the function; the names of its parameters; the shape of the whole code; the parameters of a
+ * function with any name; names that show what each parameter gets, for no particular platform; one parameter name of a platform among other names; this product's own contracts.
  */
 export const LISTED = 1;
 export const NAMED = 2;

@@ -1,6 +1,6 @@
 /*
- * Saves the built-ins of one context before user code can replace them. Every context evaluates it: worker/contexts.cjs
- * joins the files of this folder into one script, and they use each other's results by these names.
+ * Saves the built-ins of one context before user code can replace them. Every context evaluates this file:
+ * toolchain/build.mjs joins the files of this folder into one script, in which the others get these built-ins as `p`.
  */
 (function () {
   'use strict';

@@ -64,7 +64,7 @@
   }
   memoryUsage.rss = () => memoryUsage().rss;
 
-  /** @param own where `leave` is put, which tells the listeners of a program that it ends, and returns its exit code */
+  /** @param own gets the function `leave`, which tells a program's `exit` listeners that the program ends, and returns its exit code */
   return function makeProcess(own, fromNode) {
     const facts = p.parse(bridge.processFacts());
     const made = p.assign(p.create({ constructor: function process() {} }), facts);

@@ -87,7 +87,7 @@
     }
   }
 
-  /** Give a row's output this name too. A row that is only variables, which has no trace, keeps its own property of this name. */
+  /** Give a row's output this name too. A row that consists only of variables (without a trace) keeps its own property with this name. */
   function nameOutput(name, row) {
     const isOnlyVariables = !('inputs' in row && 'trace' in row);
     if (!(isOnlyVariables && name in row) && 'output' in row) row[name] = row.output;
@@ -207,7 +207,7 @@
     finish(value, unknown, resultLimit, done);
   }
 
-  /** Return a result, unless the row has used packages that nobody knows; `unknown` are those that the code used before. */
+  /** Return a result, unless the row has used unknown packages; `unknown` names those that the code had used before. */
   function finish(value, unknown, resultLimit, done) {
     let body;
     try {

@@ -148,7 +148,7 @@ class Bridge {
     this.#slot.wait(waits);
   }
 
-  /** Note that the engine itself may settle promises from now on. */
+  /** Record that the engine itself may settle promises from now on. */
   mayWait() {
     this.#slot.follows |= builtins.WAITS;
   }

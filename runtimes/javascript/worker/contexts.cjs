@@ -67,7 +67,7 @@ class Contexts {
     this.make = () => new Slot(output, integrity, exit, program.perRow);
   }
 
-  /** @returns {Slot} a context nobody has used */
+  /** @returns {Slot} a context that no row has used */
   take() {
     const slot = this.#spare ?? this.#create();
     this.#spare = null;

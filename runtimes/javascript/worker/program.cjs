@@ -7,7 +7,7 @@
 
 /** @typedef {{argv?: string[], env?: Record<string, string>}} Given */
 
-const UNSETTLED = 13; // the exit code of Node for an `await` at the top that nothing can end
+const UNSETTLED = 13; // Node's exit code for a top-level `await` that can never end
 
 class ProgramRun {
   #port;
@@ -49,7 +49,7 @@ class ProgramRun {
     this.#done(code, payload);
   }
 
-  /** @returns {{code: string, payload: any}} what its listeners of `exit` threw, or its exit code */
+  /** @returns {{code: string, payload: any}} what the program's `exit` listeners threw, or its exit code */
   #left() {
     if (!this.#settled) this.#slot.console.print('warn', ['Warning: Detected unsettled top-level await']);
     try {

@@ -26,7 +26,7 @@ function others(ownSandbox) {
   return ownSandbox ? strangers() : descendants();
 }
 
-/** Return all descendants of this process; a thread may be waiting for any that holds the pipes of its child. @returns {number[]} */
+/** Return all descendants of this process, because a thread may be waiting for any process that holds the pipes of its child. @returns {number[]} */
 function descendants() {
   const found = /** @type {number[]} */ ([]);
   for (let pending = ['self'], next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -75,7 +75,7 @@ function emptyFolders(folders) {
   }
 }
 
-/** Write files into a folder, replacing what rows have made of them. @param {string} folder @param {Record<string, string>} files by path */
+/** Write files into a folder, and overwrite those that rows have changed or replaced. @param {string} folder @param {Record<string, string>} files by path */
 function writeFiles(folder, files) {
   for (const [path, text] of Object.entries(files)) {
     const inner = path.lastIndexOf('/');
@@ -85,7 +85,7 @@ function writeFiles(folder, files) {
 }
 
 /**
- * Make links in a folder to everything in another folder, replacing what rows have made of the links. A whole subfolder
+ * Make links in a folder to everything in another folder, and restore links that rows have replaced. A whole subfolder
  * gets one link, unless the first folder has a subfolder with that name.
  *
  * @param {string} folder @param {string} source
