@@ -50,8 +50,8 @@ def interpret(
 ) -> Scored | EvaluationError:
     """Read the feedback: numbers and bools are averaged, "yes" and "no" are verdicts, and None skips the row.
 
-    A row with text passes if every value that counts passes; one that does not pass fails the row. Text without a
-    verdict is ignored.
+    If some feedback is text, the row passes if every feedback that counts passes, and fails if one of them is false or
+    "no". Text that is neither "yes" nor "no" does not count.
     """
     value = object_sent(returned)
     if isinstance(value, EvaluationError):

@@ -249,7 +249,7 @@ class Entities(StoredEntities):
         return found
 
     async def _text(self, place: Place, content: dict[str, Any]) -> str:
-        """Return content as JSON, after a check that its workspace may store it.
+        """Check that the workspace may store this content, and return the content as JSON.
 
         Raises:
           OverQuota: the workspace has reached its limit of stored bytes.

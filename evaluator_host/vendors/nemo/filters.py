@@ -111,7 +111,7 @@ def _object(text: str) -> dict[str, Any]:
     except InvalidJson:
         value = None
     if not isinstance(value, dict):
-        raise _wrong("filter", 'must be a JSON object: write {"name": {"$like": "sum"}}')
+        raise _wrong("filter", 'must be a JSON object, like {"name": {"$like": "sum"}}')
     return value
 
 
@@ -187,7 +187,7 @@ def _comparable(value: Any, where: str, *, as_moment: bool) -> str | datetime | 
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
-        raise _wrong(where, f"{str(value)[:_SHOWN]!r} is not a time: write 2026-01-31T12:00:00Z") from None
+        raise _wrong(where, f"{str(value)[:_SHOWN]!r} is not a time; write it like 2026-01-31T12:00:00Z") from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 

@@ -31,7 +31,7 @@ from evaluator_host.vendors.nemo.spec import FieldMappingIn, JobIn, ParamsIn, Sp
 from evaluator_host.vendors.nemo.status import JobState, failure_of, state_of
 
 _TRIES: Final = 3  # how many times to try to create a job, because its stored rows may be removed meanwhile
-_NO_BLOB: Final = "AA=="  # replaces a pickled metric in lists, because a metric may have megabytes
+_NO_BLOB: Final = "AA=="  # replaces a pickled metric in lists, because a metric may be several MB long
 
 
 class NemoJobs:
@@ -45,7 +45,7 @@ class NemoJobs:
       board: The host's own jobs; each NeMo job starts one of them.
       rows: Reads rows with their results.
       datasets: Stores the rows of each job.
-      max_rows: Highest number of rows in a request for a job.
+      max_rows: Maximum number of rows in a request for a job.
       require_python: Raises InvalidRequest for a Python version (such as 3.13) that this host cannot run.
     """
 

@@ -143,7 +143,7 @@ _CONDITIONS: Final = {
     "contains-json": ("has_json(text)", _HAS_JSON),
 }
 WITHOUT_VALUE: Final = frozenset({"is-json", "contains-json"})
-"""Types that run only without a value: it would be a schema, and checking that takes a package."""
+"""Types that run only without a value, because the value would be a schema, which only a package can check."""
 WITH_THRESHOLD: Final = frozenset({"levenshtein"})
 """Types whose threshold does not apply to the score."""
 

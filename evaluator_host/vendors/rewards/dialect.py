@@ -185,7 +185,7 @@ DIALECT: Final = Dialect(
     row_notes=row_notes,
     warnings={
         "rewards_of_group": WarningKind(
-            "a row gets one reward alone, and another one together with all rows",
+            "a row gets a different reward when it is scored alone than when all rows are scored together",
             remedy="read the rewards in `together`, or give each group in `variables` of one row",
         ),
         "no_data_source": WarningKind(
