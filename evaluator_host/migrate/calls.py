@@ -1,4 +1,4 @@
-"""Rewrites a program's own calls of its legacy function: in recursion, in wrappers, in a test in the file."""
+"""Rewrites a program's own calls to its legacy function: in recursion, in wrappers, in a test in the file."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _SPREADS: Final = ("list_splat", "dictionary_splat", "spread_element")
 
 
 def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, uses: Iterable[Use], key: str) -> None:
-    """Change the arguments of every call of the function to the new ones.
+    """Change the arguments of every call to the function to the new ones.
 
     Args:
       draft: The rewrite in progress.
@@ -40,7 +40,7 @@ def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use, key: s
     listing = child(around, "arguments")
     arguments = _arguments(legacy, listing) if listing is not None and listing.type == grammar.arguments else None
     if listing is None or arguments is None:
-        raise refuse(around, f"the arguments of a call of {use.name} do not match its parameters; rewrite the call")
+        raise refuse(around, f"the arguments of a call to {use.name} do not match its parameters; rewrite the call")
     inside = use.scope.is_within(legacy.scope)
     truth = _inputs_with_truth(draft, legacy, arguments, key, inside=inside)
     trace = names.trace if inside else grammar.null
@@ -56,7 +56,7 @@ def _rewrite_use(draft: Draft, legacy: Legacy, names: NewNames, use: Use, key: s
         if span(dropped.value) not in truth:
             draft.drop(*span(dropped.node))
     draft.edits.replace_node(listing, *parts)
-    draft.did(around, f"the call of {use.name} passes inputs, outputs and trace")
+    draft.did(around, f"the call to {use.name} passes inputs, outputs and trace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ class Grammar:
       numbers: Literals that are numbers.
       is_text: Function that returns whether a literal is text that may be a number: not bytes, and not empty or spaces
         only.
-      is_wrapped: Function that returns whether a function is async or decorated, so that calls of it may return another
-        value than its body does.
+      is_wrapped: Function that returns whether a function is async or decorated, so that a call to it may return
+        another value than its body does.
       values: Statements that give a variable a value, each with the field that contains the value.
       declares: Statements of `values` that may leave the variable without a value.
       tables: Statements that give a dict or object its name, each with the field that contains the dict or object.
@@ -42,7 +42,7 @@ class Grammar:
       text_makers: Functions of the language that return text.
       number_makers: Functions of the language that return a number.
       text_methods: Methods that return text.
-      by_receiver: Whether a call of one of `text_methods` returns text only if it is called on text.
+      by_receiver: Whether one of `text_methods` returns text only if it is called on text.
       used: Names that a conversion to a number needs.
       to_number: Text around a value that is converted to a number.
       number_if_text: Function that returns the parts of an expression that converts a value only if it is text.

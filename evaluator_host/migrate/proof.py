@@ -125,7 +125,7 @@ class Proving:
 
 
 def scoring(results: Sequence[EvaluationResult]) -> Proof:
-    """Run unchanged code, and return a proof that says whether it scores rows."""
+    """Return a proof that says whether unchanged code scores rows, from the results of these rows."""
     scored = sum(one.status is Status.SCORED for one in results)
     if scored:
         return Proof(Verdict.PROVEN, rows=len(results), scored=scored)

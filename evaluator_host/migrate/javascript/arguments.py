@@ -65,7 +65,7 @@ def is_called(node: Node) -> bool:
 
 
 def is_evaluated_once(use: Use, function: Node) -> bool:
-    """Return whether a call of the function evaluates a use at most once, and before the function returns."""
+    """Return whether a call to the function evaluates a use at most once, and before the function returns."""
     for around in ancestors(use.node):
         if around == function:
             return True

@@ -38,8 +38,8 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
             if use.access is Access.READ and called:
                 raise refuse(
                     use.node,
-                    f"{name} takes its arguments as {text(spread.rest)[:40]} and is used by the code itself; "
-                    "name its parameters first",
+                    f"{name} takes its arguments as {text(spread.rest)[:40]}, and other parts of the code use it; "
+                    "give it named parameters first",
                 )
     own = {use.name for use in draft.names.within(scope)}
     names = [

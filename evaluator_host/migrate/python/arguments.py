@@ -243,7 +243,7 @@ def _is_formatted(string: Node) -> bool:
 
 
 def _is_in_loop(node: Node, function: Node) -> bool:
-    """Return whether a call of `function` may evaluate `node` more than once, or after the function has returned."""
+    """Return whether a call to `function` may evaluate `node` more than once, or after the function has returned."""
     for around in ancestors(node):
         if around == function:
             return False

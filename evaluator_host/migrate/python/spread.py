@@ -22,15 +22,17 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     """
     function = spread.function
     if not function.has_statements:
-        raise refuse(function.node, f"a lambda takes its arguments as {text(spread.rest)}; name its parameters first")
+        raise refuse(
+            function.node, f"a lambda takes its arguments as {text(spread.rest)}; give it named parameters first"
+        )
     name = text(child(function.node, "name") or function.node)
     for use in draft.names.of(name, draft.names.module):
         around = use.node.parent
         if use.access is Access.READ and (around is None or around.type != "attribute"):
             raise refuse(
                 use.node,
-                f"{name} takes its arguments as {text(spread.rest)} and is used by the code itself; "
-                "name its parameters first",
+                f"{name} takes its arguments as {text(spread.rest)}, and other parts of the code use it; "
+                "give it named parameters first",
             )
     inputs, outputs, trace = (_free(draft, spread, name) for name in ("inputs", "outputs", "trace"))
     values = ("{}", inputs, outputs, f"{inputs}[{quoted(draft, draft.wish.key)}]")
