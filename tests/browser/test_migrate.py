@@ -78,7 +78,7 @@ async def test_a_migration_is_cancelled(page: Page) -> None:
     await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(1)
     await write(page, LEGACY, EXACT.replace("    return", "    import time\n    time.sleep(2)\n    return"))
     await page.get_by_role("button", name="Migrate", exact=True).click()
-    await expect(page.get_by_text("scoring rows with both versions, for")).to_be_visible()
+    await expect(page.get_by_text("scoring rows with both versions (")).to_be_visible()
     await page.get_by_role("button", name="Cancel").click()
     await expect(page.get_by_text("scoring rows with both versions")).to_have_count(0)
     await expect(page.get_by_role("button", name="Migrate", exact=True)).to_be_enabled()

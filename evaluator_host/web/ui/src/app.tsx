@@ -50,7 +50,7 @@ export function App() {
 const Palette = lazily<{ onClose: () => void }>(() => import("./frame/palette"));
 const HelpMenu = lazily<{ onClose: () => void }>(() => import("./frame/help-menu"));
 
-/** Ctrl+K, Cmd+K for the palette; a question mark, outside of fields, for help. */
+/** Ctrl+K, Cmd+K for the palette; a question mark, outside fields, for help. */
 function useFrameKeys(open: (what: "palette" | "help") => void): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {

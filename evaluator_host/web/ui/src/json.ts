@@ -19,7 +19,7 @@ export function parseExactly(text: string, computed?: string): unknown {
   return exact.parse(text, (name, value, { source = "" }) => (typeof value === "number" && name !== computed && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? exact.rawJSON!(source) : value));
 }
 
-/** Whether a parsed value is an object with fields, and no list or long number. */
+/** Whether a parsed value is an object with fields, not a list or a long number. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === "object" && !Array.isArray(value) && !exact.isRawJSON?.(value);
 }

@@ -17,7 +17,7 @@ export function keep(key: string, value: string | null): void {
   }
 }
 
-/** Read a value that lives as long as the tab, even over a reload. */
+/** Read a value that is kept until the tab is closed; it survives a reload. */
 export function recallInTab(key: string): string | null {
   try {
     return sessionStorage.getItem(key);

@@ -18,7 +18,7 @@ async function ask(): Promise<void> {
   else timer = setTimeout(() => void ask(), AGAIN_MS);
 }
 
-/** Note that a request got no answer. */
+/** Record that a request got no answer. */
 export function lostHost(): void {
   if (reachable) timer = setTimeout(() => void ask(), AGAIN_MS);
   tell(false);

@@ -12,7 +12,7 @@ interface DialogProps {
   onSubmit?: (() => void) | undefined;
 }
 
-/** A modal dialog, shown as long as it is rendered: the browser keeps the focus in it, Escape closes it. */
+/** A modal dialog, shown while it is rendered: the browser keeps the focus in it, and Escape closes it. */
 export function Dialog({ title, onClose, children, actions, wide = false, onSubmit }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();

@@ -1,7 +1,7 @@
 import { useHost } from "../host";
 import { Select } from "./field";
 
-/** A menu for the version of Python; hidden when the host has only one. */
+/** A menu for the Python version; hidden when the host has only one. */
 export function PythonSelect({ value, onValue }: { value: string | null; onValue: (value: string | null) => void }) {
   const host = useHost();
   const own = /\d+\.\d+/.exec(host?.runtimes["python"] ?? "")?.[0];

@@ -1,4 +1,4 @@
-/** Two texts side by side, with their differences marked. Loaded by `import()` alone. */
+/** Two texts side by side, with their differences marked. Loaded only with `import()`. */
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, lineNumbers } from "@codemirror/view";

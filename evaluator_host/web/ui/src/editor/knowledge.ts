@@ -167,7 +167,7 @@ function callInWords(name: string, { signature, parameters }: Known): string {
   return `${name}(${(signature.length > 0 ? signature : parameters).map((one) => one.name).join(", ")})`;
 }
 
-/** Help under the pointer: a parameter with its value on the test row, the call of the function, the meaning of a returned key. */
+/** Help under the pointer: a parameter with its value on the test row, the call to the function, the meaning of a returned key. */
 export function contractHover(known: () => Known, server: Server): Extension {
   return hoverTooltip(async (view: EditorView, pos: number): Promise<Tooltip | null> => {
     const word = view.state.wordAt(pos);

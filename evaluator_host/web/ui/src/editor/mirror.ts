@@ -1,4 +1,4 @@
-/** CodeMirror as the workbench uses it. Loaded by `import()` alone, so that no page waits for it. */
+/** CodeMirror as the workbench uses it. Loaded only with `import()`, so that no page waits for it. */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { javascript } from "@codemirror/lang-javascript";

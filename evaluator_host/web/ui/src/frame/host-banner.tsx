@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { askHost, isReachable, onReachable } from "../api/reachable";
 import { Button } from "../components/button";
 
-/** A banner above every page as long as the host does not answer. */
+/** A banner above every page while the host does not answer. */
 export function HostBanner() {
   const [reachable, setReachable] = useState(isReachable);
   useEffect(() => onReachable(setReachable), []);

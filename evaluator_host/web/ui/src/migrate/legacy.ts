@@ -14,7 +14,7 @@ export interface Legacy {
   rows: string;
   dataset: string;
   mapping: string;
-  /** The stored evaluator, as long as its code is unchanged here. */
+  /** The stored evaluator, while its code is unchanged here. */
   stored: EvaluatorReport | null;
 }
 

@@ -155,7 +155,7 @@ function CompareWarnings({ ids, comparison }: { ids: Ids; comparison: Comparison
   );
 }
 
-/** The differences between the jobs, since readers of results ask for them first. */
+/** The differences in code, settings and data that may explain different results. */
 function WhatDiffers({ changed }: { changed: Comparison["changed"] }) {
   if (changed.length === 0) return <p class="muted">Nothing differs between these jobs.</p>;
   return (

@@ -122,7 +122,7 @@ function Progress() {
     const timer = setInterval(() => setSeconds((before) => before + 1), 1000);
     return () => clearInterval(timer);
   }, []);
-  return <Spinner label={`Rewriting the code and scoring rows with both versions, for ${seconds} s`} />;
+  return <Spinner label={`Rewriting the code and scoring rows with both versions (${seconds} s so far)`} />;
 }
 
 function Shown({ answer, busy, adapt }: { answer: Answer; busy: boolean; adapt: () => void }) {

@@ -42,7 +42,7 @@ export function shownBelow(whole: number, value: number, text: string): string {
   return String(Math.sign(value) * Number((whole - Number(lacking.toPrecision(2))).toPrecision(12)));
 }
 
-/** Returns `after - before`, or 0 if this is at most a rounding error, as `types/bounds.py` does on the host. */
+/** Returns `after - before`, or 0 if that is at most a rounding error, as `types/bounds.py` does on the host. */
 export function difference(before: number, after: number): number {
   return Math.abs(after - before) <= Math.max(1e-9 * Math.max(Math.abs(before), Math.abs(after)), 1e-12) ? 0 : after - before;
 }
@@ -65,7 +65,7 @@ export function passRate({ pass_rate, judged }: { pass_rate: number | null; judg
   return pass_rate === null || judged === scored ? percent(pass_rate) : `${percent(pass_rate)} of ${counted(judged, "row")}`;
 }
 
-/** A difference of two percentages, in percentage points. */
+/** A difference between two percentages, in percentage points. */
 export function points(difference: number): string {
   const value = difference * 100;
   const shown = Math.abs(value) > 1e-9 && Math.abs(value) < 0.05 ? String(Number(value.toPrecision(2))) : value.toFixed(1);

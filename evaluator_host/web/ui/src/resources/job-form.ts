@@ -33,7 +33,7 @@ export interface JobForm {
   evaluators: readonly string[];
   own: Readonly<Record<string, Own>>;
   dataset: string;
-  /** The user's lines; null as long as the host's suggestion is used. */
+  /** The user's lines; null while the host's suggestion is used. */
   mapping: readonly MappingLine[] | null;
   /** Lines to keep beside those that the host suggests. */
   mapped: readonly MappingLine[];

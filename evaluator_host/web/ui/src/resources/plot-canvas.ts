@@ -1,4 +1,4 @@
-/** Draws plots with the parts of Chart.js that they need. Loaded by `import()` alone. */
+/** Draws plots with the parts of Chart.js that they need. Loaded only with `import()`. */
 import { BarController, BarElement, BubbleController, Chart, LinearScale, CategoryScale, LineController, LineElement, PointElement, Tooltip, type ChartConfiguration, type ChartOptions } from "chart.js";
 import { colour } from "../theme";
 import { count as shownCount, figure } from "./format";

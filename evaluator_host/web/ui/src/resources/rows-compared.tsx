@@ -134,7 +134,7 @@ function Texts({ sides, found }: { sides: readonly Side[]; found: Found }) {
   );
 }
 
-/** The text in the first job, beside each different text in another one. */
+/** The text in the first job, beside each text that differs from it. */
 function Differing({ title, sides, texts }: { title: string; sides: readonly Side[]; texts: readonly string[] }) {
   const first = texts[0]!;
   const others = sides.map((side, at) => ({ side, text: texts[at]! })).filter(({ text }) => text !== first);

@@ -1,4 +1,4 @@
-/** Filters of a list that this browser keeps; each is a link, because the address has every filter. */
+/** Filters of a list that this browser keeps; each is a link, because a page's address contains its filters. */
 import { useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { Link, usePlace } from "../router";

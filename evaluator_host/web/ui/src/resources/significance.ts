@@ -1,6 +1,6 @@
 import type { Difference } from "../api/types";
 
-/** A difference of two means in words; the host's note if there is no interval. */
+/** The difference between two means, in words; the host's note if there is no interval. */
 export function significance({ significant, difference, interval, note }: Difference): string {
   if (significant) return "significant";
   if (difference === 0) return "no difference";

@@ -15,7 +15,7 @@ export function watchedJobs(): string[] {
   }
 }
 
-/** Watch a job, to say on any page when it has ended. */
+/** Watch a job, so that any page can say when it has ended. */
 export function watchJob(job: Pick<JobReport, "id">): void {
   keep(KEY, JSON.stringify([job.id, ...watchedJobs().filter((one) => one !== job.id)].slice(0, MOST)));
 }

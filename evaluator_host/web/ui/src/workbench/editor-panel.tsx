@@ -382,7 +382,7 @@ function FixOffer({ fix, onFix }: { fix: Fix | null; onFix: (code: string) => vo
   if (code !== null)
     return (
       <p class="aside line">
-        <span class="muted">The code lost its indentation, and it can be restored in one way.</span>
+        <span class="muted">The code lost its indentation. There is only one way to restore it.</span>
         <Button small onClick={() => onFix(code)}>
           Restore the indentation
         </Button>
@@ -390,7 +390,7 @@ function FixOffer({ fix, onFix }: { fix: Fix | null; onFix: (code: string) => vo
     );
   return (
     <div class="aside line">
-      <span class="muted">The code lost its indentation. It can be restored in several ways: choose one.</span>
+      <span class="muted">The code lost its indentation. There are several ways to restore it: choose one.</span>
       {candidates.map((one, index) => (
         <details key={one.code}>
           <summary>Possibility {index + 1}</summary>

@@ -67,7 +67,7 @@ function Grants({ draft, change }: Pick<FieldsProps, "draft" | "change">) {
         placeholder="none"
         onValue={(pairs) => set({ secrets: Object.fromEntries(pairs.map((one) => [one.split("=")[0]!.trim(), one.slice(one.indexOf("=") + 1).trim()])) })}
       />
-      <Field label="Requests of a row" hint="Maximum number of requests to models." type="number" min={0} value={budget.requests === null ? "" : String(budget.requests)} placeholder="the host’s limit" onValue={(text) => set({ budget: { ...budget, requests: text === "" ? null : Math.max(0, Math.round(Number(text))) } })} />
+      <Field label="Requests per row" hint="Maximum number of requests to models." type="number" min={0} value={budget.requests === null ? "" : String(budget.requests)} placeholder="the host’s limit" onValue={(text) => set({ budget: { ...budget, requests: text === "" ? null : Math.max(0, Math.round(Number(text))) } })} />
     </fieldset>
   );
 }

@@ -29,7 +29,7 @@ function sorted(evaluator: object): string {
   return JSON.stringify(Object.entries(evaluator).sort(([one], [other]) => one.localeCompare(other)));
 }
 
-/** How similar two codes are, 0 to 1, by the pairs of characters in them. Signatures of `evaluate` do not count. */
+/** How similar two pieces of code are, 0 to 1, by the pairs of characters in them. Signatures of `evaluate` do not count. */
 export function similarity(one: string, other: string): number {
   const [left, right] = [pairs(one), pairs(other)];
   const total = left.length + right.length;

@@ -105,7 +105,7 @@ function FromDataset({ take, room }: SourceProps) {
           Next ›
         </Button>
         <Button small onClick={() => void random()}>
-          {room === 1 ? "A row at random" : `${Math.min(room, PAGE)} rows at random`}
+          {room === 1 ? "A random row" : `${Math.min(room, PAGE)} random rows`}
         </Button>
         <span class="muted" role="status">
           {words === "" ? `rows ${count(first)} to ${count(Math.max(first, first + offers.length - 1))} of ${count(set?.rows ?? 0)}` : `${counted(offers.length, "match", "matches")}${(set?.rows ?? 0) > SEARCHED ? ` in the first ${count(SEARCHED)} rows` : ""}`}

@@ -1,4 +1,4 @@
-/** Runs a draft, one run at a time, and keeps the results as long as the tab lives. */
+/** Runs a draft, one run at a time, and keeps the results until the tab is closed. */
 import { useRef, useState } from "preact/hooks";
 import { call, isAbort } from "../api/http";
 import type { EvaluatorIn, Result, Row } from "../api/types";
