@@ -2,21 +2,39 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher
+from heapq import nlargest
 from itertools import islice
 from typing import Any, Final
 
-_LOOKED_AT: Final = 1000  # maximum number of names to compare, which takes a few milliseconds
+_LOOKED_AT: Final = 1000  # maximum number of names to compare by their letters
+_COMPARED: Final = 20  # maximum number of names to compare letter by letter; two names of 63 letters take a millisecond
 _LETTERS: Final = 80  # compare at most this many characters of a name
+_ALIKE: Final = 0.6  # smallest similarity of two names, as difflib measures it
 _LONGEST: Final = 63  # maximum number of characters in the name of a stored object
 _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
 
 
-def nearest_name(given: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most similar to a misspelt name, ignoring case; None if no name is similar."""
-    by_lower = {one.lower(): one for one in islice(known, _LOOKED_AT)}
-    found = get_close_matches(given[:_LETTERS].lower(), by_lower, n=1)
-    return by_lower[found[0]] if found else None
+def nearest_name(given: str, known: Iterable[str], *, alike: float = _ALIKE) -> str | None:
+    """Return the known name that is most similar to a misspelt name, ignoring case; None if no name is similar.
+
+    `alike` is the smallest similarity that counts, from 0 to 1.
+    """
+    by_lower = {one[:_LETTERS].lower(): one for one in islice(known, _LOOKED_AT)}
+    wanted = given[:_LETTERS].lower()
+    matcher = SequenceMatcher(b=wanted)
+    likely = []
+    for one in by_lower:
+        matcher.set_seq1(one)
+        if matcher.real_quick_ratio() >= alike and (most := matcher.quick_ratio()) >= alike:
+            same = next((at for at, (a, b) in enumerate(zip(one, wanted, strict=False)) if a != b), len(wanted))
+            likely.append((most + same / _LETTERS, one))  # of names with the same letters, those that begin alike
+    similar = []
+    for _, one in nlargest(_COMPARED, likely):
+        matcher.set_seq1(one)
+        similar.append((matcher.ratio(), one))
+    found, best = max(similar, default=(0.0, ""))
+    return by_lower[best] if similar and found >= alike else None
 
 
 def what_was_meant(given: str, known: Iterable[str], *, otherwise: str) -> str:

@@ -1,5 +1,6 @@
 """Suggestions for misspelt names, for misspelt addresses of hosts, and for words that are not commands."""
 
+from itertools import islice, permutations
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import typer
 from evaluator_host.cli.main import command_line
 from evaluator_host.client.calls import host_url
 from evaluator_host.platform.terminal.command import cli_state, run_command
+from evaluator_host.types import names
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.names import nearest_name, usable_name
 
@@ -27,6 +29,25 @@ from evaluator_host.types.names import nearest_name, usable_name
 )
 def test_the_nearest_name_is_found_in_any_case(given: str, meant: str | None) -> None:
     assert nearest_name(given, ["support", "exact", "long-text"]) == meant
+
+
+def test_the_longer_name_is_found_among_many_of_the_same_letters() -> None:
+    others = [f"host_{''.join(letters)}_rate" for letters in islice(permutations("limtab"), 500)]
+    assert nearest_name("host_rate_limit", [*others, "host_rate_limit_per_s"]) == "host_rate_limit_per_s"
+
+
+def test_few_of_many_similar_names_are_compared_letter_by_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+
+    class Counting(names.SequenceMatcher[str]):
+        def ratio(self) -> float:
+            compared.append(self.a)
+            return super().ratio()
+
+    monkeypatch.setattr(names, "SequenceMatcher", Counting)
+    similar = [f"{number:010b}".replace("0", "a").replace("1", "b") * 6 for number in range(1000)]
+    assert nearest_name(similar[700][:-1], similar) in similar
+    assert len(compared) <= 20
 
 
 @pytest.mark.parametrize(

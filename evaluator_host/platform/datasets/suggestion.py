@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
 from evaluator_host.engine.contracts.words import ALIKE, EXPECTED, alike, meaning, plain
+from evaluator_host.types.names import nearest_name
 
 FIRST_ROWS: Final = 100  # number of rows that are checked before a job
 _OUTPUTS: Final = (
@@ -39,10 +40,15 @@ def listed(columns: Sequence[str]) -> str:
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the name among `names` that is closest to an unknown name; None if no name is close."""
-    known = {plain(one): one for one in islice(names, MOST_COLUMNS) if len(one) <= _NAME_CHARS}
-    wanted = plain(name[:_NAME_CHARS])
-    found = [wanted] if wanted in known else get_close_matches(wanted, known, 1, 0.6)
-    return known[found[0]] if found else None
+    return _nearest(name[:_NAME_CHARS], tuple(one for one in islice(names, MOST_COLUMNS) if len(one) <= _NAME_CHARS))
+
+
+@lru_cache(32)  # the rows of a job mostly lack the same column
+def _nearest(name: str, names: tuple[str, ...]) -> str | None:
+    known = {plain(one): one for one in names}
+    wanted = plain(name)
+    found = wanted if wanted in known else nearest_name(wanted, known)
+    return None if found is None else known[found]
 
 
 def suggest_mapping(

@@ -1,6 +1,5 @@
 """Builds error responses in the format RFC 9457 `application/problem+json`. The responses name the faulty fields."""
 
-import difflib
 import json
 import logging
 import math
@@ -20,6 +19,7 @@ from starlette.types import Scope
 
 from evaluator_host.types.errors import Busy, HostError, InvalidRequest, NotFound, Problem, Unauthorized
 from evaluator_host.types.evaluator import ROW_FIELDS, EvaluatorSettings, Limits
+from evaluator_host.types.names import nearest_name
 
 _log = logging.getLogger(__name__)
 
@@ -215,8 +215,8 @@ def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
             return Problem("", "the Content-Type of the request is not JSON", _HINTS["json_type"])
         return Problem("", "the body is not a JSON object", _HINTS["json_invalid"])
     if kind == "enum" and isinstance(given := fault.get("input"), str):
-        close = difflib.get_close_matches(given, re.findall(r"'([^']+)'", message), n=1)
-        return Problem(path, message, f"did you mean {close[0]}?" if close else None)
+        close = nearest_name(given, re.findall(r"'([^']+)'", message))
+        return Problem(path, message, f"did you mean {close}?" if close else None)
     if kind == "json_invalid":
         reason = str(fault.get("ctx", {}).get("error", "")).removeprefix("not JSON: ")
         return Problem("", f"not valid JSON: {reason}", "correct the body at this place; it must be a JSON object")
@@ -236,8 +236,8 @@ def _field_of_row(name: str) -> str:
     known = _OTHER_NAMES.get(name.lower(), "")
     if known.startswith(("inputs", "outputs")):
         return f"did you mean {known}?"
-    close = difflib.get_close_matches(name.lower(), ROW_FIELDS, n=1, cutoff=0.75)
-    return f"did you mean {close[0]}?" if close else f'a column goes into `inputs`: {{"inputs": {{"{name[:80]}": …}}}}'
+    close = nearest_name(name, ROW_FIELDS, alike=0.75)
+    return f"did you mean {close}?" if close else f'a column goes into `inputs`: {{"inputs": {{"{name[:80]}": …}}}}'
 
 
 def _meant_field(name: str) -> str | None:
@@ -246,8 +246,8 @@ def _meant_field(name: str) -> str | None:
         return f"did you mean {known}?"
     if name in _FIELDS:
         return "this is a field of other requests; leave it out, or see the request's example under /docs"
-    close = difflib.get_close_matches(name.lower(), _FIELDS, n=1, cutoff=0.75)
-    return f"did you mean {close[0]}?" if close else None
+    close = nearest_name(name, _FIELDS, alike=0.75)
+    return f"did you mean {close}?" if close else None
 
 
 def _is_tag(part: object) -> bool:

@@ -1,6 +1,5 @@
 """Dialect `evaluate-v1`, legacy: `evaluate(app_params, inputs, output, correct_answer)`, by position."""
 
-from difflib import get_close_matches
 from typing import Final
 
 from evaluator_host.engine.contracts import interpret as reading
@@ -9,6 +8,7 @@ from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.interpret import Scored
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row
 from evaluator_host.types.json_values import decode_json
+from evaluator_host.types.names import nearest_name
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Returned
 
 _PARAMS: Final = "app_params"
@@ -81,8 +81,8 @@ def _missing(key: str, keys: list[str]) -> EvaluationError:
 
 def _probably(key: str, keys: list[str]) -> str | None:
     folded = {name[:_SHOWN_CHARS].casefold().replace("-", "_").replace(" ", "_"): name for name in reversed(keys)}
-    near = get_close_matches(key.casefold(), folded, n=1, cutoff=0.7)
-    return folded[near[0]] if near else next((folded[name] for name in _USUAL_KEYS if name in folded), None)
+    near = nearest_name(key, folded, alike=0.7)
+    return folded[near] if near is not None else next((folded[name] for name in _USUAL_KEYS if name in folded), None)
 
 
 DIALECT: Final = Dialect(
