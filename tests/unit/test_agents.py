@@ -1,5 +1,6 @@
 """How agents' answers are read: JSONPaths, streams, and requests that are refused before they are sent."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -40,6 +41,18 @@ def test_paths(path: str, found: list[object] | None, reader: Any) -> None:
             reader.find_path(ANSWER, path)
     else:
         assert reader.find_path(ANSWER, path) == found
+
+
+def test_a_path_that_reaches_too_much_is_refused_before_it_takes_memory(reader: Any) -> None:
+    deep: list[Any] = []
+    for _ in range(3000):
+        deep = [deep, *range(20)]
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="more than"):
+        reader.find_path(deep, "$..*..*")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * 1024 * 1024
 
 
 def test_a_path_that_reaches_too_much_is_refused(reader: Any) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 _STEP: Final = re.compile(r"(\.\.?)([A-Za-z_][\w-]*|\*)|(\.\.)?\[(?:'([^']*)'|\"([^\"]*)\"|(-?\d+)|(\*))\]")
@@ -44,22 +44,22 @@ def find_path(value: Any, path: str) -> list[Any]:
     """
     found = [value]
     for deep, name in parse_path(path):
-        held = [one for top in found for one in (_below(top) if deep else [top])]
-        found = [one for top in held for one in _children(top, name)]
-        if len(held) + len(found) > _MOST_VALUES:
-            raise ValueError(f"the JSONPath {path!r} reaches more than {_MOST_VALUES} values")
+        tops, found = found, []
+        for count, one in enumerate(one for top in tops for one in (_below(top) if deep else (top,))):
+            found.extend(_children(one, name))
+            if count + len(found) > _MOST_VALUES:
+                raise ValueError(f"the JSONPath {path!r} reaches more than {_MOST_VALUES} values")
     return found
 
 
-def _below(value: Any) -> list[Any]:
-    found: list[Any] = []
+def _below(value: Any) -> Iterator[Any]:
+    """Yield a value and all values inside it."""
     left = [value]
-    while left and len(found) <= _MOST_VALUES:
+    while left:
         one = left.pop()
-        found.append(one)
+        yield one
         inner = list(one.values()) if isinstance(one, dict) else one if isinstance(one, list) else []
         left.extend(reversed(inner))
-    return found
 
 
 def _children(value: Any, name: str | int) -> Iterable[Any]:
