@@ -64,6 +64,8 @@ def test_failures_are_400_with_the_log(client: httpx.Client) -> None:
     assert refused(call("def main(:", a="x"))
     assert refused(call("x = 1\n"))
     assert "output_type" in refused(call(returns("1"), "IMAGE"))
+    for strange in ({"output_type": []}, {"packages": 3}, {"packages": [3]}):
+        assert "must be" in refused({**call(returns("1")), **strange})
     assert "runtime" in refused(call(returns("1"), runtime="RUBY_1"))
     assert "names a repository" in refused(
         call(returns("1"), packages=[{"name": "a", "version": "1", "repository": "r"}])

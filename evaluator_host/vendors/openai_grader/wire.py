@@ -19,7 +19,7 @@ from evaluator_host.platform.wires.calls import WireCalls
 from evaluator_host.platform.wires.wire import Probe, Wire, described
 from evaluator_host.types.errors import Busy, HostError, InvalidRequest, NotFound, Problem, Refused, Unauthorized
 from evaluator_host.types.evaluator import Contract, Evaluator, Json, Limits, Row
-from evaluator_host.types.json_values import InvalidJson, decode_json
+from evaluator_host.types.json_values import InvalidJson, decode_large
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult
 
 _GRADERS: Final = "/v1/fine_tuning/alpha/graders"
@@ -100,7 +100,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
         if not isinstance(item, dict):
             raise _invalid("item", "is not an object")
         began = time.perf_counter()
-        names = {"item": item, "sample": _sample(body["model_sample"])}
+        names = {"item": item, "sample": await _sample(body["model_sample"])}
         found, parts = await _grade(calls, request, grader, names)
         return json_response(_told(grader, found, parts, seconds=time.perf_counter() - began))
 
@@ -154,10 +154,10 @@ def _parts(multi: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
     return {name: _grader(one, f"{path}.graders.{name}", inner=True) for name, one in given.items()}
 
 
-def _sample(text: str) -> dict[str, Json]:
+async def _sample(text: str) -> dict[str, Json]:
     sample: dict[str, Json] = {"output_text": text, "output_tools": [], "choices": []}
     try:
-        return {**sample, "output_json": decode_json(text.encode("utf-8", "replace"))}
+        return {**sample, "output_json": await decode_large(text.encode("utf-8", "replace"))}
     except InvalidJson:
         return sample
 

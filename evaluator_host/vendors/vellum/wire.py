@@ -44,6 +44,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
     "ERROR": (dict,),
     "FUNCTION_CALL": (dict,),
 }
+_PACKAGES: Final = "packages must be a list of objects with `name` and `version`"
 _NAMES: Final = {"STRING": "str", "NUMBER": "float"}
 
 
@@ -57,7 +58,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
     async def execute(request: Request) -> Response:
         body = await calls.read(request)
         kind = body.get("output_type")
-        if kind not in _EMPTY:
+        if not isinstance(kind, str) or kind not in _EMPTY:
             raise InvalidRequest(f"output_type is {str(kind)[:40]!r}; it must be one of {', '.join(_EMPTY)}")
         found = await calls.evaluate(request, _evaluator(body), Row(variables=_inputs(body)))
         return _answer(found, kind)
@@ -72,13 +73,16 @@ def _evaluator(body: dict[str, Any]) -> Evaluator:
     if language is None:
         raise InvalidRequest(f"runtime is {str(body.get('runtime'))[:40]!r}; it must be one of {', '.join(_RUNTIMES)}")
     between = "==" if language is Language.PYTHON else "@"
-    packages = tuple(_pin(one, between) for one in body.get("packages") or ())
-    return Evaluator(code, language=language, contract=Contract.MAIN, packages=packages)
+    packages = body.get("packages") or []
+    if not isinstance(packages, list):
+        raise InvalidRequest(_PACKAGES)
+    pins = tuple(_pin(one, between) for one in packages)
+    return Evaluator(code, language=language, contract=Contract.MAIN, packages=pins)
 
 
 def _pin(package: Any, between: str) -> str:
     if not isinstance(package, dict) or not all(isinstance(package.get(one), str) for one in ("name", "version")):
-        raise InvalidRequest("packages must be objects with `name` and `version`")
+        raise InvalidRequest(_PACKAGES)
     if package.get("repository"):
         raise InvalidRequest(
             f"package {package['name'][:80]!r} names a repository, but this host installs only from its operator's "
