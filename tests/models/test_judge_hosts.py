@@ -3,9 +3,11 @@ allowed.
 """
 
 from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from evaluator_host.client import Client
@@ -88,6 +90,20 @@ class TestOnAFreshHost:
         environment = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{home / 'evaluator-host.db'}"}
         with Server(data_dir=home, log=tmp_path / "log", environment=environment) as running:
             yield running
+
+    def test_a_model_that_is_added_twice_at_once_keeps_its_key(self, fresh: Server, provider: ModelServer) -> None:
+        body = {"name": "judge", "url": provider.url, "model": "real", "key": KEY}
+        first = fresh.client.post("/v1/models", json={**body, "name": "first", "allow_host": True})
+        assert first.status_code == 201
+
+        def add(_: int) -> int:
+            return httpx.post(f"{fresh.url}/v1/models", json=body, timeout=60).status_code
+
+        with ThreadPoolExecutor(8) as threads:
+            statuses = sorted(threads.map(add, range(8)))
+        assert statuses[0] == 201
+        assert set(statuses[1:]) <= {409, 422}
+        assert [one["name"] for one in fresh.client.get("/v1/secrets").json()] == ["first", "judge"]
 
     def test_a_model_with_its_key_and_its_host_is_one_request(self, fresh: Server, provider: ModelServer) -> None:
         body = {"name": "judge", "url": provider.url, "model": "real", "key": KEY}

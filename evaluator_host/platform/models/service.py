@@ -11,7 +11,7 @@ from evaluator_host.platform.models.gateway.grants import ModelDirectory
 from evaluator_host.platform.models.gateway.recordings import Recordings
 from evaluator_host.platform.models.judges import open_judges
 from evaluator_host.platform.models.table import Models
-from evaluator_host.types.errors import InvalidRequest, NotFound
+from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.types.evaluator import Evaluator, Json
 from evaluator_host.types.models import DayUsage, ModelTest, RegisteredModel
 from evaluator_host.types.redaction import Redactor
@@ -58,15 +58,16 @@ class ModelService:
         secrets = self._whole_store.secrets
         if model.secret is not None:
             raise InvalidRequest.of("key", "the model has both `key` and `secret`", "give only one of them")
-        if model.name in {one.name for one in await secrets.list_secrets(workspace)}:
-            hint = "use it as the model's `secret`, or give the model another name"
-            raise InvalidRequest.of("key", f"there is already a secret named {model.name}", hint)
         await self.directory.require_addable(workspace, model)
-        await secrets.set_secret(workspace, model.name, key)
+        try:
+            added = await secrets.add_secret(workspace, model.name, key)
+        except NameTaken as error:
+            hint = "use it as the model's `secret`, or give the model another name"
+            raise InvalidRequest.of("key", error.detail, hint) from error
         try:
             return await self.directory.add(workspace, replace(model, secret=model.name))
         except BaseException:
-            await secrets.delete_secret(workspace, model.name)
+            await secrets.take_back(workspace, added)
             raise
 
     async def test_model(self, workspace: str, name: str) -> ModelTest:

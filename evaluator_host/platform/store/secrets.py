@@ -18,13 +18,14 @@ from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy import ColumnElement, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.engine.system.files import replace_file, write_once
 from evaluator_host.platform.store.database import Database, Repository, insert_unless_there
 from evaluator_host.platform.store.tables import SecretTable, WorkspaceTable
 from evaluator_host.platform.store.workspaces import NAME, require_name
-from evaluator_host.types.errors import InvalidRequest, MachineExhausted, Misconfigured, NotFound, refusal_of
+from evaluator_host.types.errors import InvalidRequest, MachineExhausted, Misconfigured, NameTaken, NotFound, refusal_of
 from evaluator_host.types.redaction import SHORTEST
 from evaluator_host.types.stored import SecretReport
 
@@ -228,6 +229,30 @@ class Secrets(Repository):
             query = select(SecretTable.created_at).where(_this(workspace_id, name))
             created_at = (await connection.execute(query)).scalar_one()
         return SecretReport(name, created_at, now)
+
+    async def add_secret(self, workspace_id: str, name: str, value: str) -> SecretReport:
+        """Store a new secret.
+
+        Raises:
+          InvalidRequest: the name or the value is not valid.
+          NameTaken: there is a secret with that name.
+          Misconfigured: this host's key cannot be read.
+        """
+        require_name(name, "secret")
+        _require_value(value, SHORTEST)
+        sealed = await asyncio.to_thread(self.box.seal, value, workspace_id=workspace_id, name=name)
+        now = datetime.now(UTC)
+        new = {"workspace_id": workspace_id, "name": name, "sealed": sealed, "created_at": now, "updated_at": now}
+        try:
+            await self._database.change_rows(insert(SecretTable).values(**new))
+        except IntegrityError as error:
+            raise NameTaken(f"there is already a secret named {name}") from error
+        return SecretReport(name, now, now)
+
+    async def take_back(self, workspace_id: str, added: SecretReport) -> None:
+        """Delete a secret that `add_secret` stored, unless it was replaced since then."""
+        unchanged = _this(workspace_id, added.name) & (SecretTable.updated_at == added.updated_at)
+        await self._database.change_rows(delete(SecretTable).where(unchanged))
 
     async def list_secrets(self, workspace_id: str) -> list[SecretReport]:
         """Return the names and times of the secrets, sorted by name, without their values."""
