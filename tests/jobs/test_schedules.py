@@ -4,6 +4,7 @@ figure sends one message.
 
 import asyncio
 import base64
+import gc
 import hashlib
 import hmac
 import json
@@ -31,6 +32,7 @@ from evaluator_host.types.alerts import AlertReport, AlertRule, Metric
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.types.jobs import JobConfig
 from tests.jobs.desk import OK, ON_EACH_DATABASE, WORKSPACE, Desk, opened
+from tests.loop_watch import held_s, watching
 from tests.tables import tables
 
 ROWS = [{"inputs": {}, "outputs": "1"}]
@@ -688,3 +690,88 @@ async def test_an_alert_sees_jobs_of_a_host_whose_clock_is_behind(
     (stored,) = await desk.store.objects.list_objects("alert")
     await check(desk, alerts, stored)
     assert len((await alerts.get_alert(WORKSPACE, "low")).deliveries) == 1
+
+
+async def test_many_large_schedules_and_alerts_do_not_hold_the_event_loop(
+    desk: Desk, receiver: Receiver, tmp_path: Path
+) -> None:
+    """Each object here is about as large as one may be; together they take a second to decode."""
+    alerts, schedules = alerts_of(desk, tmp_path), Schedules(desk.store.objects, desk.board)
+    await schedules.add_schedule(WORKSPACE, "due", SPEC, cron=MONDAYS)
+    job = await desk.ended(await desk.start(["1"]))
+    await alerts.add_alert(WORKSPACE, "due", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=0))
+    await alerts.test_alert(WORKSPACE, "due")  # the first message imports what sends messages
+    receiver.messages.clear()
+    await many(desk, "schedule", ("spec", "dataset"), [{"outputs": "1", "n": [0] * 110_000}])
+    await many(desk, "alert", ("deliveries",), [message(number) for number in range(100)])
+    (due,) = [one for one in await desk.store.objects.list_objects("schedule") if one.name == "due"]
+    content = json.dumps(json.loads(due.content) | {"next_at": "2020-01-06T07:00:00Z"})
+    assert await desk.store.objects.swap_object(due, content)
+    (due,) = [one for one in await desk.store.objects.list_objects("alert") if one.name == "due"]
+    content = json.dumps(json.loads(due.content) | {"deliveries": [message(0) | {"next_at": "2020-01-06T07:00:00Z"}]})
+    assert await desk.store.objects.swap_object(due, content)
+
+    held = held_s()
+    gc.collect()
+    # a server also freezes its objects when it starts
+    gc.freeze()
+    with watching() as watch:
+        running = [asyncio.create_task(one.run()) for one in (alerts, schedules)]
+        async with asyncio.timeout(120):
+            while not receiver.messages or (await schedules.get_schedule(WORKSPACE, "due")).last_at is None:
+                await asyncio.sleep(0.02)
+        await schedules.list_schedules(WORKSPACE)
+        await alerts.list_alerts(WORKSPACE)
+        for one in running:
+            one.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    gc.unfreeze()
+    assert watch.longest_s < held, watch.longest
+
+
+def message(number: int) -> dict[str, Any]:
+    body = json.dumps({"type": "alert.firing", "text": "x" * 1000})
+    at = "2026-01-05T07:00:00Z"
+    return {"id": f"msg_{number}", "type": "alert.firing", "body": body, "created_at": at, "next_at": None}
+
+
+async def many(desk: Desk, kind: str, field: tuple[str, ...], value: Any) -> None:
+    """Store 99 copies of the only object of a kind, each with another value of one field."""
+    (stored,) = await desk.store.objects.list_objects(kind)
+    content = json.loads(stored.content)
+    holder = content
+    for name in field[:-1]:
+        holder = holder[name]
+    holder[field[-1]] = value
+    for number in range(99):
+        await desk.store.objects.add_object(kind, WORKSPACE, f"many{number}", json.dumps(content), most=100)
+
+
+@ON_EACH_DATABASE
+async def test_an_object_is_read_again_only_if_it_has_changed(desk: Desk) -> None:
+    objects = desk.store.objects
+    for name in ("a", "b", "c"):
+        await objects.add_object("kept", WORKSPACE, name, f'"{name}"', most=5)
+    before = await objects.list_every("kept")
+    assert await objects.swap_object(before[1], '"changed"')
+    await objects.delete_object("kept", WORKSPACE, "c")
+    await objects.add_object("kept", WORKSPACE, "d", '"d"', most=5)
+    after = await objects.list_every("kept")
+    assert [one.content for one in after] == ['"a"', '"changed"', '"d"']
+    assert after[0] is before[0]
+
+
+async def test_a_schedule_that_waits_is_checked_again_when_the_clock_goes_back_or_it_has_changed(desk: Desk) -> None:
+    schedules = Schedules(desk.store.objects, desk.board)
+    made = await schedules.add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
+    (stored,) = await desk.store.objects.list_every("schedule")
+    now = made.next_runs[0] - timedelta(hours=2)
+    await schedules.look(stored, now)
+    second = timedelta(seconds=1)
+    times = [now - second, now, made.next_runs[0] - second, made.next_runs[0]]
+    assert [schedules.waits(stored, at) for at in times] == [False, True, True, False]
+    await schedules.change_schedule(WORKSPACE, "weekly", paused=True)
+    (stored,) = await desk.store.objects.list_every("schedule")
+    assert not schedules.waits(stored, now)
+    await schedules.look(stored, now)
+    assert all(schedules.waits(stored, at) for at in times)

@@ -162,6 +162,7 @@ class Alerts:
         self._settings = settings
         self._names = names  # looks up the addresses of webhooks
         self._wake = asyncio.Event()
+        self._decoded: dict[str, tuple[StoredObject, _Alert]] = {}  # by id, as of the last check of all alerts
         self._resting: dict[tuple[str, str], float] = {}  # when to send again after a failure, by receiver
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
@@ -183,7 +184,8 @@ class Alerts:
 
     async def list_alerts(self, workspace_id: str) -> list[AlertReport]:
         """Return the alerts of a workspace, sorted by name."""
-        return [_report(one) for one in await self._objects.list_objects(KIND, workspace_id)]
+        found = await self._objects.list_objects(KIND, workspace_id)
+        return await asyncio.to_thread(lambda: [_report(one) for one in found])
 
     async def get_alert(self, workspace_id: str, name: str) -> AlertReport:
         """Return an alert."""
@@ -245,6 +247,7 @@ class Alerts:
             while True:
                 try:
                     every = await self._objects.list_every(KIND)
+                    await self._decode(every)
                     for stored in every:
                         begin(looks, (stored.workspace_id, "look", stored.name), partial(self.look, stored))
                     for key, alerts in self.due(every).items():
@@ -255,9 +258,21 @@ class Alerts:
                     await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S)
                 self._wake.clear()
 
+    async def _decode(self, every: Sequence[StoredObject]) -> None:
+        """Decode the alerts that have changed since the last check, in a thread: an alert may have 100 messages."""
+        known = {one.id: found for one in every if (found := self._decoded.get(one.id)) and found[0] is one}
+        new = [one for one in every if one.id not in known]
+        self._decoded = known | await asyncio.to_thread(
+            lambda: {one.id: (one, _STORED.read_json(one.content)) for one in new}
+        )
+
+    def _alert_of(self, stored: StoredObject) -> _Alert:
+        known, alert = self._decoded.get(stored.id, (None, None))
+        return alert if known is stored and alert is not None else _STORED.read_json(stored.content)
+
     async def look(self, stored: StoredObject) -> None:
         """Check the figure that a stored alert watches, and store the alert's new state and messages."""
-        kept = _STORED.read_json(stored.content)
+        kept = self._alert_of(stored)
         if kept.paused:
             return
         new = await self._looked(stored, kept)
@@ -278,7 +293,7 @@ class Alerts:
         now, by_receiver = datetime.now(UTC), dict[tuple[str, str], list[StoredObject]]()
         self._resting = {key: until for key, until in self._resting.items() if until > time.monotonic()}
         for stored in every:
-            kept = _STORED.read_json(stored.content)
+            kept = self._alert_of(stored)
             key = (stored.workspace_id, httpx.URL(kept.rule.url or "").netloc.decode())
             if key not in self._resting and any(one.next_at and one.next_at <= now for one in kept.deliveries):
                 by_receiver.setdefault(key, []).append(stored)
@@ -287,7 +302,7 @@ class Alerts:
     async def send(self, receiver: tuple[str, str], alerts: Sequence[StoredObject]) -> None:
         """Send the messages for one receiver, oldest first. After a failure, wait before the next message."""
         now = datetime.now(UTC)
-        messages = [(one, stored) for stored in alerts for one in _STORED.read_json(stored.content).deliveries]
+        messages = [(one, stored) for stored in alerts for one in self._alert_of(stored).deliveries]
         due = [(one, stored) for one, stored in messages if one.next_at is not None and one.next_at <= now]
         for one, stored in sorted(due, key=lambda pair: pair[0].created_at):
             with suppress(NotFound):  # the alert was deleted

@@ -29,6 +29,7 @@ KIND: Final = "schedule"
 _MOST: Final = 100  # maximum number of schedules in a workspace
 _MOST_BYTES: Final = 256 << 10  # maximum number of bytes in a schedule's job, since each check reads it
 _LOOK_EVERY_S: Final = 5.0
+_ALWAYS: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 _MISSED_COUNTED: Final = 1000
 _SHOWN: Final = 3
 
@@ -64,6 +65,8 @@ class Schedules:
         self._objects = objects
         self._jobs = jobs
         self._wake = asyncio.Event()
+        # objects that need no check for a while, by id, with the first and last moment of that while
+        self._waiting: dict[str, tuple[StoredObject, datetime, datetime]] = {}
 
     async def add_schedule(
         self, workspace_id: str, name: str, spec: JobSpec, *, cron: str, timezone: str = "UTC"
@@ -98,12 +101,13 @@ class Schedules:
 
     async def list_schedules(self, workspace_id: str) -> list[ScheduleReport]:
         """Return the schedules of a workspace, sorted by name."""
-        return [_report(one) for one in await self._objects.list_objects(KIND, workspace_id)]
+        found = await self._objects.list_objects(KIND, workspace_id)
+        return await asyncio.to_thread(lambda: [_report(one) for one in found])
 
     async def list_specs(self, workspace_id: str) -> dict[str, JobSpec]:
         """Return the job that each of a workspace's schedules creates, by the schedule's name."""
         found = await self._objects.list_objects(KIND, workspace_id)
-        return {one.name: _STORED.read_json(one.content).spec for one in found}
+        return await asyncio.to_thread(lambda: {one.name: _STORED.read_json(one.content).spec for one in found})
 
     async def get_schedule(self, workspace_id: str, name: str) -> ScheduleReport:
         """Return a schedule."""
@@ -169,13 +173,21 @@ class Schedules:
         """Create jobs when their time has come, until cancelled."""
         while True:
             try:
-                for stored in await self._objects.list_every(KIND):
-                    await self.look(stored, datetime.now(UTC))
+                every = await self._objects.list_every(KIND)
+                self._waiting = {one.id: self._waiting[one.id] for one in every if one.id in self._waiting}
+                for stored in every:
+                    if not self.waits(stored, now := datetime.now(UTC)):
+                        await self.look(stored, now)
             except StoreUnavailable as error:
                 _log.warning("schedules cannot be checked: %s", error.detail)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S)
             self._wake.clear()
+
+    def waits(self, stored: StoredObject, now: datetime) -> bool:
+        """Whether an earlier check of the same object has found that nothing is to do now."""
+        known, since, until = self._waiting.get(stored.id, (None, now, now))
+        return known is stored and since <= now < until
 
     async def look(self, stored: StoredObject, now: datetime) -> None:
         """Create the job of one stored schedule if its time has come.
@@ -183,24 +195,17 @@ class Schedules:
         Raises:
           StoreUnavailable: the database does not answer; the next check tries again.
         """
-        kept = _STORED.read_json(stored.content)
+        kept, following = await asyncio.to_thread(_read, stored, now)
         if kept.paused or kept.next_at is None:
+            self._waiting[stored.id] = stored, _ALWAYS[0], _ALWAYS[1]
             return
-        following = next(_times(kept.cron, kept.timezone, now), None)
         if kept.next_at > now:  # an earlier time without a run means that the clock was ahead before
             if following is not None and following < kept.next_at and following != kept.last_at:
                 await self._objects.swap_object(stored, _json(replace(kept, next_at=following)))
+            else:
+                self._waiting[stored.id] = stored, now, following or kept.next_at
             return
-        later = _times(kept.cron, kept.timezone, kept.next_at)
-        passed = list(itertools.takewhile(lambda at: at <= now, itertools.islice(later, _MISSED_COUNTED)))
-        made = replace(
-            kept,
-            last_at=_newest(kept, now) if len(passed) == _MISSED_COUNTED else [kept.next_at, *passed][-1],
-            last_job=None,
-            last_error=None,
-            missed=kept.missed + len(passed),
-            next_at=following,
-        )
+        made = await asyncio.to_thread(_passed, kept, following, now)
         if await self._is_running(stored.workspace_id, kept.last_job):
             error = f"the previous job, {kept.last_job}, had not ended yet"
             made = replace(made, last_job=kept.last_job, last_error=error, missed=made.missed + 1)
@@ -226,6 +231,28 @@ class Schedules:
         with suppress(NotFound):
             return job_id is not None and not (await self._jobs.get_job(workspace_id, job_id)).status.final
         return False
+
+
+def _read(stored: StoredObject, now: datetime) -> tuple[_Schedule, datetime | None]:
+    """Return a stored schedule, and its next time after now; None if it is paused or has no later time. Blocks."""
+    kept = _STORED.read_json(stored.content)
+    is_over = kept.paused or kept.next_at is None
+    return kept, None if is_over else next(_times(kept.cron, kept.timezone, now), None)
+
+
+def _passed(kept: _Schedule, following: datetime | None, now: datetime) -> _Schedule:
+    """Return a schedule whose time has come, without the job, as it is after the latest time that has passed."""
+    assert kept.next_at is not None  # noqa: S101 - its time has come
+    later = _times(kept.cron, kept.timezone, kept.next_at)
+    passed = list(itertools.takewhile(lambda at: at <= now, itertools.islice(later, _MISSED_COUNTED)))
+    return replace(
+        kept,
+        last_at=_newest(kept, now) if len(passed) == _MISSED_COUNTED else [kept.next_at, *passed][-1],
+        last_job=None,
+        last_error=None,
+        missed=kept.missed + len(passed),
+        next_at=following,
+    )
 
 
 def _named(stored: StoredObject, kept: _Schedule, at: datetime) -> JobSpec:

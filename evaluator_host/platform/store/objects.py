@@ -1,7 +1,7 @@
 """Stores small JSON objects by workspace, kind and name. No change is lost if several hosts share a database."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -14,6 +14,7 @@ from evaluator_host.platform.store.tables import EntityTable
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, NameTaken
 
+_READ_AT_ONCE: Final = 100  # how many objects one query reads by their ids
 _TRIES: Final = 5  # how many times to try a change of an object that another host changes at the same time
 
 
@@ -36,8 +37,8 @@ class Objects(Repository):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        # objects by kind, with the database's mark when they were read
-        self._every: dict[str, tuple[tuple[Any, ...], list[StoredObject]]] = {}
+        # objects by kind, each with the time of its last change, and the database's mark when they were read
+        self._every: dict[str, tuple[tuple[Any, ...] | None, list[tuple[datetime, StoredObject]]]] = {}
 
     async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:
         """Store an object, and return it.
@@ -70,14 +71,32 @@ class Objects(Repository):
         return [StoredObject(*row) for row in await self._database.fetch_all(query)]
 
     async def list_every(self, kind: str) -> list[StoredObject]:
-        """Return the objects of a kind in all workspaces. If an SQLite file has not changed, it is not read again."""
+        """Return the objects of a kind in all workspaces, sorted by name.
+
+        An object that has not changed is not read again: the very same value is returned, so that what a caller
+        derived from it can be kept too.
+        """
         mark = self._database.mark()
-        if (known := self._every.get(kind)) is not None and known[0] == mark:
-            return known[1]
-        every = await self.list_objects(kind)
-        if mark is not None:
-            self._every[kind] = mark, every
-        return every
+        before, held = self._every.get(kind, (None, []))
+        if mark is None or mark != before:
+            known = {(one.id, changed): one for changed, one in held}
+            query = select(EntityTable.id, EntityTable.updated_at).where(_of(kind)).order_by(EntityTable.name)
+            every = [(row[0], row[1]) for row in await self._database.fetch_all(query.order_by(EntityTable.id))]
+            known |= await self._read_objects([one for one, changed in every if (one, changed) not in known])
+            held = [(key[1], known[key]) for key in every if key in known]
+            self._every[kind] = mark, held
+        return [one for _, one in held]
+
+    async def _read_objects(self, ids: Sequence[str]) -> dict[tuple[str, datetime], StoredObject]:
+        """Return objects by id and time of their last change."""
+        found = dict[tuple[str, datetime], StoredObject]()
+        for first in range(0, len(ids), _READ_AT_ONCE):
+            some = EntityTable.id.in_(ids[first : first + _READ_AT_ONCE])
+            for *row, changed in await self._database.fetch_all(
+                _objects().add_columns(EntityTable.updated_at).where(some)
+            ):
+                found[row[0], changed] = StoredObject(*row)
+        return found
 
     async def get_object(self, kind: str, workspace_id: str, name: str) -> StoredObject:
         """Return an object."""
