@@ -15,7 +15,6 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.mapping import BadRow
 from evaluator_host.platform.datasets.service import DatasetService
-from evaluator_host.platform.datasets.table import Dataset
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.types.formats import Format
 from evaluator_host.types.json_values import decode_json, encode_json
@@ -111,8 +110,8 @@ class Nobody:
     def metered(self, _workspace: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         return chunks
 
-    async def list_datasets(self, _workspace: str) -> list[Dataset]:
-        return []
+    async def has_dataset(self, _workspace: str, _name: str) -> bool:
+        return False
 
 
 def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Path) -> None:

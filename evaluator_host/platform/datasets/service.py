@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -38,6 +38,7 @@ _PART_BYTES: Final = 64 << 10
 _QUERY_S: Final = 10
 _EDITED_BYTES: Final = 64 * _MB
 _ROWS_BYTES: Final = 16 * _MB
+_MOST_GUESSED: Final = 10_000
 _TRIES: Final = 3  # how many times to try an edit of a data set that others edit at the same time
 
 
@@ -55,6 +56,8 @@ class DatasetService:
     _: KW_ONLY
     max_bytes: int  # size limit of an upload, and of a data set
     max_row_bytes: int  # size limit of a row
+    # columns with the outputs and the expected answers, by id of the data set, whose columns never change
+    _guessed: dict[str, tuple[str | None, str | None]] = field(default_factory=dict, init=False)
 
     async def add_dataset(
         self, workspace_id: str, name: str, chunks: AsyncIterator[bytes], format_: Format, *, replace: bool = False
@@ -73,7 +76,7 @@ class DatasetService:
           MachineExhausted: this machine has too little free disk.
         """
         require_name(name, "data set")
-        if not replace and any(one.name == name for one in await self.store.list_datasets(workspace_id)):
+        if not replace and await self.store.has_dataset(workspace_id, name):
             raise name_taken(name)
 
         async def write(stage: Path) -> DatasetFacts:
@@ -152,12 +155,13 @@ class DatasetService:
             finally:
                 await asyncio.to_thread(remove, stage)
         try:
-            return _report(await self.store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace))
+            made = await self.store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace)
         except Exception as error:
             # if the database did not answer, the data set may be stored; if it is not, a later sweep removes the rows
             if not isinstance(error, StoreUnavailable):
                 await asyncio.to_thread(self.folder.remove, dataset_id)
             raise
+        return await self._report(made)
 
     async def _written(
         self,
@@ -179,11 +183,11 @@ class DatasetService:
 
     async def get_dataset(self, workspace_id: str, name: str) -> DatasetReport:
         """Return a data set by its name or id."""
-        return _report(await self.store.get_dataset(workspace_id, name))
+        return await self._report(await self.store.get_dataset(workspace_id, name))
 
     async def list_datasets(self, workspace_id: str) -> list[DatasetReport]:
         """Return the data sets of a workspace, the newest first."""
-        return [_report(dataset) for dataset in await self.store.list_datasets(workspace_id)]
+        return [await self._report(dataset) for dataset in await self.store.list_datasets(workspace_id)]
 
     async def lines(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[bytes]:
         """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer if over 16 MB."""
@@ -214,7 +218,7 @@ class DatasetService:
     async def list_versions(self, workspace_id: str, name: str) -> list[DatasetReport]:
         """Return the kept versions of a data set, the newest first."""
         await self.store.get_dataset(workspace_id, name)
-        return [_report(one) for one in await self.store.list_versions(workspace_id, name)]
+        return [await self._report(one) for one in await self.store.list_versions(workspace_id, name)]
 
     async def search_rows(
         self,
@@ -342,6 +346,16 @@ class DatasetService:
         await self.store.release(workspace_id, name)
         await self._forget_unused()
 
+    async def _report(self, dataset: Dataset) -> DatasetReport:
+        guessed = self._guessed.get(dataset.id)
+        if guessed is None:
+            # a thousand long names take a fifth of a second
+            guessed = await asyncio.to_thread(_guess, dataset.facts.columns)
+            if len(self._guessed) >= _MOST_GUESSED:
+                self._guessed.clear()
+            self._guessed[dataset.id] = guessed
+        return _report(dataset, guessed)
+
     async def _forget_unused(self) -> None:
         for dataset_id in await self.store.forget_unused():
             await asyncio.to_thread(self.folder.remove, dataset_id)
@@ -359,7 +373,12 @@ def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
     yield b"".join(held)
 
 
-def _report(dataset: Dataset) -> DatasetReport:
+def _guess(columns: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the columns that most likely have the outputs and the expected answers. Blocks."""
+    return output_column(columns), expected_column(columns)
+
+
+def _report(dataset: Dataset, guessed: tuple[str | None, str | None]) -> DatasetReport:
     facts = dataset.facts
     return DatasetReport(
         name=dataset.label,
@@ -374,6 +393,6 @@ def _report(dataset: Dataset) -> DatasetReport:
         created_at=dataset.created_at,
         notes=facts.notes,
         version=dataset.version,
-        outputs_column=output_column(facts.columns),
-        expected_column=expected_column(facts.columns),
+        outputs_column=guessed[0],
+        expected_column=guessed[1],
     )

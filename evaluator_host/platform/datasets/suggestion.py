@@ -88,7 +88,8 @@ def output_column(
       read: Names by which the code reads the outputs; a column with such a name comes first.
       taken: Columns that the code reads as something else.
     """
-    others = {*taken}
+    expected = [one for one in columns if _is_expected(one)]
+    others = {*taken, *expected}
     wanted = {form for name in read for form in (plain(name), plain(name).removesuffix("s"))}
     free = [one for one in columns if one not in others and not _is_other(one)]
     if (same := next((one for one in free if plain(one) in wanted), None)) is not None:
@@ -96,7 +97,7 @@ def output_column(
     by_name = {plain(one): one for one in reversed(free)}
     named = next((by_name[name] for name in _OUTPUTS if name in by_name), None)
     like = named or next((one for one in free if _LIKE_OUTPUTS.search(plain(one))), None)
-    return like or _by_values(free, [one for one in columns if _is_expected(one)], rows)
+    return like or _by_values(free, expected, rows)
 
 
 def expected_column(columns: Sequence[str]) -> str | None:
@@ -132,9 +133,9 @@ def _is_expected(column: str) -> bool:
 
 
 def _is_other(column: str) -> bool:
-    """Whether a column's name shows that it has expected answers, inputs or facts about the row instead of outputs."""
+    """Whether a column's name shows that it has inputs or facts about the row instead of outputs."""
     name = plain(column)
-    if _is_expected(column) or name in _OF_THE_ROW or meaning(column) in ("inputs", "trace"):
+    if name in _OF_THE_ROW or meaning(column) in ("inputs", "trace"):
         return True
     return any(name in words for words in ALIKE) or name.endswith(("id", "question", "prompt", "query"))
 

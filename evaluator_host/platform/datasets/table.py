@@ -1,5 +1,6 @@
 """Stores the names and sizes of data sets; their rows are files, see `datasets.files`."""
 
+import asyncio
 import dataclasses
 import secrets
 from collections.abc import Iterable
@@ -167,12 +168,22 @@ class Datasets(Repository):
             .where(DatasetTable.workspace_id == workspace_id, DatasetTable.name.is_not(None))
             .order_by(DatasetTable.created_at.desc(), DatasetTable.id)
         )
-        return [_dataset(row) for row in await self._database.fetch_all(query)]
+        return await self._fetch(query)
 
     async def list_versions(self, workspace_id: str, name: str) -> list[Dataset]:
         """Return the versions of a data set that are kept, the newest first."""
         query = _datasets().where(DatasetTable.workspace_id == workspace_id, DatasetTable.title == name)
-        return [_dataset(row) for row in await self._database.fetch_all(query.order_by(DatasetTable.version.desc()))]
+        return await self._fetch(query.order_by(DatasetTable.version.desc()))
+
+    async def _fetch(self, query: Select[Any]) -> list[Dataset]:
+        """Return the data sets that a query finds. A thread decodes them: each may have 200 KB of column names."""
+        rows = await self._database.fetch_all(query)
+        return await asyncio.to_thread(lambda: [_dataset(row) for row in rows])
+
+    async def has_dataset(self, workspace_id: str, name: str) -> bool:
+        """Return whether a data set of a workspace has this name."""
+        named = (DatasetTable.workspace_id == workspace_id) & (DatasetTable.name == name)
+        return await self._database.fetch_value(select(DatasetTable.id).where(named)) is not None
 
     async def release(self, workspace_id: str, name: str) -> None:
         """Remove the name of a data set and of its older versions. Rows stay while jobs or label queues use them.
