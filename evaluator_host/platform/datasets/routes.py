@@ -8,11 +8,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import FailFast, Field
 
+from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.platform.http.bodies import Few, WholeNumber, Wire, example
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
+from evaluator_host.platform.http.middleware import memory_of
 from evaluator_host.platform.named_routes import Named, list_route, used_routes
 from evaluator_host.platform.users import Users
 from evaluator_host.types.errors import InvalidRequest
@@ -82,8 +84,16 @@ class EditIn(Wire):
 class TraceRows(Protocol):
     """Interface through which data sets read live traces as rows."""
 
-    async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Convert an evaluator's traces with these numbers to rows; raise `NotFound` if a trace does not exist."""
+    async def rows_of_traces(
+        self, workspace_id: str, name: str, numbers: Sequence[int], *, memory: Reservation
+    ) -> list[dict[str, Any]]:
+        """Convert an evaluator's traces with these numbers to rows, which `memory` reserves.
+
+        Raises:
+          NotFound: a trace does not exist.
+          TooLarge: the traces together are too large.
+          Busy: there is not enough memory now.
+        """
 
 
 @runtime_checkable
@@ -108,13 +118,14 @@ def datasets_api(
     router.routes.extend(_queries(shelf).routes)
 
     @router.patch("/{name}", response_model=DatasetReport, responses={**_MISSING, **_REFUSED})
-    async def edit(name: str, body: EditIn, caller: CallerOf) -> Response:
+    async def edit(name: str, body: EditIn, request: Request, caller: CallerOf) -> Response:
         """Change, remove and add rows; the result is the next version of the data set."""
         audited = AuditedCall(access, caller, "datasets.edit", name)
         with audited:
             added = list(body.add)
             if body.add_from is not None:
-                added += await _rows_from(body.add_from, caller.workspace, shelf, jobs(), traces())
+                memory = memory_of(request.scope)
+                added += await _rows_from(body.add_from, caller.workspace, shelf, jobs(), traces(), memory)
             edited = partial(shelf.edit_dataset, caller.workspace, name, create=body.create, version=body.version)
             report = await edited(changed=body.set, removed=body.remove, added=added)
             audited.rows = len(body.set) + len(body.remove) + len(added)
@@ -232,6 +243,7 @@ async def _rows_from(
     shelf: DatasetService,
     jobs: JobRows | None,
     traces: TraceRows | None,
+    memory: Reservation,
 ) -> list[dict[str, Any]]:
     if isinstance(source, JobRowsIn):
         if jobs is None:
@@ -240,4 +252,4 @@ async def _rows_from(
         return await shelf.rows_by_number(workspace, dataset, source.rows)
     if traces is None:
         raise InvalidRequest("this host takes no live traces; send the rows themselves, or name rows of a job")
-    return await traces.rows_of_traces(workspace, source.evaluator, source.traces)
+    return await traces.rows_of_traces(workspace, source.evaluator, source.traces, memory=memory)

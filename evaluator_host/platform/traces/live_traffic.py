@@ -22,15 +22,16 @@ from evaluator_host.engine.contracts.otlp import TRACE_SPANS
 from evaluator_host.engine.pool.fair_share import SANDBOXES_PER_FREE
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
+from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
 from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.platform.traces.export import TraceSpans, read_request, traces_of
 from evaluator_host.platform.traces.recent import RecentTraces
 from evaluator_host.platform.traces.table import ScoredTrace, Traces
-from evaluator_host.types.errors import Busy, HostError, NotFound
+from evaluator_host.types.errors import Busy, HostError, NotFound, TooLarge
 from evaluator_host.types.evaluator import EncodedRow
-from evaluator_host.types.json_values import encode_json
+from evaluator_host.types.json_values import encode_json, memory_bytes
 from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import TraceReport
@@ -46,6 +47,7 @@ _OF_EACH_BYTES: Final = 2048  # bytes that a trace takes besides its spans
 _OF_ID_BYTES: Final = 256  # bytes that the id of a session's trace takes
 _ADDED_AT_ONCE: Final = 1000
 _TRACE_BYTES: Final = 16 << 20
+_ROWS_MB: Final = 128  # memory that traces may take as rows, in MB: a million small objects, which take 25 ms to free
 _AT_ONCE: Final = 16
 # seconds before each retry if the host lacks something
 _PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0)
@@ -280,16 +282,28 @@ class Traffic:
             for number, one in found
         ]
 
-    async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Convert an evaluator's scored traces with these numbers to data set rows.
+    async def rows_of_traces(
+        self, workspace_id: str, name: str, numbers: Sequence[int], *, memory: Reservation
+    ) -> list[dict[str, Any]]:
+        """Convert an evaluator's scored traces with these numbers to data set rows, which `memory` reserves.
 
         Raises:
           NotFound: there is no such trace.
+          TooLarge: the traces together are too large, or take too much memory as rows.
+          Busy: there is not enough memory now.
         """
         found = await self._store.get_traces(workspace_id, name, numbers)
         if missing := [number for number in numbers if number not in found]:
             raise NotFound(f"evaluator {name[:80]} has no trace {missing[0]}; `evaluators traces` lists them")
-        return [{"inputs": {}, "trace": orjson.loads(found[number])} for number in numbers]
+        encoded = [found[number].encode() for number in numbers]
+        weight = await asyncio.to_thread(lambda: sum(map(memory_bytes, encoded)))
+        if weight > _ROWS_MB << 20:
+            raise TooLarge(
+                f"these traces have so many values that they would take about {weight >> 20} MB of memory as rows; "
+                f"take fewer at a time, so that they need at most {_ROWS_MB} MB"
+            )
+        memory.add(weight)
+        return await asyncio.to_thread(lambda: [{"inputs": {}, "trace": orjson.loads(one)} for one in encoded])
 
     async def run(self) -> None:
         """Score complete traces until cancelled. Then score waiting traces until the host must stop; drop the rest."""

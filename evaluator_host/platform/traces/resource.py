@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from starlette.routing import BaseRoute
 
+from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.platform.evaluators.resource import EvaluatorResource
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
@@ -39,8 +40,10 @@ class TraceResource(Resource):
     async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
         return await self._traces.live_figures(workspace_id, name, since=since)
 
-    async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        return await self._traffic.rows_of_traces(workspace_id, name, numbers)
+    async def rows_of_traces(
+        self, workspace_id: str, name: str, numbers: Sequence[int], *, memory: Reservation
+    ) -> list[dict[str, Any]]:
+        return await self._traffic.rows_of_traces(workspace_id, name, numbers, memory=memory)
 
 
 RESOURCE: Final = TraceResource

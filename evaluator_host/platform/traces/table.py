@@ -11,6 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from evaluator_host.platform.evaluators.table import LISTED, EvaluatorTable, named
 from evaluator_host.platform.store.database import Repository, columns_of, row_values
 from evaluator_host.platform.store.tables import Size, Table
+from evaluator_host.types.errors import TooLarge
 from evaluator_host.types.jobs import JobScore
 
 _PRUNED_AT_ONCE: Final = 1000
@@ -99,11 +100,18 @@ class Traces(Repository):
         return [(row[0], ScoredTrace(*row[1:])) for row in rows]
 
     async def get_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> dict[int, str]:
-        """Return `{number: OTLP/JSON}` for an evaluator's traces with these numbers."""
-        query = select(TraceTable.id, TraceTable.trace).join(
+        """Return `{number: OTLP/JSON}` for an evaluator's traces with these numbers.
+
+        Raises:
+          TooLarge: several traces together have over 16 MB.
+        """
+        query: Any = select(TraceTable.id, TraceTable.trace).join(
             EvaluatorTable, EvaluatorTable.id == TraceTable.evaluator_id
         )
-        rows = await self._database.fetch_all(query.where(named(workspace_id, name), TraceTable.id.in_(numbers)))
+        query = query.where(named(workspace_id, name), TraceTable.id.in_(numbers)).order_by(TraceTable.id)
+        rows = await self._database.fetch_part(query, most_bytes=_PAGE_BYTES)
+        if sum(len(row[1]) for row in rows) >= _PAGE_BYTES and len({*numbers}) > 1:
+            raise TooLarge(f"these traces together have over {_PAGE_BYTES >> 20} MB; take fewer at a time")
         return {row[0]: row[1] for row in rows}
 
     async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:

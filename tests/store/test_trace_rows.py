@@ -1,0 +1,54 @@
+"""Traces that become rows of a data set are bounded in size and memory, and do not hold the event loop."""
+
+import gc
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from evaluator_host.engine.system.memory import MemoryBudget
+from evaluator_host.platform.store.store import open_store
+from evaluator_host.platform.traces.live_traffic import Traffic
+from evaluator_host.platform.traces.table import Traces
+from evaluator_host.types.errors import Busy, NotFound, TooLarge
+from tests.loop_watch import held_s, watching
+from tests.store.records import WORKSPACE
+from tests.store.test_usage import CONTENT, TRACE
+from tests.tables import tables
+
+MB = 1 << 20
+
+
+async def test_traces_as_rows_take_bounded_memory_and_do_not_hold_the_event_loop(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_store(database_url, tmp_path) as store:
+        made = await tables(store).evaluators.create_evaluator(WORKSPACE, "exact", CONTENT)
+        known, budget = Traces(store.database), MemoryBudget(1 << 30)
+        traffic = Traffic(Mock(), Mock(), known, Mock())
+        large, full = f'["{"x" * (5 * MB)}"]', f"[{'[],' * (MB // 2)}0]"
+        texts = [large] * 4 + [full] * 3
+        await known.add_traces([replace(TRACE, evaluator_id=made.evaluator_id, trace=one) for one in texts])
+        numbers = sorted(one for one, _ in await known.list_traces(WORKSPACE, "exact", limit=4))
+        numbers = list(range(numbers[-1] - 6, numbers[-1] + 1))
+        held = held_s()
+        gc.collect()
+        # a server also freezes its objects when it starts
+        gc.freeze()
+        with budget.hold(WORKSPACE) as memory, watching() as watch:
+            with pytest.raises(TooLarge, match="together have over 16 MB"):
+                await traffic.rows_of_traces(WORKSPACE, "exact", numbers[:4], memory=memory)
+            with pytest.raises(TooLarge, match=r"about 1\d\d MB of memory as rows"):
+                await traffic.rows_of_traces(WORKSPACE, "exact", numbers[4:], memory=memory)
+            found = await traffic.rows_of_traces(WORKSPACE, "exact", [numbers[6], numbers[0]], memory=memory)
+        gc.unfreeze()
+        assert [len(one["trace"]) for one in found] == [MB // 2 + 1, 1]
+        assert watch.longest_s < held, watch.longest
+        small = MemoryBudget(64 * MB)
+        with small.hold("other") as other, small.hold(WORKSPACE) as memory:
+            with pytest.raises(NotFound, match="has no trace 999"):
+                await traffic.rows_of_traces(WORKSPACE, "exact", [numbers[6], 999], memory=memory)
+            other.reserve(20 * MB)
+            with pytest.raises(Busy):
+                await traffic.rows_of_traces(WORKSPACE, "exact", [numbers[6]], memory=memory)
