@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
-from evaluator_host.platform.http.json_routes import json_response
+from evaluator_host.platform.http.json_routes import json_response, large_json_response
 from evaluator_host.platform.users import Users
 
 MISSING: Final = describe_error(404, "There is no such object in the workspace.")
@@ -30,7 +30,7 @@ def list_route(router: APIRouter, report: Any, every: Callable[[str], Awaitable[
 
     @router.get("", response_model=list[report], description=says, name=str(router.tags[0]))
     async def all_(workspace: WorkspaceOf) -> Response:
-        return json_response(await every(workspace))
+        return await large_json_response(await every(workspace))
 
 
 def named_routes(router: APIRouter, things: Named, access: Access, missing: Any = MISSING) -> None:

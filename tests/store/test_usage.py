@@ -10,17 +10,18 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, insert, text
 
 from evaluator_host.platform.evaluators.table import VersionContent
 from evaluator_host.platform.jobs.queue import StoredOutput
 from evaluator_host.platform.jobs.table import Job
-from evaluator_host.platform.labels.table import Labels, LabelState, StoredLabel
+from evaluator_host.platform.labels.table import LabelQueueTable, Labels, LabelState, StoredLabel
 from evaluator_host.platform.store.database import Engine
 from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.tables import SecretTable
 from evaluator_host.platform.store.usage import Quota, StorageUsage
 from evaluator_host.platform.traces.table import ScoredTrace, Traces
-from evaluator_host.types.errors import MachineExhausted, OverQuota
+from evaluator_host.types.errors import InUse, MachineExhausted, OverQuota
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.stored import UsageReport
 from evaluator_host.vendors.nemo.entities import Entities, Kind, Place
@@ -58,7 +59,7 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     )
     labelled = StoredLabel(1, LabelState.LABELLED, '"good"', "n" * 100, None, datetime.now(UTC))
     await Labels(store.database).set_label(queue, labelled)
-    assert (await store.usage.get_usage(WORKSPACE)).labels_bytes == 3 * 64 + 106
+    assert (await store.usage.get_usage(WORKSPACE)).labels_bytes == 3 * 64 + 106 + len("{}")
     await Entities(store.database, store.usage).add_entity(
         Place(other, Kind.FILE, ""), "f", {"blob": "b", "size": 5000}
     )
@@ -170,3 +171,34 @@ async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) 
             ]
         assert free == 0
         assert pages * page_bytes < 1_000_000, "the results alone had ten million"
+
+
+async def test_label_queues_and_secrets_are_counted_and_limited(store: Store) -> None:
+    rows = await dataset(store, "mine")
+    labels = Labels(store.database)
+    given = {"dataset_id": rows.id, "job_id": None, "own_outputs": False}
+    await labels.add_queue(WORKSPACE, "review", [0], content="x" * 100_000, **given)
+    assert (await store.usage.get_usage(WORKSPACE)).labels_bytes == 100_064
+    before = (await store.usage.get_usage(WORKSPACE)).files_bytes
+    await store.secrets.set_secret(WORKSPACE, "token", "s" * 8000)
+    assert 8000 < (await store.usage.get_usage(WORKSPACE)).files_bytes - before < 8100
+    now = datetime.now(UTC)
+    queues = [
+        {"id": f"q{one}", "name": f"q{one}", "workspace_id": WORKSPACE, "content": "{}", "created_at": now, **given}
+        for one in range(999)
+    ]
+    secrets = [
+        {"name": f"s{one}", "workspace_id": WORKSPACE, "sealed": b"", "created_at": now, "updated_at": now}
+        for one in range(999)
+    ]
+    async with store.database.transaction() as connection:
+        await connection.execute(insert(LabelQueueTable), queues)
+        await connection.execute(insert(SecretTable), secrets)
+    with pytest.raises(InUse, match="at most 1000 label queues; delete one first"):
+        await labels.add_queue(WORKSPACE, "more", [0], content="{}", **given)
+    with pytest.raises(InUse, match="at most 1000 secrets; delete one first"):
+        await store.secrets.set_secret(WORKSPACE, "more", "s" * 20)
+    with pytest.raises(InUse, match="at most 1000 secrets; delete one first"):
+        await store.secrets.add_secret(WORKSPACE, "more", "s" * 20)
+    await store.secrets.set_secret(WORKSPACE, "token", "t" * 20)
+    assert await store.secrets.reveal(WORKSPACE, "token") == "t" * 20

@@ -1,5 +1,6 @@
 """Queues of rows, from a job or a data set, that people label. Agreement reports compare evaluators with the labels."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -84,6 +85,7 @@ class LabelQueues:
           InvalidRequest: a field is not valid, or there are no such rows.
           NotFound: there is no such job, evaluator or data set.
           NameTaken: there is a queue with that name.
+          InUse: the workspace has too many queues.
           OverQuota: the workspace has reached its quota.
         """
         _require_task(task)
@@ -146,7 +148,8 @@ class LabelQueues:
         else:
             queues = await self._queues_of(await self.jobs.get_job(workspace_id, job))
         counted = await self.labels.count_labels(queues)
-        return [_report(one, counted[one.id]) for one in queues]
+        # a thread decodes the queues: each may have 100 KB of instructions and choices
+        return await asyncio.to_thread(lambda: [_report(one, counted[one.id]) for one in queues])
 
     async def get_queue(self, workspace_id: str, name: str) -> LabelQueue:
         """Return a queue and its progress."""

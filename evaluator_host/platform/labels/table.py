@@ -27,9 +27,10 @@ from evaluator_host.platform.datasets.table import DatasetTable
 from evaluator_host.platform.store.database import Repository, columns_of, insert_many, row_values
 from evaluator_host.platform.store.tables import ApiKeyTable, Size, Table, WorkspaceTable
 from evaluator_host.platform.store.workspaces import require_name
-from evaluator_host.types.errors import NameTaken, NotFound
+from evaluator_host.types.errors import InUse, NameTaken, NotFound
 
 HELD: Final = timedelta(minutes=10)
+_MOST: Final = 1000  # maximum number of label queues in a workspace
 _ROW_BYTES: Final = 64  # bytes that a row in a queue takes, besides its label and note
 _HELD: Final = text("held_by IS NOT NULL")
 _TRIES: Final = 20  # how many times to try to take a row, because others may take it first
@@ -49,6 +50,11 @@ class LabelQueueTable(Table):
     own_outputs: Mapped[bool]
     content: Mapped[str]
     created_at: Mapped[datetime]
+
+    @classmethod
+    def sizes(cls) -> Iterable[Size]:
+        """Yield the query that adds up the sizes of the questions that queues ask."""
+        yield Size("labels", cls.workspace_id, select(func.sum(func.length(cls.content))))
 
 
 class LabelTable(Table):
@@ -124,8 +130,12 @@ class Labels(Repository):
         Raises:
           InvalidRequest: the name is not valid.
           NameTaken: there is a queue with that name.
+          InUse: the workspace has too many queues.
         """
         require_name(name, "label queue")
+        counting = select(func.count()).where(LabelQueueTable.workspace_id == workspace_id)
+        if int(await self._database.fetch_value(counting)) >= _MOST:
+            raise InUse(f"a workspace may have at most {_MOST} label queues; delete one first")
         made = StoredQueue(f"lq_{secrets.token_hex(8)}", workspace_id, name, created_at=datetime.now(UTC), **given)
         waiting = [StoredLabel(row, LabelState.WAITING.value, None, "", None, None) for row in rows]
         try:

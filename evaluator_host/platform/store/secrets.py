@@ -25,11 +25,20 @@ from evaluator_host.engine.system.files import replace_file, write_once
 from evaluator_host.platform.store.database import Database, Repository, insert_unless_there
 from evaluator_host.platform.store.tables import SecretTable, WorkspaceTable
 from evaluator_host.platform.store.workspaces import NAME, require_name
-from evaluator_host.types.errors import InvalidRequest, MachineExhausted, Misconfigured, NameTaken, NotFound, refusal_of
+from evaluator_host.types.errors import (
+    InUse,
+    InvalidRequest,
+    MachineExhausted,
+    Misconfigured,
+    NameTaken,
+    NotFound,
+    refusal_of,
+)
 from evaluator_host.types.redaction import SHORTEST
 from evaluator_host.types.stored import SecretReport
 
 LONGEST: Final = 8192
+_MOST: Final = 1000  # maximum number of secrets in a workspace
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _VERSION: Final = b"\x01"
@@ -214,10 +223,12 @@ class Secrets(Repository):
 
         Raises:
           InvalidRequest: the name or the value is not valid.
+          InUse: the workspace has too many secrets.
           Misconfigured: this host's key cannot be read.
         """
         require_name(name, "secret")
         _require_value(value, shortest)
+        await self._require_few(workspace_id, name)
         sealed = await asyncio.to_thread(self.box.seal, value, workspace_id=workspace_id, name=name)
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
@@ -236,10 +247,12 @@ class Secrets(Repository):
         Raises:
           InvalidRequest: the name or the value is not valid.
           NameTaken: there is a secret with that name.
+          InUse: the workspace has too many secrets.
           Misconfigured: this host's key cannot be read.
         """
         require_name(name, "secret")
         _require_value(value, SHORTEST)
+        await self._require_few(workspace_id, name)
         sealed = await asyncio.to_thread(self.box.seal, value, workspace_id=workspace_id, name=name)
         now = datetime.now(UTC)
         new = {"workspace_id": workspace_id, "name": name, "sealed": sealed, "created_at": now, "updated_at": now}
@@ -248,6 +261,13 @@ class Secrets(Repository):
         except IntegrityError as error:
             raise NameTaken(f"there is already a secret named {name}") from error
         return SecretReport(name, now, now)
+
+    async def _require_few(self, workspace_id: str, name: str) -> None:
+        """Check that a workspace has a secret with this name, or may have one more."""
+        query = select(SecretTable.name).where(SecretTable.workspace_id == workspace_id)
+        names = {row.name for row in await self._database.fetch_all(query)}
+        if name not in names and len(names) >= _MOST:
+            raise InUse(f"a workspace may have at most {_MOST} secrets; delete one first")
 
     async def take_back(self, workspace_id: str, added: SecretReport) -> None:
         """Delete a secret that `add_secret` stored, unless it was replaced since then."""

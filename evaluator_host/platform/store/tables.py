@@ -154,6 +154,11 @@ class SecretTable(Table):
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
+    @classmethod
+    def sizes(cls) -> Iterable[Size]:
+        """Yield the query that adds up the sizes of the encrypted secrets."""
+        yield Size("files", cls.workspace_id, select(func.sum(func.length(cls.sealed))))
+
 
 class AuditTable(Table):
     """The audit log. It contains no data of rows."""
