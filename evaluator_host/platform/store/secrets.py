@@ -226,10 +226,7 @@ class Secrets(Repository):
           InUse: the workspace has too many secrets.
           Misconfigured: this host's key cannot be read.
         """
-        require_name(name, "secret")
-        _require_value(value, shortest)
-        await self._require_few(workspace_id, name)
-        sealed = await asyncio.to_thread(self.box.seal, value, workspace_id=workspace_id, name=name)
+        sealed = await self._seal(workspace_id, name, value, shortest=shortest)
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
             key = {"workspace_id": workspace_id, "name": name}
@@ -250,10 +247,7 @@ class Secrets(Repository):
           InUse: the workspace has too many secrets.
           Misconfigured: this host's key cannot be read.
         """
-        require_name(name, "secret")
-        _require_value(value, SHORTEST)
-        await self._require_few(workspace_id, name)
-        sealed = await asyncio.to_thread(self.box.seal, value, workspace_id=workspace_id, name=name)
+        sealed = await self._seal(workspace_id, name, value)
         now = datetime.now(UTC)
         new = {"workspace_id": workspace_id, "name": name, "sealed": sealed, "created_at": now, "updated_at": now}
         try:
@@ -262,12 +256,14 @@ class Secrets(Repository):
             raise NameTaken(f"there is already a secret named {name}") from error
         return SecretReport(name, now, now)
 
-    async def _require_few(self, workspace_id: str, name: str) -> None:
-        """Check that a workspace has a secret with this name, or may have one more."""
-        query = select(SecretTable.name).where(SecretTable.workspace_id == workspace_id)
-        names = {row.name for row in await self._database.fetch_all(query)}
+    async def _seal(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> bytes:
+        """Check that a workspace may store a secret, and encrypt it. Raises the same errors as `set_secret`."""
+        require_name(name, "secret")
+        _require_value(value, shortest)
+        names = {one.name for one in await self.list_secrets(workspace_id)}
         if name not in names and len(names) >= _MOST:
             raise InUse(f"a workspace may have at most {_MOST} secrets; delete one first")
+        return await asyncio.to_thread(self.box.seal, value, workspace_id=workspace_id, name=name)
 
     async def take_back(self, workspace_id: str, added: SecretReport) -> None:
         """Delete a secret that `add_secret` stored, unless it was replaced since then."""
