@@ -16,15 +16,15 @@ from evaluator_host.engine.system.files import reading
 from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.types.bounds import difference, exceeds
 from evaluator_host.types.errors import InvalidRequest
-from evaluator_host.types.figures import figure, percent, points
 from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.names import counted
+from evaluator_host.types.numbers import percent, points, rounded
 from evaluator_host.types.outcome import Status
 
 _SHOWN: Final = 5
 _MESSAGE_CHARACTERS: Final = 500
 
-Figure: TypeAlias = Callable[["Report"], float | None]
+Number: TypeAlias = Callable[["Report"], float | None]
 Column: TypeAlias = tuple[str, Callable[["ReportedRow"], str]]  # header of a table's column, and a row's cell
 
 
@@ -115,7 +115,7 @@ class SameRows:
         drop = self.drop
         if drop is None:
             return f"the mean is not compared: no row has a score both here and in {file}"
-        change = f"{figure(abs(drop))} {'lower' if drop > 0 else 'higher'} than" if drop else "the same as"
+        change = f"{rounded(abs(drop))} {'lower' if drop > 0 else 'higher'} than" if drop else "the same as"
         rows = f", over {counted(len(self.now.rows), 'row')} with a score in both "
         rows += f"({self.only_now} only in this run, {self.only_before} only in that file)"
         return f"the mean is {change} in {file}{'' if self.every else rows}"
@@ -260,7 +260,7 @@ def markdown(report: Report, baseline: Report | None = None) -> str:
     lines = [f"### {_cell(report.name)}", ""]
     head = ["", "now"] if baseline is None else ["", "now", "baseline", "change"]
     lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for name, form, get in _FIGURES:
+    for name, form, get in _NUMBERS:
         lines += _lines(name, form, get, report, baseline)
     worse = _worse(report, baseline) if baseline is not None else []
     if worse:
@@ -296,8 +296,8 @@ def _first(rows: Sequence[object], which: str = "first") -> str:
     return f", the {which} {_SHOWN}" if len(rows) > _SHOWN else ""
 
 
-def _lines(name: str, form: str, get: Figure, report: Report, baseline: Report | None) -> list[str]:
-    """Return a figure's lines for a Markdown table; `form` is the number format.
+def _lines(name: str, form: str, get: Number, report: Report, baseline: Report | None) -> list[str]:
+    """Return the lines of a number for a Markdown table; `form` is the number format.
 
     If some rows have a value in only one report, a second line compares the rows that have a value in both.
     """
@@ -322,7 +322,7 @@ def _compared(name: str, form: str, now: Any, before: Any, *, change: bool = Tru
 
 
 def _number(value: Any, form: str) -> str:
-    return "" if value is None else percent(value) if "%" in form else figure(value, form)
+    return "" if value is None else percent(value) if "%" in form else rounded(value, form)
 
 
 def _score(row: ReportedRow) -> str:
@@ -350,7 +350,7 @@ def _printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
-_FIGURES: Final[tuple[tuple[str, str, Figure], ...]] = (
+_NUMBERS: Final[tuple[tuple[str, str, Number], ...]] = (
     ("rows", "d", lambda report: len(report.rows)),
     ("failed", "d", lambda report: report.count(Status.FAILED)),
     ("skipped", "d", lambda report: report.count(Status.SKIPPED)),

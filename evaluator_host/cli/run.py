@@ -423,7 +423,7 @@ class Run:
             err.print("there are more bad lines; the summary says how many")
 
     def _print(self, seconds: float) -> None:
-        bad, groups = self._rows.bad, self._groups.figures(str(self.data))
+        bad, groups = self._rows.bad, self._groups.statistics(str(self.data))
         if self.as_json:
             by = {"column": self.by, "groups": groups.groups, "others": groups.others}
             print_json(

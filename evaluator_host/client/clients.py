@@ -48,7 +48,7 @@ class HostVerbs(Verbs[TransportT]):
       data: Data files that evaluators read.
       models: Models that evaluators may be granted.
       schedules: Schedules, which create jobs at fixed times.
-      alerts: Alerts, which send messages when figures go out of bounds.
+      alerts: Alerts, which send messages when metrics go out of bounds.
       labels: Queues of rows that wait for people to label them.
     """
 

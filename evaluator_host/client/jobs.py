@@ -17,14 +17,14 @@ from ..types.results import (
     Agreement,
     Change,
     ChangePage,
-    ColumnFigures,
+    ColumnStatistics,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
-    JobFigures,
     JobRow,
     JobRowDetail,
     JobRowPage,
+    JobStatistics,
     Pairs,
     RowDiff,
 )
@@ -249,12 +249,12 @@ class JobVerbs(Verbs[TransportT]):
         await self._transport.send(Call("DELETE", _path(job_id) + query(force=force), NoneType))
 
     @verb
-    async def results(self, job_id: str) -> JobFigures:
+    async def results(self, job_id: str) -> JobStatistics:
         """Return the results of a job so far, by evaluator and metric."""
-        return await self._get(_path(job_id, "results"), JobFigures)
+        return await self._get(_path(job_id, "results"), JobStatistics)
 
     @verb
-    async def groups(self, job_id: str, by: str, *, evaluator: str | None = None) -> list[ColumnFigures]:
+    async def groups(self, job_id: str, by: str, *, evaluator: str | None = None) -> list[ColumnStatistics]:
         """Return mean, pass rate and counts by the values of a column, over the results so far.
 
         Args:
@@ -265,7 +265,7 @@ class JobVerbs(Verbs[TransportT]):
         Raises:
           InvalidRequest: no row has a value in that column.
         """
-        return await self._get(_path(job_id, "groups") + query(by=by, evaluator=evaluator), list[ColumnFigures])
+        return await self._get(_path(job_id, "groups") + query(by=by, evaluator=evaluator), list[ColumnStatistics])
 
     @stream
     def rows(self, /, job_id: str, **filters: Any) -> AsyncGenerator[JobRow, None]:

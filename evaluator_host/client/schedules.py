@@ -66,13 +66,13 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
 
     @verb
     async def create(self, name: str, rule: AlertRule) -> AlertReport:
-        """Create an alert, which sends a message when a figure goes out of bounds.
+        """Create an alert, which sends a message when a metric goes out of bounds.
 
         The message also goes to a webhook, if the rule names one.
 
         Args:
           name: Name of the alert.
-          rule: The figure to watch, its bound, and a webhook or None.
+          rule: The metric to watch, its bound, and a webhook or None.
 
         Raises:
           NameTaken: there is already an alert of that name.

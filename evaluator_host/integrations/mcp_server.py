@@ -175,7 +175,7 @@ async def evaluate_file(
         first.require_columns()
         await first.require_outputs([("the evaluator", evaluator)], hosts.service.check)
     results = await evaluate_in_order(hosts.service, evaluator, rows)
-    return {**_figures(results), "bad_lines": bad[:_SHOWN]}
+    return {**_statistics(results), "bad_lines": bad[:_SHOWN]}
 
 
 async def migrate(context: Context[_Hosts], code: Code, language: Language = Language.PYTHON) -> dict[str, Any]:
@@ -242,10 +242,9 @@ async def run_job(
         int | None, Field(ge=1, description="Number of rows to score, starting with the first. Default: all.")
     ] = None,
 ) -> dict[str, Any]:
-    """Score a data set with stored evaluators, and return the figures. `explain_failures` says why rows failed.
+    """Score a data set with stored evaluators, and return the statistics. `explain_failures` says why rows failed.
 
-    `doubt` says why none of the scores can be relied on; it is null if at least one can. `warnings` in the figures say
-    what to do.
+    `doubt` says why none of the scores can be relied on; it is null if at least one can. `warnings` say what to do.
     """
     jobs = _client(context).jobs
     job = await jobs.create(evaluators, dataset, mapping=mapping, limit_samples=limit)
@@ -258,7 +257,7 @@ async def run_job(
         "status": job.status,
         "error": job.error,
         "doubt": job.doubt,
-        "figures": _brief(await jobs.results(job.id)),
+        "statistics": _brief(await jobs.results(job.id)),
     }
 
 
@@ -300,7 +299,7 @@ def _evaluator(code: str, language: Language, packages: list[str] | None) -> Eva
     return EvaluatorIn(code=code, language=language, contract=Contract.AUTO, packages=list(packages or [])).to_model()
 
 
-def _figures(results: list[EvaluationResult]) -> dict[str, Any]:
+def _statistics(results: list[EvaluationResult]) -> dict[str, Any]:
     scores = [(one.score, index) for index, one in enumerate(results) if one.score is not None]
     verdicts = [one.passed for one in results if one.passed is not None]
     told = RowWarnings.of(results)

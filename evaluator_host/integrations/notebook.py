@@ -17,9 +17,9 @@ from evaluator_host.scale.sandbox_pool import SandboxPool
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluation import Batch
 from evaluator_host.types.evaluator import Evaluator, Row
-from evaluator_host.types.figures import figure
 from evaluator_host.types.json_values import decode_json, encode_json, not_finite
 from evaluator_host.types.names import counted
+from evaluator_host.types.numbers import rounded
 
 _SHOWN = 20
 
@@ -53,7 +53,7 @@ class Scores:
 
     def __repr__(self) -> str:
         summary = self.batch.summary
-        mean = "no score" if summary.mean is None else f"mean {figure(summary.mean)}"
+        mean = "no score" if summary.mean is None else f"mean {rounded(summary.mean)}"
         head = f"{mean} over {summary.mean_rows} of {counted(summary.rows, 'row')}, {summary.failed} failed"
         return "\n".join([head, *("  ".join(line).rstrip() for line in self._lines())])
 

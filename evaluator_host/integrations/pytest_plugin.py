@@ -88,8 +88,8 @@ class ScoredEvaluator:
         """
         from evaluator_host.client.calls import row_body  # noqa: PLC0415 - see the top
         from evaluator_host.types.bounds import exceeds  # noqa: PLC0415 - see the top
-        from evaluator_host.types.figures import figure  # noqa: PLC0415 - see the top
         from evaluator_host.types.names import counted  # noqa: PLC0415 - see the top
+        from evaluator_host.types.numbers import rounded  # noqa: PLC0415 - see the top
 
         __tracebackhide__ = True
         given = [row if isinstance(row, dict) else row_body(row) for row in rows]
@@ -110,7 +110,7 @@ class ScoredEvaluator:
         if exceeds(at_least, mean):
             lowest = min(range(len(results)), key=lambda n: _or_high(results[n].score))
             pytest.fail(
-                f"{self.name}: the mean of {counted(len(scores), 'row')} is {figure(mean)}, below {at_least}; "
+                f"{self.name}: the mean of {counted(len(scores), 'row')} is {rounded(mean)}, below {at_least}; "
                 f"the lowest is row {lowest} with {results[lowest].score}{_shown(given[lowest], results[lowest])}",
                 pytrace=False,
             )
@@ -198,8 +198,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         Path(file).write_text(json.dumps({"scores": scores}, indent=2) + "\n")
     if not scores:
         return
-    from evaluator_host.types.figures import figure  # noqa: PLC0415 - see the top
     from evaluator_host.types.names import counted  # noqa: PLC0415 - see the top
+    from evaluator_host.types.numbers import rounded  # noqa: PLC0415 - see the top
 
     terminalreporter.section("scores of evaluators")
     by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -207,7 +207,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         by_name[one["evaluator"]].append(one)
     for name, found in sorted(by_name.items()):
         numbers = [one["score"] for one in found if one["score"] is not None]
-        mean = f"mean {figure(sum(numbers) / len(numbers))}, lowest {figure(min(numbers))}" if numbers else "no score"
+        mean = f"mean {rounded(sum(numbers) / len(numbers))}, lowest {rounded(min(numbers))}" if numbers else "no score"
         failed = sum(one["error"] is not None for one in found)
         rows = counted(len(found), "row")
         terminalreporter.line(f"{name}: {rows}, {mean}{f', {failed} failed' if failed else ''}")

@@ -36,7 +36,7 @@ class _Values:
         self._keys = _keys(code, escaped)
         self._kinds = [kind for kind, pattern in self._patterns(escaped) if re.search(pattern, code)]
         self._words = [*_WORDS, *_literals(code)]
-        self._numbers = [*_NUMBERS, *_figures(code)]
+        self._numbers = [*_NUMBERS, *_digits(code)]
 
     def one(self) -> Json:
         """Return a random value, usually of a kind that the code expects, sometimes of any kind."""
@@ -139,6 +139,6 @@ def _literals(code: str) -> list[str]:
     return list(dict.fromkeys(next(filter(None, groups)) for groups in _STRING.findall(code)))[:_KEPT]
 
 
-def _figures(code: str) -> list[float | int]:
+def _digits(code: str) -> list[float | int]:
     found = [float(one) if "." in one else int(one) for one in _DIGITS.findall(code)]
-    return [figure + more for figure in dict.fromkeys(found) for more in (0, 1, -1)][:_KEPT]
+    return [number + more for number in dict.fromkeys(found) for more in (0, 1, -1)][:_KEPT]

@@ -66,7 +66,7 @@ async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator
     Raises:
       Misconfigured: an `OTEL_` variable names an exporter that this host does not have.
     """
-    traces, figures = _exported("TRACES"), _exported("METRICS")
+    traces, metrics_on = _exported("TRACES"), _exported("METRICS")
     traced: Callable[[ASGIApp], ASGIApp] = lambda app: app  # noqa: E731 - the default, without traces
     ending: list[asyncio.Task[None]] = []
     provider, stop = None, asyncio.Event()
@@ -78,7 +78,7 @@ async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator
             recorder = _Recorder(provider.get_tracer(_SCOPE, __version__))
             record_spans(recorder)
             traced = recorder.traced
-        if figures and metrics is not None:
+        if metrics_on and metrics is not None:
             every_s = float(otel_variable("OTEL_METRIC_EXPORT_INTERVAL", "60000")) / 1000
             exporter = OTLPMetricExporter()
             exporting = _export_metrics(metrics, exporter, resource, stop=stop, every_s=every_s)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from .evaluator import Json
 from .json_values import encode_json, value_at
 from .outcome import Status
-from .results import ColumnFigures, GroupFigures
+from .results import ColumnStatistics, GroupStatistics
 
 GROUPS: Final = 200  # maximum number of values that have a group of their own
 _VALUE_CHARS: Final = 200  # maximum number of characters in such a value, as JSON
@@ -74,12 +74,12 @@ class _Group:
     def has_verdicts(self) -> bool:
         return self._verdicts[True] + self._verdicts[False] > 0
 
-    def figures(self, *, zero_scores: bool, zero_verdicts: bool) -> GroupFigures:
+    def statistics(self, *, zero_scores: bool, zero_verdicts: bool) -> GroupStatistics:
         """Return counts and scores. `zero_…` is whether failed rows count as a score of 0, and as not passed."""
         failed = self._statuses[Status.FAILED]
         zeros = failed if zero_scores else 0
         judged = self._verdicts[True] + self._verdicts[False] + (failed if zero_verdicts else 0)
-        return GroupFigures(
+        return GroupStatistics(
             value=self.value,
             rows=self._statuses.total(),
             scored=self._statuses[Status.SCORED],
@@ -123,7 +123,7 @@ class Groups:
         """Count the result of a row that has this value."""
         self.open(value).add(status, score, passed=passed)
 
-    def figures(self, evaluator: str, *, zero: bool = False) -> ColumnFigures:
+    def statistics(self, evaluator: str, *, zero: bool = False) -> ColumnStatistics:
         """Return counts and scores for each value, sorted by value.
 
         If `zero`, a failed row counts as a score of 0 that did not pass, if other rows have scores or verdicts.
@@ -131,8 +131,8 @@ class Groups:
         every = [*sorted(self._by_key.values(), key=lambda one: _order(one.value)), self._others]
         scores = zero and any(one.has_scores for one in every)
         verdicts = zero and any(one.has_verdicts for one in every)
-        *groups, others = (one.figures(zero_scores=scores, zero_verdicts=verdicts) for one in every)
-        return ColumnFigures(evaluator, tuple(groups), None if self._others.is_empty else others)
+        *groups, others = (one.statistics(zero_scores=scores, zero_verdicts=verdicts) for one in every)
+        return ColumnStatistics(evaluator, tuple(groups), None if self._others.is_empty else others)
 
 
 def value_in(record: Any, column: str) -> Json:

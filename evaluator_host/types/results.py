@@ -104,7 +104,7 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluatorFigures:
+class EvaluatorStatistics:
     """Scores, counts and times of one evaluator in a job."""
 
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
@@ -136,14 +136,14 @@ class EvaluatorFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class JobFigures:
+class JobStatistics:
     """The answer of `GET /v1/jobs/{id}/results`."""
 
-    evaluators: Annotated[tuple[EvaluatorFigures, ...], Doc("Statistics by evaluator, in the job's order.")]
+    evaluators: Annotated[tuple[EvaluatorStatistics, ...], Doc("Statistics by evaluator, in the job's order.")]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupFigures:
+class GroupStatistics:
     """Scores and counts of the rows that have one value in a column."""
 
     value: Annotated[Json, Doc("The value; null for the rows that have no value.")]
@@ -161,13 +161,13 @@ class GroupFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnFigures:
+class ColumnStatistics:
     """Scores of one evaluator by the values of a column, the answer of `GET /v1/jobs/{id}/groups`."""
 
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
-    groups: Annotated[tuple[GroupFigures, ...], Doc("The first 200 values, sorted; rows without a value last.")]
+    groups: Annotated[tuple[GroupStatistics, ...], Doc("The first 200 values, sorted; rows without a value last.")]
     others: Annotated[
-        GroupFigures | None,
+        GroupStatistics | None,
         Doc("All rows with a further value, or one of over 200 characters; None if there are no such rows."),
     ] = None
     doubt: Annotated[str | None, Doc("The same as in `scores` of the job.")] = None

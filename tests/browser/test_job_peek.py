@@ -43,7 +43,7 @@ async def test_all_evaluators_of_a_row_stand_side_by_side(page: Page, seeds: See
     scores = page.get_by_role("region", name="Scores of all evaluators")
     await expect(scores.get_by_role("row", name="latency@1")).to_contain_text("0.5")
     await scores.get_by_role("button", name="latency@1").click()
-    await expect(page.get_by_role("list", name="Figures of latency@1")).to_be_visible()
+    await expect(page.get_by_role("list", name="Statistics of latency@1")).to_be_visible()
     await page.get_by_role("button", name="All evaluators side by side").click()
     table = page.get_by_role("region", name="Rows and results")
     for name in ("length@2", "latency@1", "full@1"):

@@ -91,7 +91,7 @@ async def test_runs_survive_a_reload_with_their_code(page: Page) -> None:
 async def test_failed_rows_are_never_out_of_sight_of_the_mean(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}")
     await expect(page.locator(".record-title .chip-warn")).to_have_text("completed, 10.0 % failed")
-    mean = page.get_by_role("list", name="Figures of length@1").get_by_role("listitem").first
+    mean = page.get_by_role("list", name="Statistics of length@1").get_by_role("listitem").first
     await expect(mean).to_contain_text("over 8,999 of 10,000 rows")
     await expect(mean.locator(".warn")).to_have_count(1)
 
@@ -112,7 +112,7 @@ async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server)
     await expect(rows.nth(0)).to_contain_text("1 of 2 rows failed, counted as 0")
     await expect(rows.nth(1)).to_contain_text("over 1 of 2 rows")
     await page.get_by_role("link", name="trust zero").click()
-    tiles = page.get_by_role("list", name="Figures of trust-halves@1").get_by_role("listitem")
+    tiles = page.get_by_role("list", name="Statistics of trust-halves@1").get_by_role("listitem")
     await expect(tiles.nth(0)).to_have_text("Mean score0.51 failed, counted as 0")
     await expect(tiles.nth(1)).to_have_text("Passed50.0 %1 failed, counted as not passed")
     for address in ("/compare/" + "/".join(ids), "/compare?jobs=" + ",".join(ids)):
@@ -129,7 +129,7 @@ async def test_a_pass_rate_says_how_many_rows_have_a_verdict(page: Page, host: S
         job = client.jobs.create([Evaluator(code)], [{"n": n} for n in range(9)], name="few verdicts").id
         await asyncio.to_thread(client.jobs.wait, job)
     await page.goto(f"/jobs/{job}")
-    tiles = page.get_by_role("list", name="Figures of").get_by_role("listitem")
+    tiles = page.get_by_role("list", name="Statistics of").get_by_role("listitem")
     await expect(tiles.nth(1)).to_have_text("Passed100 %over 2 of 9 rows")
     await page.goto("/jobs?find=few verdicts")
     await expect(page.locator(".job-scores")).to_contain_text("100 % of 2 rows passed")
@@ -152,7 +152,7 @@ async def test_a_running_job_shows_counts_of_one_moment(page: Page, host: Server
     await page.goto(f"/jobs/{job}")
     await expect(page.get_by_text("50 of 399 rows · 1 failed")).to_be_visible()
     await expect(page.locator(".record-title .chip-warn")).to_have_text("running, 2.0 % failed")
-    tiles = page.get_by_role("list", name="Figures of").get_by_role("listitem")
+    tiles = page.get_by_role("list", name="Statistics of").get_by_role("listitem")
     await expect(tiles.nth(2)).to_have_text("Scored49")
     await expect(tiles.nth(3)).to_have_text("Failed12.0 %")
     await expect(page.get_by_role("button", name="All 50")).to_be_visible()

@@ -171,7 +171,15 @@ def test_the_host_routes_answer_as_described(server: Server, description: Any) -
 
 def test_fields_of_answers_are_described_one_by_one(description: Any) -> None:
     schemas = description["components"]["schemas"]
-    for name in ("EvaluationResult", "JobReport", "JobFigures", "Aggregate", "Comparison", "DatasetReport", "HostInfo"):
+    for name in (
+        "EvaluationResult",
+        "JobReport",
+        "JobStatistics",
+        "Aggregate",
+        "Comparison",
+        "DatasetReport",
+        "HostInfo",
+    ):
         told = schemas[name].get("description", "")
         assert told, name
         assert "Attributes:" not in told

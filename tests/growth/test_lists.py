@@ -289,7 +289,7 @@ KINDS: Final = {
             "failed": lambda store, _: Traces(store.database).list_traces(
                 WORKSPACE, "exact-1", limit=PAGE, status="failed"
             ),
-            "of a window": lambda store, count: Traces(store.database).live_figures(
+            "of a window": lambda store, count: Traces(store.database).live_statistics(
                 WORKSPACE, "exact-0", since=at(count - PAGE)
             ),
         },

@@ -115,7 +115,7 @@ async def test_with_a_host(server: Server) -> None:
         assert [one["name"] for one in await used(client, "list_datasets")] == ["rows"]
         assert await used(client, "read_dataset", name="rows", limit=1) == [{"answer": 0}]
         ran = await used(client, "run_job", evaluators=["exact"], dataset="rows", mapping={"outputs": "answer"})
-        assert (ran["status"], ran["figures"]["evaluators"][0]["failed"]) == ("completed", 1)
+        assert (ran["status"], ran["statistics"]["evaluators"][0]["failed"]) == ("completed", 1)
         (failure,) = await used(client, "explain_failures", job=ran["job"])
         assert (failure["type"], failure["line"], failure["example"]["index"]) == ("KeyError", 2, 0)
         assert [job["id"] for job in await used(client, "list_jobs")] == [ran["job"]]

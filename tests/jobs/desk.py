@@ -76,7 +76,7 @@ class Desk:
                 await asyncio.sleep(0.02)
 
     async def rows_of(self, job: JobReport, position: int = 0) -> list[int]:
-        return [one.row async for one in tables(self.store).results.figures(job.id, position)]
+        return [one.row async for one in tables(self.store).results.values(job.id, position)]
 
 
 @asynccontextmanager

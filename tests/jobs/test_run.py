@@ -228,7 +228,7 @@ async def test_rows_with_criteria_by_evaluator_ask_only_those(desk: Desk) -> Non
     job = await desk.ended(await desk.board.create_job(JobSpec([first, "exact@1", BAD], rows), WORKSPACE))
     assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 9, 1)
     assert job.evaluators == ("First", "exact@1", "evaluator 3")
-    figures = await desk.results.figures(WORKSPACE, job.id)
+    figures = await desk.results.statistics(WORKSPACE, job.id)
     counts = [(one.scored, one.skipped, one.failed) for one in figures.evaluators]
     assert counts == [(1, 1, 1), (2, 1, 0), (0, 3, 0)]
     assert figures.evaluators[0].errors[0].code == "target_failed"
@@ -238,7 +238,7 @@ async def test_rows_with_criteria_by_evaluator_ask_only_those(desk: Desk) -> Non
 async def test_an_evaluator_that_does_not_load_fails_its_rows_and_no_other_ones(desk: Desk) -> None:
     job = await desk.ended(await desk.start(["ok"] * 10, evaluators=[BAD, OK]))
     assert (job.status, job.progress.failed) == (JobStatus.COMPLETED, 10)
-    figures = await desk.results.figures(WORKSPACE, job.id)
+    figures = await desk.results.statistics(WORKSPACE, job.id)
     assert [(one.scored, one.failed) for one in figures.evaluators] == [(0, 10), (10, 0)]
     assert figures.evaluators[0].errors[0].code == "syntax_error"
 
@@ -261,10 +261,10 @@ async def test_more_failures_than_allowed_end_the_job(desk: Desk) -> None:
 async def test_the_figures_of_a_resumed_job_are_those_of_its_last_end(desk: Desk) -> None:
     job = await desk.ended(await desk.start(["die", *["ok"] * 9], max_failures=0, parallelism=1))
     assert job.status is JobStatus.FAILED
-    assert (await desk.results.figures(WORKSPACE, job.id)).evaluators[0].rows < 10
+    assert (await desk.results.statistics(WORKSPACE, job.id)).evaluators[0].rows < 10
     await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
     again = await desk.ended(job)
-    figures = (await desk.results.figures(WORKSPACE, job.id)).evaluators[0]
+    figures = (await desk.results.statistics(WORKSPACE, job.id)).evaluators[0]
     assert (again.status, figures.scored, figures.failed) == (JobStatus.COMPLETED, 9, 1)
     assert [one.name for one in figures.metrics] == ["score"]
 

@@ -102,13 +102,13 @@ async def test_a_cursor_of_something_else_is_refused(store: Store, job: Job, cur
 
 
 async def test_figures_and_downloads_pass_every_result_by_row(store: Store, job: Job) -> None:
-    assert [one.row async for one in tables(store).results.figures(job.id, 0)] == list(range(8))
+    assert [one.row async for one in tables(store).results.values(job.id, 0)] == list(range(8))
     assert [(one.row, one.position) async for one in tables(store).results.every(job.id, Filter())][:3] == [
         (0, 0),
         (0, 1),
         (1, 0),
     ]
-    found = [one async for one in tables(store).results.figures(job.id, 0)]
+    found = [one async for one in tables(store).results.values(job.id, 0)]
     assert (found[5].status, found[5].error_code, found[2].metrics) == ("failed", "timeout", '{"score": 1.0}')
 
 

@@ -162,7 +162,7 @@ async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) 
     assert begun.call_count < 20, "not one transaction for each page of the file"
     left = [job.job.id for job in await tables(store).jobs.list_overviews(WORKSPACE, limit=10)]
     assert (left, old.id in left) == ([running.id], False)
-    assert [one async for one in tables(store).results.figures(old.id, 0)] == []
+    assert [one async for one in tables(store).results.values(old.id, 0)] == []
     if store.database.address.engine is Engine.SQLITE:
         async with store.database.reading() as connection:
             pages, page_bytes, free = [

@@ -1,7 +1,7 @@
 import { HostError } from "./errors.js";
 import { segment, type Http, type Query } from "./http.js";
 import { encoded } from "./json.js";
-import type { ColumnFigures, Comparison, Evaluator, FailureGroup, JobEvaluatorReport, JobFigures, JobIn, JobReport, JobRow, JobRowDetail, JobRowPage, JobStatus, JsonObject, Pairs, RowFilters } from "./types.js";
+import type { ColumnStatistics, Comparison, Evaluator, FailureGroup, JobEvaluatorReport, JobStatistics, JobIn, JobReport, JobRow, JobRowDetail, JobRowPage, JobStatus, JsonObject, Pairs, RowFilters } from "./types.js";
 
 const PAGE_ROWS = 500;
 const AGAIN_MS = 1000; // milliseconds between two requests for a job whose events cannot be read
@@ -96,13 +96,13 @@ export class Jobs {
     return this.#http.json("DELETE", path(id), { query: { force } });
   }
 
-  /** Return the figures of a job: mean, pass rate, percentiles, failures. */
-  results(id: string): Promise<JobFigures> {
+  /** Return the statistics of a job: mean, pass rate, percentiles, failures. */
+  results(id: string): Promise<JobStatistics> {
     return this.#http.json("GET", path(id, "results"));
   }
 
   /** Return mean, pass rate and counts by the values of a column: `groups(id, "topic")`. */
-  groups(id: string, by: string, query: { evaluator?: string } = {}): Promise<ColumnFigures[]> {
+  groups(id: string, by: string, query: { evaluator?: string } = {}): Promise<ColumnStatistics[]> {
     return this.#http.json("GET", path(id, "groups"), { query: { by, ...query } });
   }
 

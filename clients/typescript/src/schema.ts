@@ -239,11 +239,11 @@ export interface components {
             present: number;
             top: components["schemas"]["TopValue"][];
         };
-        ColumnFigures: {
+        ColumnStatistics: {
             doubt: string | null;
             evaluator: string;
-            groups: components["schemas"]["GroupFigures"][];
-            others: components["schemas"]["GroupFigures"] | null;
+            groups: components["schemas"]["GroupStatistics"][];
+            others: components["schemas"]["GroupStatistics"] | null;
         };
         Comparison: {
             after: string;
@@ -512,23 +512,6 @@ export interface components {
             sampling?: number | null;
             tags?: string[] | null;
         };
-        EvaluatorFigures: {
-            doubt: string | null;
-            errors: components["schemas"]["ErrorCount"][];
-            evaluator: string;
-            failed: number;
-            judged: number;
-            metrics: components["schemas"]["Aggregate"][];
-            not_passed: number | null;
-            pass_rate: number | null;
-            rows: number;
-            run_ms: components["schemas"]["Latency"] | null;
-            scored: number;
-            skipped: number;
-            together: components["schemas"]["EvaluationResult"] | null;
-            usage: components["schemas"]["ModelUsage"] | null;
-            warnings: components["schemas"]["WarningCount"][];
-        };
         EvaluatorIn: {
             budget?: components["schemas"]["BudgetIn"];
             code: string;
@@ -613,6 +596,23 @@ export interface components {
             repair: boolean;
             score_output: string | null;
         };
+        EvaluatorStatistics: {
+            doubt: string | null;
+            errors: components["schemas"]["ErrorCount"][];
+            evaluator: string;
+            failed: number;
+            judged: number;
+            metrics: components["schemas"]["Aggregate"][];
+            not_passed: number | null;
+            pass_rate: number | null;
+            rows: number;
+            run_ms: components["schemas"]["Latency"] | null;
+            scored: number;
+            skipped: number;
+            together: components["schemas"]["EvaluationResult"] | null;
+            usage: components["schemas"]["ModelUsage"] | null;
+            warnings: components["schemas"]["WarningCount"][];
+        };
         ExampleIn: {
             answer: number | string;
             inputs?: {
@@ -660,7 +660,7 @@ export interface components {
             rows: components["schemas"]["FoundRow"][];
             total: number;
         };
-        GroupFigures: {
+        GroupStatistics: {
             failed: number;
             judged: number;
             mean: number | null;
@@ -790,9 +790,6 @@ export interface components {
             name: string | null;
             version: number | null;
         };
-        JobFigures: {
-            evaluators: components["schemas"]["EvaluatorFigures"][];
-        };
         JobIn: {
             config?: components["schemas"]["JobConfigIn"];
             dataset: string | components["schemas"]["InlineRowsIn"] | components["schemas"]["EvalSetIn"];
@@ -891,6 +888,9 @@ export interface components {
             scored: number;
             skipped: number;
             warnings: components["schemas"]["WarningCount"][];
+        };
+        JobStatistics: {
+            evaluators: components["schemas"]["EvaluatorStatistics"][];
         };
         /** @enum {string} */
         JobStatus: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";

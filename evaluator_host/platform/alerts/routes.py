@@ -26,7 +26,7 @@ _Name: TypeAlias = Annotated[
 
 @fields_of(AlertRule)
 class AlertIn(Wire):
-    """Body of `POST /v1/alerts`: the figure to watch, and where to send messages."""
+    """Body of `POST /v1/alerts`: the metric to watch, and where to send messages."""
 
     model_config = example(
         name="weekly-low", schedule="weekly", metric="mean", below=0.8, url="https://hooks.example.com/T0/B1"
@@ -54,7 +54,7 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
 
     @router.post("", status_code=201, response_model=AlertReport, responses=_REFUSED)
     async def create(body: AlertIn, caller: CallerOf) -> Response:
-        """Create an alert: it fires when a figure of a job, a schedule or live traces goes out of bounds."""
+        """Create an alert: it fires when a metric of a job, a schedule or live traces goes out of bounds."""
         with AuditedCall(access, caller, "alerts.create", body.name):
             made = await service.add_alert(caller.workspace, body.name, body.to_rule())
         return json_response(made, 201, {"Location": f"/v1/alerts/{made.name}"})

@@ -1,4 +1,4 @@
-"""Watches figures of jobs and live traces. If a figure, such as a mean score, goes out of bounds, sends a message.
+"""Watches metrics of jobs and live traces. If a metric, such as a mean score, goes out of bounds, sends a message.
 
 An alert is one object in the store, with its state and its messages. A host changes an alert only if no other host has
 changed the alert since it was read (`swap_object`). So only one of several hosts adds a message, and only one host
@@ -36,9 +36,9 @@ from evaluator_host.platform.store.secrets import Secrets
 from evaluator_host.types.alerts import AlertReport, AlertRule, DeliveryReport, Metric
 from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import HostError, InvalidRequest, NotFound, StoreUnavailable
-from evaluator_host.types.figures import figure
 from evaluator_host.types.jobs import JobReport, JobScore, JobStatus
 from evaluator_host.types.json_values import decode_json, encode_json
+from evaluator_host.types.numbers import rounded
 from evaluator_host.types.warnings import threshold_notes
 
 KIND: Final = "alert"
@@ -97,9 +97,9 @@ _STORED: Final = Adapter(_Alert)
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """The current value of the figure that an alert watches, and what a message about the figure contains.
+    """The current value of the metric that an alert watches, and what a message about it contains.
 
-    `out` is whether the figure is out of bounds or no row could be scored, or None if there are too few rows.
+    `out` is whether the metric is out of bounds or no row could be scored, or None if there are too few rows.
     """
 
     out: bool | None
@@ -115,7 +115,7 @@ class LiveScores(Protocol):
         """Check that there is an evaluator with this name; raise `NotFound` if there is not."""
         ...
 
-    async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
+    async def live_statistics(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
         """Return an evaluator's row counts, mean score and pass rate for the live traces that arrived after `since`."""
         ...
 
@@ -224,7 +224,7 @@ class Alerts:
         await self._objects.delete_object(KIND, workspace_id, name)
 
     async def run(self) -> None:
-        """Check the figures of all alerts and send messages, until cancelled; a slow webhook does not delay others."""
+        """Check the metrics of all alerts and send messages, until cancelled; a slow webhook does not delay others."""
         looks, sends = Turns(_AT_ONCE, per_free=1), Turns(_AT_ONCE, per_free=1)
         under_way = set[tuple[str, ...]]()
 
@@ -271,7 +271,7 @@ class Alerts:
         return alert if known is stored and alert is not None else _STORED.read_json(stored.content)
 
     async def look(self, stored: StoredObject) -> None:
-        """Check the figure that a stored alert watches, and store the alert's new state and messages."""
+        """Check the metric that a stored alert watches, and store the alert's new state and messages."""
         kept = self._alert_of(stored)
         if kept.paused:
             return
@@ -316,8 +316,8 @@ class Alerts:
             since = datetime.now(UTC) - timedelta(minutes=rule.window_minutes)
             if (live := self._live()) is None:
                 return kept
-            figures = await live.live_figures(stored.workspace_id, rule.live, since=since)
-            sample = _sample(rule, figures, {"live": rule.live, "window_minutes": rule.window_minutes})
+            statistics = await live.live_statistics(stored.workspace_id, rule.live, since=since)
+            sample = _sample(rule, statistics, {"live": rule.live, "window_minutes": rule.window_minutes})
             return kept if sample is None else _told(kept, stored.name, sample, each=False)
         for job in await self._ended_jobs(stored.workspace_id, kept):
             samples = []
@@ -507,7 +507,7 @@ def _end(job: JobReport) -> str:
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
     """Return the alert as it is after this check. If the alert starts or stops firing, add a message.
 
-    With `each`, every check that finds the figure out of bounds adds a message.
+    With `each`, every check that finds the metric out of bounds adds a message.
     """
     if sample.out is None:
         return kept
@@ -547,18 +547,18 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
     evaluator = about.get("evaluator", rule.live)
     if kept.value is None:
         return f"alert {name}: {evaluator} has no {watched} in {where}, because no row could be scored ({counts})"
-    return f"alert {name}: the {watched} of {evaluator} is {figure(kept.value)}, {is_out}, in {where} ({counts})"
+    return f"alert {name}: the {watched} of {evaluator} is {rounded(kept.value)}, {is_out}, in {where} ({counts})"
 
 
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample | None:
-    """Return the figure that a rule watches; None if the scored rows lack the figure, such as rows without verdicts."""
+    """Return the metric that a rule watches; None if the scored rows lack the metric, such as rows without verdicts."""
     done = score.scored + score.failed
-    figures = {
+    metrics = {
         Metric.MEAN: (score.mean, score.mean_rows),
         Metric.PASS_RATE: (score.pass_rate, score.judged),
         Metric.FAILURE_RATE: (score.failed / done if done else None, done),
     }
-    value, counted_rows = figures[rule.metric]
+    value, counted_rows = metrics[rule.metric]
     enough = counted_rows >= rule.min_rows
     about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed, "counted": counted_rows}
     if about.get("status") == JobStatus.FAILED:

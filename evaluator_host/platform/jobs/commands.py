@@ -22,12 +22,12 @@ from evaluator_host.platform.terminal.job_tables import (
     comparison_table,
     estimate_text,
     failures_table,
-    figures_table,
     job_facts,
     jobs_table,
     owned_jobs_table,
     rows_table,
     schedule_facts,
+    statistics_table,
 )
 from evaluator_host.platform.terminal.local_store import with_store
 from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
@@ -271,7 +271,7 @@ def results(
     """Show the results of a job, for each evaluator and metric."""
     of = named_job(client, job).id
     if by is None:
-        print_found(client.jobs.results(of), figures_table, as_json=as_json)
+        print_found(client.jobs.results(of), statistics_table, as_json=as_json)
     else:
         print_found(client.jobs.groups(of, by), partial(all_groups_table, column=by), as_json=as_json)
 
@@ -537,7 +537,7 @@ def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
         ended = client.jobs.wait(job.id, on_progress=bar.show)
     print_found(ended, job_facts, as_json=as_json)
     if not as_json:
-        out.print(figures_table(client.jobs.results(job.id)))
+        out.print(statistics_table(client.jobs.results(job.id)))
         _print_failures(client, ended)
     failed = ended.progress.failed > (ended.config.max_failures or 0)
     if failed:

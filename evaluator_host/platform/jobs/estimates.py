@@ -14,10 +14,10 @@ from evaluator_host.platform.models.table import Models
 from evaluator_host.platform.store.workspace_limits import LimitsOfWorkspaces
 from evaluator_host.types.errors import HostBusy, HostError
 from evaluator_host.types.evaluator import ModelBudget, Replay
-from evaluator_host.types.figures import figure
 from evaluator_host.types.jobs import JobEstimate
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.names import counted
+from evaluator_host.types.numbers import rounded
 from evaluator_host.types.outcome import ModelUsage
 
 _LONGEST_S: Final = 300.0
@@ -55,7 +55,7 @@ class JobEstimates:
             async with asyncio.timeout(_LONGEST_S), aclosing(self._jobs.watch_job(workspace_id, job.id)) as reports:
                 async for report in reports:
                     job = report
-            figures = (await self._results.figures(workspace_id, job.id)).evaluators
+            statistics = (await self._results.statistics(workspace_id, job.id)).evaluators
             asked_rows, asked_target = await self._asked_target(job.id, rows)
         except TimeoutError as error:
             raise HostBusy(
@@ -66,20 +66,20 @@ class JobEstimates:
                 if not job.status.final:
                     await self._jobs.set_desired_state(workspace_id, job.id, DesiredState.CANCEL)
                 await self._jobs.delete_job(workspace_id, job.id)
-        scored = sum(one.rows for one in figures)
-        used = sum((one.usage for one in figures if one.usage is not None), start=ModelUsage())
+        scored = sum(one.rows for one in statistics)
+        used = sum((one.usage for one in statistics if one.usage is not None), start=ModelUsage())
         # rows after the sample may have no recorded answers
         asked = used if spec.config.replay is Replay.REQUIRE else used.without_replay()
-        factor = total * len(figures) / scored if scored else 0.0
+        factor = total * len(statistics) / scored if scored else 0.0
         whole = asked.scaled(factor)
         over = [
             *_over("the job", spec.config.budget, whole),
             *_over("the workspace today", await self._rest(workspace_id), whole),
         ]
-        failed = sum(one.failed for one in figures)
+        failed = sum(one.failed for one in statistics)
         # the target may have been asked for more rows than were scored, if failures ended the sample
         target = None if spec.target is None else asked_target.scaled(total / asked_rows if asked_rows else 0.0)
-        return JobEstimate(total * len(figures), scored, failed, used, whole, tuple(over), target)
+        return JobEstimate(total * len(statistics), scored, failed, used, whole, tuple(over), target)
 
     async def _asked_target(self, job_id: str, rows: int) -> tuple[int, ModelUsage]:
         """Return for how many of the first rows the job's target was asked, and its use as far as it reports it."""
@@ -119,5 +119,5 @@ def _over(whose: str, budget: ModelBudget, used: ModelUsage) -> list[str]:
     if budget.tokens is not None and tokens > budget.tokens:
         found.append(f"{whose} may use {counted(budget.tokens, 'token')}, but would use about {tokens}")
     if budget.cost is not None and used.cost is not None and used.cost > budget.cost:
-        found.append(f"{whose} may cost {budget.cost:g}, but would cost about {figure(used.cost)}")
+        found.append(f"{whose} may cost {budget.cost:g}, but would cost about {rounded(used.cost)}")
     return found

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from evaluator_host.types.figures import figure
 from evaluator_host.types.json_values import encode_json
+from evaluator_host.types.numbers import rounded
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return figure(value)
+        return rounded(value)
     return plain(value).replace("\n", " ")
 
 

@@ -16,20 +16,20 @@ from evaluator_host.platform.terminal.summary import (
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.alerts import ScheduleReport
 from evaluator_host.types.evaluator import Json
-from evaluator_host.types.figures import figure, percent, points
 from evaluator_host.types.jobs import JobEstimate, JobNode, JobReport, JobScore, ScoreHistory, ScoreLine
 from evaluator_host.types.json_values import encode_json, value_at
 from evaluator_host.types.names import counted
+from evaluator_host.types.numbers import percent, points, rounded
 from evaluator_host.types.results import (
     Agreement,
-    ColumnFigures,
+    ColumnStatistics,
     Comparison,
     Difference,
-    EvaluatorFigures,
+    EvaluatorStatistics,
     FailureGroup,
-    GroupFigures,
-    JobFigures,
+    GroupStatistics,
     JobRow,
+    JobStatistics,
 )
 
 SCORE_HEADER = ("SCORED", "FAILED", "MEAN", "PASSED", "CHANGE")
@@ -73,10 +73,10 @@ def _job_rows(job: JobReport) -> Iterator[tuple[object, ...]]:
 
 
 def score_cells(score: JobScore) -> tuple[object, ...]:
-    """Format an evaluator's figures in a job as table cells, in the order of `SCORE_HEADER`."""
+    """Format an evaluator's statistics in a job as table cells, in the order of `SCORE_HEADER`."""
     rate = pass_rate_text(score.pass_rate, score.judged, score.mean_rows)
-    change = None if score.change is None else figure(score.change, "+.4g")
-    mean = score.mean if score.doubt is None or score.mean is None else f"{figure(score.mean)} (doubtful)"
+    change = None if score.change is None else rounded(score.change, "+.4g")
+    mean = score.mean if score.doubt is None or score.mean is None else f"{rounded(score.mean)} (doubtful)"
     return f"{score.scored}/{score.rows}", score.failed, mean, rate, change
 
 
@@ -138,7 +138,7 @@ def history_table(history: ScoreHistory) -> Text:
         name = line.evaluator
         compare = f"evaluator-host jobs compare {last.previous} {job.id} --evaluator {name}"
         if last.change is not None and last.change < 0:
-            made.append(plain(f"\n{name} fell by {figure(-last.change)}: {compare}"))
+            made.append(plain(f"\n{name} fell by {rounded(-last.change)}: {compare}"))
         elif last.not_compared:
             why = "its last two jobs scored different rows, or count failed rows differently, or the scores of the "
             why += "first one are doubtful"
@@ -151,7 +151,14 @@ def _history_cells(line: ScoreLine) -> tuple[object, ...]:
     means = [score.mean for score in given if score.mean is not None and score.doubt is None]
     first, last = (means[0], means[-1]) if means else (None, None)
     change = given[-1].change
-    return line.evaluator, len(given), _bars(line), first, last, None if change is None else figure(change, "+.4g")
+    return (
+        line.evaluator,
+        len(given),
+        _bars(line),
+        first,
+        last,
+        None if change is None else rounded(change, "+.4g"),
+    )
 
 
 def _bars(line: ScoreLine) -> str:
@@ -174,10 +181,10 @@ def _score_text(score: JobScore, *, zero: bool) -> str | None:
         return None
     rate = pass_rate_text(score.pass_rate, score.judged, score.mean_rows)
     passed = "" if rate is None else f", {rate} passed"
-    change = "" if score.change is None else f", {figure(score.change, '+.4g')} since {score.previous}"
+    change = "" if score.change is None else f", {rounded(score.change, '+.4g')} since {score.previous}"
     failed = score.failed if zero else 0
     as_zero = f" ({failed} failed, counted as 0)" if failed else ""
-    return f"mean {figure(score.mean)} over {score.mean_rows} of {counted(score.rows, 'row')}{as_zero}{passed}{change}"
+    return f"mean {rounded(score.mean)} over {score.mean_rows} of {counted(score.rows, 'row')}{as_zero}{passed}{change}"
 
 
 def _node(node: JobNode, unit: str) -> str:
@@ -192,12 +199,12 @@ def _model(job: JobReport) -> str | None:
     return f"{job.target.model}, {job.progress.generated} of {rows} outputs"
 
 
-def figures_table(figures: JobFigures) -> Text:
-    """Return a table of a job's scores and other figures, for each evaluator."""
-    return Text("\n\n").join(_evaluator_figures(one) for one in figures.evaluators)
+def statistics_table(statistics: JobStatistics) -> Text:
+    """Return a table of a job's scores and other statistics, for each evaluator."""
+    return Text("\n\n").join(_evaluator_statistics(one) for one in statistics.evaluators)
 
 
-def _evaluator_figures(one: EvaluatorFigures) -> Text:
+def _evaluator_statistics(one: EvaluatorStatistics) -> Text:
     rate = pass_rate_text(one.pass_rate, one.judged, one.scored)
     passed = "" if rate is None else f", {rate} passed"
     skipped = f", {one.skipped} skipped" if one.skipped else ""
@@ -223,22 +230,22 @@ def _evaluator_figures(one: EvaluatorFigures) -> Text:
     return made
 
 
-def groups_table(figures: ColumnFigures, column: str) -> Text:
+def groups_table(statistics: ColumnStatistics, column: str) -> Text:
     """Return a table of an evaluator's scores by the values of a column."""
     header = (plain(column).upper(), "ROWS", "SCORED", "FAILED", "SKIPPED", "MEAN", "STD ERR", "OVER", "PASSED")
-    rows = [_group_cells(_value_text(one.value), one) for one in figures.groups]
-    others = figures.others
+    rows = [_group_cells(_value_text(one.value), one) for one in statistics.groups]
+    others = statistics.others
     return table(header, rows if others is None else [*rows, _group_cells("(other values)", others)])
 
 
-def all_groups_table(found: Sequence[ColumnFigures], column: str) -> Text:
+def all_groups_table(found: Sequence[ColumnStatistics], column: str) -> Text:
     """Return, for each evaluator of a job, a table of its scores by the values of a column."""
     heads = (f"{one.evaluator}:{'' if one.doubt is None else f' doubtful: {in_options(one.doubt)}'}" for one in found)
     tables = (groups_table(one, column) for one in found)
     return Text("\n\n").join(Text(f"{plain(head)}\n").append(one) for head, one in zip(heads, tables, strict=True))
 
 
-def _group_cells(name: str, one: GroupFigures) -> tuple[object, ...]:
+def _group_cells(name: str, one: GroupStatistics) -> tuple[object, ...]:
     rate = pass_rate_text(one.pass_rate, one.judged, one.mean_rows)
     return name, one.rows, one.scored, one.failed, one.skipped, one.mean, one.std_error, one.mean_rows, rate
 
@@ -319,12 +326,12 @@ def agreement_tables(found: Sequence[Agreement]) -> Text:
     """Return tables of how evaluators agree with people's labels: accuracy, kappa, classes, confusion matrix."""
     made = Text()
     for one in found:
-        weighted = "" if one.weighted_kappa is None else f", weighted {figure(one.weighted_kappa, '.3f')}"
+        weighted = "" if one.weighted_kappa is None else f", weighted {rounded(one.weighted_kappa, '.3f')}"
         kappa = (
-            "none" if one.kappa is None else f"{figure(one.kappa, '.3f')} ({_interval(one.kappa_interval)}){weighted}"
+            "none" if one.kappa is None else f"{rounded(one.kappa, '.3f')} ({_interval(one.kappa_interval)}){weighted}"
         )
         share = (
-            "none" if one.accuracy is None else f"{figure(one.accuracy, '.3f')} ({_interval(one.accuracy_interval)})"
+            "none" if one.accuracy is None else f"{rounded(one.accuracy, '.3f')} ({_interval(one.accuracy_interval)})"
         )
         made.append(plain(f"{one.evaluator}: {counted(one.rows, 'row')}, accuracy {share}, kappa {kappa}\n"))
         if one.left_out:
@@ -353,7 +360,7 @@ def agreement_tables(found: Sequence[Agreement]) -> Text:
 
 
 def _interval(given: tuple[float, float] | None) -> str:
-    return "" if given is None else f"{figure(given[0], '.3f')} to {figure(given[1], '.3f')}"
+    return "" if given is None else f"{rounded(given[0], '.3f')} to {rounded(given[1], '.3f')}"
 
 
 def comparison_table(one: Comparison, ids: Mapping[int, str]) -> Text:
@@ -391,7 +398,7 @@ def comparison_table(one: Comparison, ids: Mapping[int, str]) -> Text:
 
 def _difference(metric: Difference) -> tuple[object, ...]:
     interval = (
-        metric.note if metric.interval is None else f"{figure(metric.interval[0])} to {figure(metric.interval[1])}"
+        metric.note if metric.interval is None else f"{rounded(metric.interval[0])} to {rounded(metric.interval[1])}"
     )
     return metric.metric, metric.n, metric.before, metric.after, metric.difference, interval, significance(metric)
 
@@ -406,4 +413,4 @@ def significance(metric: Difference) -> str:
 
 
 def _score(value: float | None) -> str:
-    return "no score" if value is None else figure(value)
+    return "no score" if value is None else rounded(value)

@@ -12,10 +12,10 @@ from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Row
-from evaluator_host.types.figures import figure, percent
 from evaluator_host.types.groups import Numbers
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation
 from evaluator_host.types.names import counted
+from evaluator_host.types.numbers import percent, rounded
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together, threshold_notes
 
@@ -139,7 +139,7 @@ class Summary:
             mean = (
                 "there is no mean score to compare with"
                 if self.mean is None
-                else (f"the mean score {figure(self.mean)} is under")
+                else (f"the mean score {rounded(self.mean)} is under")
             )
             fractions = self._score.min >= 0 and self._score.max <= 1
             meant = "".join(f"; {note.remedy}" for note in threshold_notes(fail_under) if fractions)
@@ -235,7 +235,7 @@ def warnings_text(counts: Sequence[WarningCount]) -> str:
 
 def _scores(found: dict[str, Any]) -> str:
     error = "" if found["std_error"] is None else f" (standard error {found['std_error']:.2g})"
-    return f"mean {figure(found['mean'])}{error}, min {figure(found['min'])}, max {figure(found['max'])}"
+    return f"mean {rounded(found['mean'])}{error}, min {rounded(found['min'])}, max {rounded(found['max'])}"
 
 
 def _few_rows(rows: int, scored: int) -> str:
@@ -264,7 +264,7 @@ def corpus_scores_text(result: EvaluationResult) -> str:
     """Format the score over all rows and its warnings as lines of text; if there is no such score, format the error."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
-    numbers = ", ".join(f"{name} {figure(value)}" for name, value in result.metrics.items()) or "no numbers"
+    numbers = ", ".join(f"{name} {rounded(value)}" for name, value in result.metrics.items()) or "no numbers"
     return "\n".join([numbers, *(f"{note.code}: {in_options(note.text)}" for note in result.warnings)])
 
 

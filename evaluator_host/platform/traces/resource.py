@@ -37,8 +37,8 @@ class TraceResource(Resource):
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
         await self._traces.require_evaluator(workspace_id, name)
 
-    async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
-        return await self._traces.live_figures(workspace_id, name, since=since)
+    async def live_statistics(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
+        return await self._traces.live_statistics(workspace_id, name, since=since)
 
     async def rows_of_traces(
         self, workspace_id: str, name: str, numbers: Sequence[int], *, memory: Reservation

@@ -114,7 +114,7 @@ class Traces(Repository):
             raise TooLarge(f"these traces together have over {_PAGE_BYTES >> 20} MB; take fewer at a time")
         return {row[0]: row[1] for row in rows}
 
-    async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
+    async def live_statistics(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
         """Return an evaluator's row counts, mean score and pass rate for the live traces that arrived after `since`."""
         table = TraceTable
         query = select(

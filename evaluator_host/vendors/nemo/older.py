@@ -14,7 +14,7 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationResult, Status
 from evaluator_host.vendors.nemo.built_in import bundle_of
 from evaluator_host.vendors.nemo.bundles import checked, evaluator_of, numeric_outputs
 from evaluator_host.vendors.nemo.metrics import Metrics
-from evaluator_host.vendors.nemo.results import figures_of
+from evaluator_host.vendors.nemo.results import statistics_of
 from evaluator_host.vendors.nemo.spec import JobIn, OlderJobIn, OlderSpecIn, SpecIn
 
 _DEFAULTS: Final = {"labels": {}, "supported_job_types": ["online", "offline"]}
@@ -152,14 +152,14 @@ def _aggregates(
     bundle: dict[str, Any], results: list[EvaluationResult], together: EvaluationResult | None, fields: Sequence[str]
 ) -> list[dict[str, Any]]:
     rows = [_scores(result) for result in results]
-    figures = []
+    statistics = []
     for name in dict.fromkeys([*numeric_outputs(bundle), *(name for row in rows for name in row)]):
         values = [row.get(name) for row in rows]
         known = [value for value in values if value is not None]
-        figures.append(aggregate(name, known, nan_count=len(values) - len(known)))
+        statistics.append(aggregate(name, known, nan_count=len(values) - len(known)))
     if together is not None:
-        figures += [aggregate(name, [float(value)]) for name, value in together.metrics.items()]
-    shown = [figures_of(one, name=one.name) for one in figures]
+        statistics += [aggregate(name, [float(value)]) for name, value in together.metrics.items()]
+    shown = [statistics_of(one, name=one.name) for one in statistics]
     return [{name: one[name] for name in ("name", "count", *fields) if name in one} for one in shown]
 
 

@@ -1,4 +1,4 @@
-"""A job's results in NeMo's format: figures by `metric.output`, rows, a tar file with both, and logs."""
+"""A job's results in NeMo's format: statistics by `metric.output`, rows, a tar file with both, and logs."""
 
 import io
 import tarfile
@@ -15,7 +15,7 @@ from evaluator_host.platform.jobs.results.table import Filter
 from evaluator_host.types.errors import NotFound
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import Status
-from evaluator_host.types.results import Aggregate, EvaluatorFigures, JobRow
+from evaluator_host.types.results import Aggregate, EvaluatorStatistics, JobRow
 from evaluator_host.vendors.nemo.built_in import levels_of
 from evaluator_host.vendors.nemo.bundles import numeric_outputs
 from evaluator_host.vendors.nemo.entities import Entity, Order
@@ -34,41 +34,41 @@ Levels = list[dict[str, Any]]
 
 
 def scores_of(
-    key: str, bundle: dict[str, Any], figures: EvaluatorFigures, first: Sequence[str] = ()
+    key: str, bundle: dict[str, Any], statistics: EvaluatorStatistics, first: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return a metric's figures: for each declared output, and for the scores that it gives to all rows together.
+    """Return a metric's statistics: for each declared output, and for the scores that it gives to all rows together.
 
     Args:
       key: The metric's name in the result.
       bundle: Metric bundle, which declares the outputs.
-      figures: The host's figures for the metric.
+      statistics: The host's statistics for the metric.
       first: Names of outputs that come first, in this order; the others follow in the order in which they are declared.
     """
-    found = {one.name: one for one in figures.metrics}
+    found = {one.name: one for one in statistics.metrics}
     declared = numeric_outputs(bundle)
     own = [name for name in found if name != "score" or not declared]  # the score repeats a declared output
     names = dict.fromkeys([*(name for name in first if name in declared), *declared, *own])
     rubrics = levels_of(bundle["payload"].get("metric") or {})
     made = [
-        figures_of(
-            found.get(name) or Aggregate(name, 0, figures.scored),
+        statistics_of(
+            found.get(name) or Aggregate(name, 0, statistics.scored),
             name=f"{key}.{name}",
-            missing=figures.failed,
+            missing=statistics.failed,
             levels=rubrics.get(name) or None,
         )
         for name in names
     ]
-    together = {} if figures.together is None else figures.together.metrics
+    together = {} if statistics.together is None else statistics.together.metrics
     corpus = [aggregate(name, [as_float(value)]) for name, value in together.items()]
-    return [*made, *(figures_of(one, name=f"{key}.{one.name}") for one in corpus)]
+    return [*made, *(statistics_of(one, name=f"{key}.{one.name}") for one in corpus)]
 
 
-def figures_of(one: Aggregate, *, name: str, missing: int = 0, levels: Levels | None = None) -> dict[str, Any]:
+def statistics_of(one: Aggregate, *, name: str, missing: int = 0, levels: Levels | None = None) -> dict[str, Any]:
     """Return the statistics of one of a metric's outputs.
 
     Args:
-      one: The host's figures for the output.
-      name: Name of the figures in the result.
+      one: The host's statistics for the output.
+      name: Name of the statistics in the result.
       missing: Number of failed rows, which count like rows whose value is not finite.
       levels: Configured levels of the score's rubric; None for a score without a rubric.
     """
@@ -92,13 +92,13 @@ class NemoResults:
 
     Args:
       jobs: Finds NeMo jobs and the host's jobs behind them.
-      figures: Statistics of the host's jobs.
+      statistics: Statistics of the host's jobs.
       rows: Reads the rows of the host's jobs.
     """
 
-    def __init__(self, jobs: NemoJobs, figures: JobResults, rows: RowReader) -> None:
+    def __init__(self, jobs: NemoJobs, statistics: JobResults, rows: RowReader) -> None:
         self._jobs = jobs
-        self._figures = figures
+        self._statistics = statistics
         self._rows = rows
 
     async def listed(self, workspace_id: str, namespace: str, name: str) -> list[dict[str, Any]]:
@@ -120,20 +120,20 @@ class NemoResults:
         return _described(await self._completed(workspace_id, namespace, name, result), result)
 
     async def aggregates(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Return the aggregate figures of a job.
+        """Return the aggregate statistics of a job.
 
         Raises:
           NotFound: there is no such job, or it has not completed.
         """
         entity = await self._completed(workspace_id, namespace, name, NAMES[0])
         job_id, keys = entity.content["job_id"], keys_of(entity)
-        figures = await self._figures.figures(workspace_id, job_id)
-        parts = zip(keys, entity.content["spec"]["metrics"], figures.evaluators, strict=True)
+        statistics = await self._statistics.statistics(workspace_id, job_id)
+        parts = zip(keys, entity.content["spec"]["metrics"], statistics.evaluators, strict=True)
         first = await self._first_outputs(workspace_id, job_id) if len(keys) == 1 else []
         return {"scores": [score for key, bundle, one in parts for score in scores_of(key, bundle, one, first)]}
 
     async def _first_outputs(self, workspace_id: str, job_id: str) -> list[str]:
-        """Return the names of the outputs in a job's first row; NeMo lists the figures in the same order."""
+        """Return the names of the outputs in a job's first row; NeMo lists the statistics in the same order."""
         found = (await self._rows.page(workspace_id, job_id, Filter(), limit=1)).rows
         value = found[0].result["value"] if found and found[0].result["status"] == Status.SCORED else None
         return [one["name"] for one in value["outputs"]] if value else []
@@ -150,7 +150,7 @@ class NemoResults:
         return self._row_scores(workspace_id, entity, limit)
 
     async def archive(self, workspace_id: str, namespace: str, name: str) -> IO[bytes]:
-        """Return a tar file of a job's figures and rows; the caller closes it.
+        """Return a tar file of a job's statistics and rows; the caller closes it.
 
         Raises:
           NotFound: there is no such job, or it has not completed.
@@ -244,8 +244,8 @@ class NemoResults:
 
     async def _labels(self, workspace_id: str, entity: Entity) -> dict[str, str]:
         """Return each metric's name in NeMo's results, by the label of its evaluator on this host."""
-        figures = await self._figures.figures(workspace_id, entity.content["job_id"])
-        return dict(zip((one.evaluator for one in figures.evaluators), keys_of(entity), strict=True))
+        statistics = await self._statistics.statistics(workspace_id, entity.content["job_id"])
+        return dict(zip((one.evaluator for one in statistics.evaluators), keys_of(entity), strict=True))
 
     async def _row_scores(
         self, workspace_id: str, entity: Entity, limit: int | None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_host.platform.jobs.results.aggregate import Scatter, ValuesByName, by_name, paired_difference
-from evaluator_host.platform.jobs.results.table import Figures, Results
+from evaluator_host.platform.jobs.results.table import Results, ResultValues
 from evaluator_host.types.bounds import difference
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.results import Change, Changed, ChangePage, Comparison
@@ -112,10 +112,10 @@ class ComparedRows:
             "match the means of the jobs; run one of the jobs again with the same `failures` as the other"
         )
 
-    async def _pairs(self, *, after: int = -1) -> AsyncGenerator[tuple[Figures, Figures], None]:
+    async def _pairs(self, *, after: int = -1) -> AsyncGenerator[tuple[ResultValues, ResultValues], None]:
         """Yield the results in both jobs for each row after row `after` that both jobs have, in the order of rows."""
         sides = (self._before, self._after)
-        earlier, later = (self._results.figures(one.job_id, one.position, after=after) for one in sides)
+        earlier, later = (self._results.values(one.job_id, one.position, after=after) for one in sides)
         async with aclosing(earlier), aclosing(later):
             one, other = await anext(earlier, None), await anext(later, None)
             while one is not None and other is not None:
@@ -138,7 +138,7 @@ class _Differences:
         self.unscored = 0  # rows that have a score in one job, but neither a score nor an error in the other
         self.failed = 0  # rows that failed in either job
 
-    def add(self, one: Figures, other: Figures) -> None:
+    def add(self, one: ResultValues, other: ResultValues) -> None:
         self.verdicts.add(one, other)
         failures = [side.status == Status.FAILED for side in (one, other)]
         self.failed += any(failures)
@@ -183,7 +183,7 @@ class _Verdicts:
         self._zero = zero
         self._counts: Counter[tuple[bool | Status | None, ...]] = Counter()
 
-    def add(self, *sides: Figures) -> None:
+    def add(self, *sides: ResultValues) -> None:
         failed = Status.FAILED
         self._counts[tuple(failed if self._zero and one.status == failed else one.passed for one in sides)] += 1
 
@@ -206,7 +206,7 @@ class _Verdicts:
         return Counter({verdicts: count for verdicts, count in self._counts.items() if None not in verdicts})
 
 
-def _gain(before: Figures, after: Figures, *, zero: bool) -> float:
+def _gain(before: ResultValues, after: ResultValues, *, zero: bool) -> float:
     """Return by how much a row's score rose: infinity if the row failed before, minus infinity if it fails now.
 
     With `zero`, a row that failed has a score of 0 instead. If a row did not fail but has no score, return 0: this row

@@ -60,8 +60,8 @@ class JobExports:
         yield writer.end()
 
     async def _columns(self, workspace_id: str, job_id: str) -> "_Columns":
-        figures = await self.results.figures(workspace_id, job_id)
-        metrics = dict.fromkeys(metric.name for one in figures.evaluators for metric in one.metrics)
+        statistics = await self.results.statistics(workspace_id, job_id)
+        metrics = dict.fromkeys(metric.name for one in statistics.evaluators for metric in one.metrics)
         columns = await self.rows.columns(workspace_id, job_id)
         return _Columns(tuple(metrics), columns, output=await self.rows.has_outputs(workspace_id, job_id))
 

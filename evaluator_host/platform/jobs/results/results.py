@@ -29,7 +29,7 @@ from evaluator_host.platform.jobs.results.aggregate import (
 from evaluator_host.platform.jobs.results.agreement import CLASSES, LabelledRows, agreement
 from evaluator_host.platform.jobs.results.changed import changes_of_evaluators, changes_of_jobs
 from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
-from evaluator_host.platform.jobs.results.table import Figures, Filter, Results
+from evaluator_host.platform.jobs.results.table import Filter, Results, ResultValues
 from evaluator_host.platform.jobs.row_source import CHUNK_BYTES, CHUNK_ROWS
 from evaluator_host.platform.jobs.spec import evaluator_of, spec_from_json
 from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
@@ -44,13 +44,13 @@ from evaluator_host.types.results import (
     Aggregate,
     Agreement,
     ChangePage,
-    ColumnFigures,
+    ColumnStatistics,
     Comparison,
     ErrorCount,
-    EvaluatorFigures,
+    EvaluatorStatistics,
     FailureGroup,
     JobEvaluatorReport,
-    JobFigures,
+    JobStatistics,
     Latency,
     Pairs,
 )
@@ -60,7 +60,7 @@ _EXAMPLES: Final = 5
 _MESSAGE: Final = 300
 _NUMBERS: Final = re.compile(r"\d+")
 
-_REMEMBERED: Final = 64  # number of ended jobs whose figures are remembered
+_REMEMBERED: Final = 64  # number of ended jobs whose statistics are remembered
 _read_result: Final = Adapter(EvaluationResult).read_json
 
 
@@ -98,9 +98,9 @@ class JobResults:
         self._results = results
         self._folder = folder
         # by job and time of its end, since a failed job can be resumed and then ends again
-        self._ended: OrderedDict[tuple[str, datetime | None], JobFigures] = OrderedDict()
+        self._ended: OrderedDict[tuple[str, datetime | None], JobStatistics] = OrderedDict()
 
-    async def figures(self, workspace_id: str, job_id: str) -> JobFigures:
+    async def statistics(self, workspace_id: str, job_id: str) -> JobStatistics:
         """Return the statistics of a job's results so far."""
         job = await self._jobs.get_job(workspace_id, job_id)
         end = job_id, job.finished_at
@@ -109,20 +109,20 @@ class JobResults:
         evaluators = await self._jobs.evaluators(job_id)
         tallies = (await self._jobs.get_overview(workspace_id, job_id)).evaluators
         zero = _counts_zero(job)
-        made: list[EvaluatorFigures] = []
+        made: list[EvaluatorStatistics] = []
         for one, tally in zip(evaluators, tallies, strict=True):
             found = await self._of_evaluator(job_id, one, most=NAMES - _names(made), zero=zero)
             doubt = tally.doubt() if job.status.final else None
             made.append(replace(found, warnings=tally.tally.counted_warnings(), doubt=doubt))
         if job.status.final:
-            self._ended[end] = JobFigures(tuple(made))
+            self._ended[end] = JobStatistics(tuple(made))
             while len(self._ended) > _REMEMBERED or sum(_names(one.evaluators) for one in self._ended.values()) > NAMES:
                 self._ended.popitem(last=False)
-        return JobFigures(tuple(made))
+        return JobStatistics(tuple(made))
 
     async def groups(
         self, workspace_id: str, job_id: str, column: str, *, evaluator: str | None = None
-    ) -> list[ColumnFigures]:
+    ) -> list[ColumnStatistics]:
         """Return the scores so far of each evaluator, or of one evaluator, by the values of a data set column.
 
         Raises:
@@ -142,13 +142,13 @@ class JobResults:
         zero = _counts_zero(job)
         tallies = (await self._jobs.get_overview(workspace_id, job_id)).evaluators
         doubts = {one.label: one.doubt() if job.status.final else None for one in tallies}
-        return [replace(groups.figures(one.label, zero=zero), doubt=doubts[one.label]) for one, groups in gathered]
+        return [replace(groups.statistics(one.label, zero=zero), doubt=doubts[one.label]) for one, groups in gathered]
 
     async def _gather(self, job_id: str, evaluator: JobEvaluator, values: dict[int, Json], groups: Groups) -> None:
         """Add an evaluator's results for consecutive rows to `groups`. `values` are the rows' values of the column."""
         first, last = min(values), max(values)
-        async with aclosing(self._results.figures(job_id, evaluator.position, after=first - 1, last=last)) as figures:
-            async for one in figures:
+        async with aclosing(self._results.values(job_id, evaluator.position, after=first - 1, last=last)) as stored:
+            async for one in stored:
                 groups.add(values[one.row], one.status, one.score, passed=one.passed)
 
     async def _no_column(self, job: Job, column: str) -> InvalidRequest:
@@ -393,8 +393,10 @@ class JobResults:
                 "if their rows are the same except for the answers"
             )
 
-    async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int, zero: bool) -> EvaluatorFigures:
-        """Return an evaluator's figures, for at most `most` metrics.
+    async def _of_evaluator(
+        self, job_id: str, evaluator: JobEvaluator, *, most: int, zero: bool
+    ) -> EvaluatorStatistics:
+        """Return an evaluator's statistics, for at most `most` metrics.
 
         With `zero`, a failed row has a score of 0 and did not pass, if other rows have scores or verdicts.
         """
@@ -403,7 +405,7 @@ class JobResults:
         async def fill(values: ValuesByName) -> None:
             nonlocal gathered
             gathered = _Gathered(zero=zero)
-            async for one in self._results.figures(job_id, evaluator.position):
+            async for one in self._results.values(job_id, evaluator.position):
                 gathered.add(one)
                 if one.status != Status.SKIPPED:
                     for name, value in one.metrics_with(zero=False).items():
@@ -411,13 +413,13 @@ class JobResults:
             for _ in range(gathered.zeros):
                 values.add("score", 0.0)
 
-        def figures_of(name: str, values: "array[float]") -> Aggregate:
+        def statistics_of(name: str, values: "array[float]") -> Aggregate:
             rows = gathered.scored + (gathered.zeros if name == "score" else 0)
             return aggregate(name, values, nan_count=max(0, rows - len(values)))
 
-        metrics = tuple((await by_name(fill, figures_of, most=most)).values())
+        metrics = tuple((await by_name(fill, statistics_of, most=most)).values())
         together = await self._results.together(job_id, evaluator.position)
-        found = gathered.figures(evaluator.label, metrics, None if together is None else _read_result(together))
+        found = gathered.statistics(evaluator.label, metrics, None if together is None else _read_result(together))
         if evaluator_of(evaluator).connects:
             found = replace(found, usage=await _usage(self._results.every(job_id, Filter(evaluator.position))))
         scored = Filter(evaluator.position, Status.SCORED)
@@ -427,7 +429,7 @@ class JobResults:
         return replace(found, metrics=await with_rubrics(found.metrics, rubrics, self._results.every(job_id, scored)))
 
 
-def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
+def _names(evaluators: Iterable[EvaluatorStatistics]) -> int:
     return sum(len(one.metrics) for one in evaluators)
 
 
@@ -457,7 +459,7 @@ class _Gathered:
         self._errors: dict[str, tuple[int, int]] = {}
         self._run_ms = array("d")
 
-    def add(self, one: Figures) -> None:
+    def add(self, one: ResultValues) -> None:
         self._statuses[one.status] += 1
         if one.status == Status.SKIPPED:
             return
@@ -481,12 +483,12 @@ class _Gathered:
         """Return the number of failed rows that count as a score of 0."""
         return self.failed if self._zero and self._has_scores else 0
 
-    def figures(
+    def statistics(
         self, label: str, metrics: tuple[Aggregate, ...], together: EvaluationResult | None
-    ) -> EvaluatorFigures:
+    ) -> EvaluatorStatistics:
         judged = self._verdicts[True] + self._verdicts[False]
         judged += self.failed if self._zero and judged else 0
-        return EvaluatorFigures(
+        return EvaluatorStatistics(
             evaluator=label,
             rows=self._statuses.total(),
             scored=self.scored,

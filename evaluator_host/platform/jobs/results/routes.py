@@ -1,4 +1,4 @@
-"""Routes of job results: figures, rows, downloads, comparisons."""
+"""Routes of job results: statistics, rows, downloads, comparisons."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -22,13 +22,13 @@ from evaluator_host.types.outcome import ErrorCode, Status
 from evaluator_host.types.results import (
     Agreement,
     ChangePage,
-    ColumnFigures,
+    ColumnStatistics,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
-    JobFigures,
     JobRowDetail,
     JobRowPage,
+    JobStatistics,
     Pairs,
     RowDiff,
 )
@@ -60,14 +60,14 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     """Return the routes under `/v1/jobs/{job_id}` that show, compare and download a job's results."""
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=JsonRoute, tags=["jobs"])
 
-    @router.get("/results", response_model=JobFigures, responses=_MISSING)
-    async def figures(job_id: str, workspace: WorkspaceOf) -> Response:
-        """Show the figures so far for each evaluator and metric."""
-        return json_response(await results.figures(workspace, job_id))
+    @router.get("/results", response_model=JobStatistics, responses=_MISSING)
+    async def statistics(job_id: str, workspace: WorkspaceOf) -> Response:
+        """Show the statistics so far for each evaluator and metric."""
+        return json_response(await results.statistics(workspace, job_id))
 
     @router.get(
         "/groups",
-        response_model=list[ColumnFigures],
+        response_model=list[ColumnStatistics],
         responses={**_MISSING, **describe_error(422, "No row has a value in that column.")},
     )
     async def groups(

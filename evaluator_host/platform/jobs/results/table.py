@@ -57,7 +57,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ResultValues:
     """The values of a result from which statistics are computed. `metrics` is JSON: `{name: number}`."""
 
     row: int
@@ -193,19 +193,21 @@ class Results(Repository):
             if cursor is None:
                 return
 
-    async def figures(
+    async def values(
         self, job_id: str, position: int, *, after: int = -1, last: int | None = None
-    ) -> AsyncGenerator[Figures, None]:
-        """Yield the figures in an evaluator's results, by row: from the row after `after` to row `last`."""
+    ) -> AsyncGenerator[ResultValues, None]:
+        """Yield the values in an evaluator's results, by row: from the row after `after` to row `last`."""
         table = ResultTable
         chosen = (table.job_id == job_id) & (table.position == position)
         chosen &= true() if last is None else table.row <= last
-        columns = [_unless_long(column) if column is table.metrics else column for column in columns_of(table, Figures)]
+        columns = [
+            _unless_long(column) if column is table.metrics else column for column in columns_of(table, ResultValues)
+        ]
         query = select(*columns).where(chosen).order_by(table.row)
         read = after
         while True:
             rows = await self._database.fetch_all(query.where(table.row > read).limit(_AT_ONCE))
-            page = [Figures(*row) for row in rows]
+            page = [ResultValues(*row) for row in rows]
             for number, one in enumerate(page):
                 if number % _BETWEEN == 0:
                     await asyncio.sleep(0)  # let other tasks run, because the reader works on the event loop

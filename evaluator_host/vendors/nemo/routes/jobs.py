@@ -129,7 +129,7 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
         request: Request,
         limit: Annotated[WholeNumber | None, Query(ge=0, description="Rows to send.")] = None,
     ) -> Response:
-        """Download a result: figures (JSON), rows (lines of JSON), or both in a tar file."""
+        """Download a result: statistics (JSON), rows (lines of JSON), or both in a tar file."""
         own = parts.workspace_of(request)
         if result == "row-scores":
             rows = await results.rows(own, workspace, name, limit=limit)

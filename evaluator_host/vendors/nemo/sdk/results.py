@@ -9,7 +9,7 @@ from evaluator_host.sdk.execution.scoring import corpus_output_spec, nan_result
 from evaluator_host.sdk.execution.values import EvaluationError
 from evaluator_host.sdk.metrics.aggregation import (
     aggregate_metrics,
-    corpus_figures,
+    corpus_statistics,
     is_aggregateable_output_spec,
     rubrics_of,
 )
@@ -61,13 +61,13 @@ def evaluation_result(
         places = {spec.name: at for at, spec in enumerate(declared)}
         for result in results:
             result.outputs.sort(key=lambda output: places[output.name])
-    figures: list[Any] = []
+    statistics: list[Any] = []
     if rows:
-        figures = list(aggregate_metrics(results, declared, rubrics_of(metric)).scores)
+        statistics = list(aggregate_metrics(results, declared, rubrics_of(metric)).scores)
     if together is not None:
         specs = corpus_output_spec(metric)
-        figures += corpus_figures(MetricResult(outputs=_outputs(together, specs)), specs)
-    scores = [score.model_copy(update={"name": f"{key}.{score.name}"}) for score in figures]
+        statistics += corpus_statistics(MetricResult(outputs=_outputs(together, specs)), specs)
+    scores = [score.model_copy(update={"name": f"{key}.{score.name}"}) for score in statistics]
     row_scores = [
         RowScore(
             row_index=index,

@@ -119,12 +119,12 @@ class Submission:
         self.wait_until_done()
         results = {}
         with self._client() as client:
-            figures = client.jobs.results(self.job_id).evaluators
+            statistics = client.jobs.results(self.job_id).evaluators
             for at, (key, metric) in enumerate(self._metrics.items()):
                 answered: list[Answered | None] = [None] * len(self._rows)
                 for row in client.jobs.rows(self.job_id, evaluator=self.evaluators[at]):
                     answered[row.index] = _answered(self._rows[row.index], row)
-                together = figures[at].together
+                together = statistics[at].together
                 value = together.value if together is not None and together.error is None else None
                 results[key] = evaluation_result(
                     metric,

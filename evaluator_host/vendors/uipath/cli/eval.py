@@ -18,9 +18,9 @@ from evaluator_host.platform.terminal.console import err, out, plain, print_json
 from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Limits
-from evaluator_host.types.figures import figure
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.names import nearest_name
+from evaluator_host.types.numbers import rounded
 from evaluator_host.vendors.uipath.agent import AGENT_LIMITS, agent_program, find_entry_point
 from evaluator_host.vendors.uipath.cli.run import Plan, run_plan
 from evaluator_host.vendors.uipath.eval_set import EvalItem, EvalSet, parse_eval_set
@@ -63,7 +63,7 @@ def eval_table(run: EvalRun) -> Text:
     lost = (
         f", {failed} of {sum(one.rows for one in found)} results failed and are left out of the means" if failed else ""
     )
-    return made.append(f"\nscore {'none' if total is None else figure(total)}{lost}")
+    return made.append(f"\nscore {'none' if total is None else rounded(total)}{lost}")
 
 
 def failures(run: EvalRun) -> Iterator[str]:

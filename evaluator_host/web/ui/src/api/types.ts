@@ -70,11 +70,11 @@ export type JobEvaluator = Omit<Schemas["JobEvaluatorReport"], "evaluator"> & { 
 export type LabelQueue = Schemas["LabelQueue"];
 export type LabelPage = Schemas["LabelPage"];
 export type LabelRow = Omit<Schemas["LabelRow"], "given" | "results" | "row"> & { given: Row | null; results: JobRow[]; row: Columns };
-export type JobFigures = Schemas["JobFigures"];
-export type EvaluatorFigures = Schemas["EvaluatorFigures"];
+export type JobStatistics = Schemas["JobStatistics"];
+export type EvaluatorStatistics = Schemas["EvaluatorStatistics"];
 export type Aggregate = Schemas["Aggregate"];
-export type ColumnFigures = Schemas["ColumnFigures"];
-export type GroupFigures = Schemas["GroupFigures"];
+export type ColumnStatistics = Schemas["ColumnStatistics"];
+export type GroupStatistics = Schemas["GroupStatistics"];
 /** In the OpenAPI document, messages and inference parameters are objects with any values. */
 export type Target = Omit<Schemas["Target"], "messages" | "inference"> & { messages: Columns[]; inference: Columns };
 export type FailureGroup = Schemas["FailureGroup"];

@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { toast } from "../components/toasts";
-import { counted, figure } from "../resources/format";
+import { counted, rounded } from "../resources/format";
 import { endedJobs, watchedJobs } from "../resources/watched-jobs";
 import { unitOf, type JobReport } from "../api/types";
 
@@ -24,6 +24,6 @@ export function JobWatch() {
 
 function said(job: JobReport): string {
   const { failed } = job.progress;
-  const means = job.scores.slice(0, 2).map(({ evaluator, mean }) => `${evaluator} ${figure(mean)}`);
+  const means = job.scores.slice(0, 2).map(({ evaluator, mean }) => `${evaluator} ${rounded(mean)}`);
   return [`${job.title} ${job.status}`, ...means, ...(failed > 0 ? [`${counted(failed, unitOf(job))} failed`] : [])].join(" · ");
 }

@@ -6,7 +6,7 @@ import { Prose } from "../components/prose";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { counted, figure, oneLine, passRate, shortId, signed } from "../resources/format";
+import { counted, rounded, oneLine, passRate, shortId, signed } from "../resources/format";
 import { FindRows, useFoundRows } from "../resources/found-rows";
 import { overRows } from "../resources/job-scores";
 import { significance } from "../resources/significance";
@@ -125,7 +125,7 @@ function Score({ job, score, before, comparison }: { job: JobReport; score: JobS
   const change = apart === null && !before?.doubt ? (paired?.difference ?? null) : null;
   return (
     <p>
-      <strong class={score.failed > 0 || score.doubt !== null ? "warn" : ""}>{figure(score.mean)}</strong> {change !== null && change !== 0 && <span class={change > 0 ? "pass" : "fail"}>{signed(change)}</span>}{" "}
+      <strong class={score.failed > 0 || score.doubt !== null ? "warn" : ""}>{rounded(score.mean)}</strong> {change !== null && change !== 0 && <span class={change > 0 ? "pass" : "fail"}>{signed(change)}</span>}{" "}
       <span class="muted">
         {paired?.interval && `95 % ${signed(paired.interval[0])} to ${signed(paired.interval[1])}, `}
         {paired && `${significance(paired)}; `}

@@ -7,7 +7,7 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { count, counted, figure, percent, points, shortId, signed } from "../resources/format";
+import { count, counted, rounded, percent, points, shortId, signed } from "../resources/format";
 import { FindRows, useFoundRows } from "../resources/found-rows";
 import { JobLink } from "../resources/job-link";
 import { WarningCounts } from "../resources/job-warnings";
@@ -89,7 +89,7 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
             <span class="small">Mean {one.metric}</span>
             <span class={`tile-value ${tone(one)}`}>{signed(one.difference)}</span>
             <span class="tile-note small">
-              {`${figure(one.before)} → ${figure(one.after)}`}
+              {`${rounded(one.before)} → ${rounded(one.after)}`}
               {one.interval !== null && `, 95 % interval ${signed(one.interval[0])} to ${signed(one.interval[1])}`}
               {one.note !== null && `, ${one.note} for an interval`}
             </span>
@@ -231,8 +231,8 @@ function Differences({ metrics }: { metrics: readonly Difference[] }) {
         <tr key={one.metric}>
           <th scope="row">{one.metric}</th>
           <td class="number">{count(one.n)}</td>
-          <td class="number">{figure(one.before)}</td>
-          <td class="number">{figure(one.after)}</td>
+          <td class="number">{rounded(one.before)}</td>
+          <td class="number">{rounded(one.after)}</td>
           <td class={`number ${tone(one)}`}>{signed(one.difference)}</td>
           <td class="number nowrap">{one.interval === null ? (one.note ?? "–") : `${signed(one.interval[0])} to ${signed(one.interval[1])}`}</td>
           <td class="number">{count(one.better)}</td>

@@ -10,7 +10,7 @@ import { useLoaded } from "../components/use-loaded";
 import { Confirm } from "../resources/confirm";
 import { EvaluatorFacts } from "../resources/evaluator-facts";
 import { DescribeDialog } from "../resources/describe-dialog";
-import { ago, counted, figure, oneLine } from "../resources/format";
+import { ago, counted, rounded, oneLine } from "../resources/format";
 import { NotThere } from "../resources/not-there";
 import { Facts, PageHead, Panel, Segments, Tags } from "../resources/parts";
 import { ScoreTrend } from "../resources/score-trend";
@@ -164,7 +164,7 @@ function JudgeForm({ judge, version }: { judge: Judge; version: number }) {
         facts={[
           ["Model", judge.model],
           scale != null && ["Answers", `a number from ${scale.min} to ${scale.max}`],
-          labels !== undefined && labels.length > 0 && ["Answers", labels.map(({ label, score }) => `${label} (${figure(score)})`).join(", ")],
+          labels !== undefined && labels.length > 0 && ["Answers", labels.map(({ label, score }) => `${label} (${rounded(score)})`).join(", ")],
           (judge.examples ?? []).length > 0 && ["Examples", String((judge.examples ?? []).length)],
         ]}
       />

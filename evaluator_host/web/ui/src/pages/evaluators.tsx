@@ -7,7 +7,7 @@ import { Field } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { counted, figure } from "../resources/format";
+import { counted, rounded } from "../resources/format";
 import { PageHead, Tags, When } from "../resources/parts";
 import { SampleButton } from "../resources/sample-button";
 import { SavedFilters } from "../resources/saved-filters";
@@ -130,7 +130,7 @@ function Last({ of }: { of: EvaluatorReport["last_job"] }) {
   if (of === null) return <span class="muted">no job yet</span>;
   return (
     <Link to={`/jobs/${of.job}`} title={`${of.score.evaluator}: the mean of its newest job`}>
-      {of.score.mean !== null ? <strong>{figure(of.score.mean)} </strong> : of.score.failed > 0 && <span class="fail">all failed </span>}
+      {of.score.mean !== null ? <strong>{rounded(of.score.mean)} </strong> : of.score.failed > 0 && <span class="fail">all failed </span>}
       <When at={of.created_at} />
     </Link>
   );

@@ -2,7 +2,7 @@ import { call } from "../api/http";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
 import { AddToDataset } from "../resources/add-to-dataset";
-import { count, figure, milliseconds, shortId } from "../resources/format";
+import { count, rounded, milliseconds, shortId } from "../resources/format";
 import { NotThere } from "../resources/not-there";
 import { Facts, PageHead, Panel } from "../resources/parts";
 import { ResultView } from "../resources/result-view";
@@ -123,7 +123,7 @@ function Request({ log }: { log: RequestLog }) {
         facts={[
           log.latency_ms !== undefined && (["Latency", milliseconds(log.latency_ms)] as const),
           log.tokens !== undefined && (["Tokens", Object.entries(log.tokens).map(([name, value]) => `${name} ${count(value)}`).join(", ")] as const),
-          log.cost !== undefined && log.cost !== null && (["Cost", figure(log.cost)] as const),
+          log.cost !== undefined && log.cost !== null && (["Cost", rounded(log.cost)] as const),
           log.finish_reason ? (["Finish reason", log.finish_reason] as const) : null,
           attempts.length > 0 && (["Attempts", attempts.map((one) => one.error ?? one.status ?? "?").join(", ")] as const),
         ]}

@@ -11,7 +11,7 @@ import { useLoaded } from "../components/use-loaded";
 import { JobAgreement } from "../resources/agreement";
 import { CompareMenu } from "../resources/compare-menu";
 import { ConfirmDialog } from "../resources/confirm";
-import { EveryEvaluator, Headline, MoreFigures } from "../resources/figures";
+import { EveryEvaluator, Headline, MoreStatistics } from "../resources/statistics";
 import { JobFacts } from "../resources/job-facts";
 import { JobProgress, JobVerbs, useJob } from "../resources/job-parts";
 import { JobWarnings } from "../resources/job-warnings";
@@ -19,15 +19,15 @@ import { JobRows } from "../resources/job-rows";
 import { shortId } from "../resources/format";
 import { NotThere } from "../resources/not-there";
 import { JobChip, PageHead } from "../resources/parts";
-import { isFinal, type EvaluatorFigures, type JobFigures, type JobReport, type JobScore } from "../api/types";
+import { isFinal, type EvaluatorStatistics, type JobStatistics, type JobReport, type JobScore } from "../api/types";
 import { useHas } from "../host";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
-const FIGURES_EVERY_MS = 2000;
+const STATISTICS_EVERY_MS = 2000;
 const FEW = 8; // evaluators to list at first
 
-/** One job: its progress, figures and rows. */
+/** One job: its progress, statistics and rows. */
 export default function JobPage({ params, query }: PageProps) {
   const id = params["id"] ?? "";
   const { job, error, refresh } = useJob(id);
@@ -156,7 +156,7 @@ function MoreActions({ job, evaluator }: { job: JobReport; evaluator: string | n
   );
 }
 
-/** Figures and rows of one of the job's evaluators; reloaded regularly while the job runs. */
+/** Statistics and rows of one of the job's evaluators; reloaded regularly while the job runs. */
 function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const [turn, setTurn] = useState(0);
   const final = isFinal(job.status);
@@ -164,15 +164,15 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const stamp = final ? "end" : `${turn}`;
   const load = async (signal: AbortSignal) => {
     const begun = performance.now();
-    const { evaluators } = await call<JobFigures>("GET", `/v1/jobs/${job.id}/results`, { signal });
+    const { evaluators } = await call<JobStatistics>("GET", `/v1/jobs/${job.id}/results`, { signal });
     return { evaluators, took: performance.now() - begun, ended: final };
   };
   const found = useLoaded(load, [job.id, stamp]);
   const took = found.value?.took ?? 0;
   useEffect(() => {
     if (final || found.loading) return;
-    // Computing figures over many rows takes a while, so requests for them take at most a tenth of the time.
-    const timer = setTimeout(() => setTurn((before) => before + 1), Math.max(FIGURES_EVERY_MS, took * 9));
+    // Computing statistics over many rows takes a while, so requests for them take at most a tenth of the time.
+    const timer = setTimeout(() => setTurn((before) => before + 1), Math.max(STATISTICS_EVERY_MS, took * 9));
     return () => clearTimeout(timer);
   }, [final, found.loading, took]);
   const loaded = found.value?.evaluators ?? [];
@@ -185,7 +185,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const options = evaluators.map((one) => ({ value: one.evaluator, label: one.evaluator }));
   return (
     <>
-      <JobWarnings job={job.id} figures={shown} />
+      <JobWarnings job={job.id} statistics={shown} />
       {evaluators.length > 1 && (
         <>
           {options.length > FEW && (
@@ -196,20 +196,20 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
           <EveryEvaluator evaluators={evaluators} chosen={shown.evaluator} open={options.length <= FEW} onChoose={choose} />
         </>
       )}
-      <Headline job={job} figures={shown} />
-      <JobRows job={job} figures={shown} query={query} stamp={final ? "end" : "going"} />
-      <MoreFigures job={job} figures={loaded[index]!} metric={query.get("metric")} stamp={stamp} />
+      <Headline job={job} statistics={shown} />
+      <JobRows job={job} statistics={shown} query={query} stamp={final ? "end" : "going"} />
+      <MoreStatistics job={job} statistics={loaded[index]!} metric={query.get("metric")} stamp={stamp} />
       {final && <JobAgreement job={job.id} />}
     </>
   );
 }
 
-/** Figures with the counts and the mean of the job's newest report, which the progress and the badge show too. */
-function asReported(figures: EvaluatorFigures, reported: JobScore | undefined): EvaluatorFigures {
-  if (reported === undefined) return figures;
+/** Statistics with the counts and the mean of the job's newest report, which the progress and the badge show too. */
+function asReported(statistics: EvaluatorStatistics, reported: JobScore | undefined): EvaluatorStatistics {
+  if (reported === undefined) return statistics;
   const { scored, failed, skipped, mean, mean_rows, pass_rate, judged } = reported;
-  const metrics = figures.metrics.map((one) => (one.name === "score" ? { ...one, mean, count: mean_rows } : one));
-  return { ...figures, rows: scored + failed + skipped, scored, failed, skipped, pass_rate, judged, metrics };
+  const metrics = statistics.metrics.map((one) => (one.name === "score" ? { ...one, mean, count: mean_rows } : one));
+  return { ...statistics, rows: scored + failed + skipped, scored, failed, skipped, pass_rate, judged, metrics };
 }
 
 const choose = (evaluator: string) => setQuery({ evaluator, metric: null, cursor: null, at: null });

@@ -14,7 +14,7 @@ import { toast } from "../components/toasts";
 import { type Loaded, useLoaded } from "../components/use-loaded";
 import { useHas, useHost } from "../host";
 import { Confirm } from "../resources/confirm";
-import { count, figure } from "../resources/format";
+import { count, rounded } from "../resources/format";
 import { ModelDialog, Outcome, tested } from "../resources/model-dialog";
 import { Facts, PageHead, Panel, Segments, When } from "../resources/parts";
 import { Link, navigate } from "../router";
@@ -65,7 +65,7 @@ export default function ModelsPage({ query }: PageProps) {
 
 const heads = (names: readonly string[]) => names.map((name) => (name === "" ? <th key="actions" scope="col" aria-label="Actions" /> : <th key={name} scope="col">{name}</th>));
 
-const priceOf = (price: number | null) => (price === null ? "–" : figure(price));
+const priceOf = (price: number | null) => (price === null ? "–" : rounded(price));
 
 function Models({ found, onChange }: { found: Loaded<RegisteredModel[]>; onChange: (model: RegisteredModel) => void }) {
   const [tests, setTests] = useState<Record<string, ModelTest | "running">>({});
@@ -326,7 +326,7 @@ function Usage() {
   const sum = (of: (one: DayUsage) => number) => today.reduce((total, one) => total + of(one), 0);
   const tokens = (one: DayUsage) => one.input_tokens + one.output_tokens;
   const most = host?.model_day ?? null;
-  const against = (used: number, limit: number | null | undefined) => (limit == null ? `${figure(used)}, no limit` : `${figure(used)} of ${figure(limit)}`);
+  const against = (used: number, limit: number | null | undefined) => (limit == null ? `${rounded(used)}, no limit` : `${rounded(used)} of ${rounded(limit)}`);
   return (
     <>
       <Panel title="Budget of the workspace today (UTC)">
@@ -355,7 +355,7 @@ function Usage() {
               <td class="number">{count(one.replayed)}</td>
               <td class="number">{count(one.input_tokens)}</td>
               <td class="number">{count(one.output_tokens)}</td>
-              <td class="number">{figure(one.cost)}</td>
+              <td class="number">{rounded(one.cost)}</td>
             </tr>
           ))}
         </Table>

@@ -5,7 +5,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link } from "../router";
-import { count, counted, figure, NOTHING, percent } from "./format";
+import { count, counted, rounded, NOTHING, percent } from "./format";
 import { Panel } from "./parts";
 import type { Agreement, LabelQueue } from "../api/types";
 
@@ -85,7 +85,7 @@ export function AgreementTable({ agreements, job }: { agreements: readonly Agree
             <strong>{one.rows === 0 ? NOTHING : percent(one.accuracy)}</strong><span class="muted">{interval(one.accuracy_interval, percent)}</span>
           </td>
           <td>
-            <strong>{figure(one.kappa)}</strong><span class="muted">{interval(one.kappa_interval, figure)}</span>
+            <strong>{rounded(one.kappa)}</strong><span class="muted">{interval(one.kappa_interval, rounded)}</span>
           </td>
           <td class="cell-text"><Differences agreement={one} job={job} /></td>
         </tr>

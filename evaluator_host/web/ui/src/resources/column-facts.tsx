@@ -6,7 +6,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { setQuery } from "../router";
-import { count, counted, figure, NOTHING, oneLine, percent } from "./format";
+import { count, counted, rounded, NOTHING, oneLine, percent } from "./format";
 import type { ColumnFacts, DatasetReport } from "../api/types";
 
 export function ColumnTable({ report }: { report: DatasetReport }) {
@@ -55,7 +55,7 @@ function kindsOf({ kinds }: ColumnFacts): string {
 }
 
 function rangeOf(one: ColumnFacts): string {
-  if (one.min !== null) return `${figure(one.min)} to ${figure(one.max)}, mean ${figure(one.mean)}`;
+  if (one.min !== null) return `${rounded(one.min)} to ${rounded(one.max)}, mean ${rounded(one.mean)}`;
   if (one.max_length === null) return NOTHING;
   return one.min_length === one.max_length ? counted(one.max_length, "character") : `${count(one.min_length ?? 0)} to ${counted(one.max_length, "character")}`;
 }

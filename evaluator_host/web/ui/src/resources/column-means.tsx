@@ -7,10 +7,10 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { setQuery } from "../router";
-import { count, figure, oneLine, passRate } from "./format";
-import type { ColumnFigures, Columns, GroupFigures, JobReport, JobRow } from "../api/types";
+import { count, rounded, oneLine, passRate } from "./format";
+import type { ColumnStatistics, Columns, GroupStatistics, JobReport, JobRow } from "../api/types";
 
-const LONGEST = 200; // maximum number of characters of a value that gets its own figures
+const LONGEST = 200; // maximum number of characters of a value that gets its own statistics
 
 /** A column to choose: its path, and its name for people. */
 export interface Grouping {
@@ -32,19 +32,19 @@ export function groupings(rows: readonly JobRow[], inputs: (row: JobRow) => Colu
   return [...found].filter(([, { fits }]) => fits).map(([value, { label }]) => ({ value, label: oneLine(label, 40) }));
 }
 
-/** A table of a job's figures for each value of a column; a value shows its rows below. */
+/** A table of a job's statistics for each value of a column; a value shows its rows below. */
 export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: JobReport; evaluator: string; by: string; name: string; where: string | null; stamp: string }) {
   const load = async (signal: AbortSignal) => {
-    const [figures] = await call<ColumnFigures[]>("GET", `/v1/jobs/${job.id}/groups`, { signal, query: { by, evaluator } });
-    return { by, figures: figures! };
+    const [statistics] = await call<ColumnStatistics[]>("GET", `/v1/jobs/${job.id}/groups`, { signal, query: { by, evaluator } });
+    return { by, statistics: statistics! };
   };
   const found = useLoaded(load, [job.id, evaluator, by, stamp]);
   if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (found.value?.by !== by) return <Spinner label={`Counting the values of ${name}`} />;
-  const { groups, others } = found.value.figures;
+  const { groups, others } = found.value.statistics;
   const all = others ? [...groups, others] : groups;
   const partial = all.some((one) => one.mean_rows < one.rows);
-  const conditionFor = (one: GroupFigures) => (one === others ? null : conditionOf(by, one, found.value!.figures));
+  const conditionFor = (one: GroupStatistics) => (one === others ? null : conditionOf(by, one, found.value!.statistics));
   const [failed, skipped] = [all.some((one) => one.failed > 0), all.some((one) => one.skipped > 0)];
   const head = (
     <>
@@ -67,8 +67,8 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
               {one === others ? <span class="muted">other values</span> : <GroupValue group={one} condition={conditionFor(one)} where={where} />}
             </th>
             <td class="number">{count(one.rows)}</td>
-            <td class="number">{figure(one.mean)}</td>
-            <td class="number">{figure(one.std_error)}</td>
+            <td class="number">{rounded(one.mean)}</td>
+            <td class="number">{rounded(one.std_error)}</td>
             {partial && <td class="number">{count(one.mean_rows)}</td>}
             <td class="number nowrap">{passRate(one, one.mean_rows)}</td>
             {failed && <td class={one.failed > 0 ? "number fail" : "number"}>{count(one.failed)}</td>}
@@ -84,7 +84,7 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
 }
 
 /** A value, which shows its rows if a condition can name it. */
-function GroupValue({ group, condition, where }: { group: GroupFigures; condition: string | null; where: string | null }) {
+function GroupValue({ group, condition, where }: { group: GroupStatistics; condition: string | null; where: string | null }) {
   const text = group.value === null ? "no value" : oneLine(group.value, 60) || "empty text";
   if (condition === null) return <span class={group.value === null ? "muted" : ""}>{text}</span>;
   const chosen = condition === where;
@@ -96,7 +96,7 @@ function GroupValue({ group, condition, where }: { group: GroupFigures; conditio
 }
 
 /** The condition for a value, "topic=cities"; null if the condition would mean other rows than these. */
-function conditionOf(by: string, { value }: GroupFigures, { groups, others }: ColumnFigures): string | null {
+function conditionOf(by: string, { value }: GroupStatistics, { groups, others }: ColumnStatistics): string | null {
   if (Array.isArray(value) || isObject(value) || /[=!<>~]/.test(by)) return null;
   // "topic=" means the rows with an empty text and those without a value
   if (isEmpty(value)) return others === null && groups.filter((one) => isEmpty(one.value)).length === 1 ? `${by}=` : null;
@@ -104,6 +104,6 @@ function conditionOf(by: string, { value }: GroupFigures, { groups, others }: Co
   return text !== text.trim() ? null : `${by}=${text}`;
 }
 
-function isEmpty(value: GroupFigures["value"]): boolean {
+function isEmpty(value: GroupStatistics["value"]): boolean {
   return value === null || value === "";
 }

@@ -1,4 +1,4 @@
-/** Figures of a plot as CSV, for a spreadsheet. */
+/** The values of a plot as CSV, for a spreadsheet. */
 
 const FORMULA = /^(?=[\t\r]|[ \xa0]*[=+\-@])|(?<=[;\t])(?=[ \xa0]*[=+\-@])|(?<=[\r\n])(?=[ \xa0]*[=@])/g;
 

@@ -22,13 +22,13 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** Formats a score or another figure with four significant digits. */
-export function figure(value: number | null | undefined): string {
+/** Formats a score or another number with four significant digits. */
+export function rounded(value: number | null | undefined): string {
   const known = numberIn(value);
-  return known === null ? NOTHING : figureOf(known);
+  return known === null ? NOTHING : significant(known);
 }
 
-function figureOf(value: number): string {
+function significant(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(3);
@@ -47,10 +47,10 @@ export function difference(before: number, after: number): number {
   return Math.abs(after - before) <= Math.max(1e-9 * Math.max(Math.abs(before), Math.abs(after)), 1e-12) ? 0 : after - before;
 }
 
-/** Formats a difference like `figure`, with its sign. */
+/** Formats a difference like `rounded`, with its sign. */
 export function signed(value: number | null): string {
   const known = numberIn(value);
-  return known === null ? NOTHING : `${known > 0 ? "+" : ""}${figureOf(known)}`.replace("-", "−");
+  return known === null ? NOTHING : `${known > 0 ? "+" : ""}${significant(known)}`.replace("-", "−");
 }
 
 export function percent(value: number | null): string {

@@ -4,7 +4,7 @@ import { call, events, isAbort } from "../api/http";
 import { Button } from "../components/button";
 import { toast } from "../components/toasts";
 import { Confirm } from "./confirm";
-import { count, counted, figure, seconds } from "./format";
+import { count, counted, rounded, seconds } from "./format";
 import { isFinal, unitOf, type JobReport } from "../api/types";
 
 const AGAIN_MS = 1500;
@@ -50,7 +50,7 @@ export function JobProgress({ job, bare = false }: { job: JobReport; bare?: bool
     `${count(done)} of ${counted(rows, unitOf(job))}`,
     failed > 0 && `${count(failed)} failed`,
     !bare && generated !== null && !isFinal(job.status) && `${count(generated)} generated`,
-    !bare && rows_per_s !== null && `${rows_per_s < 10 ? figure(rows_per_s) : count(Math.round(rows_per_s))} ${unitOf(job)}s/s`,
+    !bare && rows_per_s !== null && `${rows_per_s < 10 ? rounded(rows_per_s) : count(Math.round(rows_per_s))} ${unitOf(job)}s/s`,
     !bare && eta_s !== null && !isFinal(job.status) && `${seconds(eta_s)} left`,
   ].filter(Boolean);
   // no bar once all rows are done

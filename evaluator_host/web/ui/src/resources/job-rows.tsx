@@ -13,13 +13,13 @@ import { keep, recall } from "../storage";
 import { AddToDataset } from "./add-to-dataset";
 import { ColumnMeans, groupings, type Grouping } from "./column-means";
 import { Failures } from "./failures";
-import { count, counted, figure, milliseconds, oneLine, wordsOf } from "./format";
+import { count, counted, rounded, milliseconds, oneLine, wordsOf } from "./format";
 import { Panel, Score, Segments, Verdict } from "./parts";
 import { ResultView } from "./result-view";
 import { inputsOf, outputOf } from "./row-parts";
 import { SavedFilters } from "./saved-filters";
 import { trailTo } from "./trail";
-import { isFinal, unitOf, type EvaluatorFigures, type JobReport, type JobRow, type JobRowDetail, type JobRowPage } from "../api/types";
+import { isFinal, unitOf, type EvaluatorStatistics, type JobReport, type JobRow, type JobRowDetail, type JobRowPage } from "../api/types";
 import { ByColumn, Value } from "./value";
 
 const PAGE = 50;
@@ -47,7 +47,7 @@ const ORDERS = [
 
 interface Props {
   job: JobReport;
-  figures: EvaluatorFigures;
+  statistics: EvaluatorStatistics;
   query: URLSearchParams;
   stamp: string;
 }
@@ -73,8 +73,8 @@ function asked(query: URLSearchParams, evaluator: string | null, limit: number) 
   };
 }
 
-export function JobRows({ job, figures, query, stamp }: Props) {
-  const { evaluator } = figures;
+export function JobRows({ job, statistics, query, stamp }: Props) {
+  const { evaluator } = statistics;
   const pageSize = useNarrow() ? NARROW_PAGE : PAGE;
   const outcome = query.has("error") ? "failed" : (query.get("outcome") ?? "");
   const side = job.evaluators.length > 1 && query.get("side") === "all";
@@ -99,7 +99,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
       class="rows-panel"
       actions={
         <>
-          {!side && <Segments label="Which rows" value={outcome} options={tabsOf(figures, outcome)} onValue={(value) => setQuery({ outcome: value || null, error: null, cursor: null, at: null })} />}
+          {!side && <Segments label="Which rows" value={outcome} options={tabsOf(statistics, outcome)} onValue={(value) => setQuery({ outcome: value || null, error: null, cursor: null, at: null })} />}
           <Count page={page} unit={side ? unitOf(job) : "row"} searched={searched} loading={found.loading} onAgain={isFinal(job.status) ? null : found.reload} />
         </>
       }
@@ -153,11 +153,11 @@ function useGroupings(job: JobReport, rows: readonly JobRow[], by: string | null
 }
 
 /** The tabs *Failed 36*, *Not passed 97*, *All 500*, and one more for another outcome if that is chosen. */
-function tabsOf(figures: EvaluatorFigures, outcome: string): { value: string; label: string }[] {
+function tabsOf(statistics: EvaluatorStatistics, outcome: string): { value: string; label: string }[] {
   const tabs = [
-    ...(figures.failed > 0 ? [{ value: "failed", label: `Failed ${count(figures.failed)}` }] : []),
-    ...((figures.not_passed ?? 0) > 0 ? [{ value: "not-passed", label: `Not passed ${count(figures.not_passed ?? 0)}` }] : []),
-    { value: "", label: `All ${count(figures.rows)}` },
+    ...(statistics.failed > 0 ? [{ value: "failed", label: `Failed ${count(statistics.failed)}` }] : []),
+    ...((statistics.not_passed ?? 0) > 0 ? [{ value: "not-passed", label: `Not passed ${count(statistics.not_passed ?? 0)}` }] : []),
+    { value: "", label: `All ${count(statistics.rows)}` },
   ];
   const other = OUTCOMES.find((one) => one.value === outcome);
   return tabs.some(({ value }) => value === outcome) || other === undefined ? tabs : [...tabs, other];
@@ -320,7 +320,7 @@ function Rows({ job, rows, query, busy, side }: { job: JobReport; rows: readonly
                 </td>
                 {offered.filter((one) => one.kind === "metric" && has(one.name)).map((one) => (
                   <td key={one.name} class="number">
-                    {figure(row.result.metrics[one.label])}
+                    {rounded(row.result.metrics[one.label])}
                   </td>
                 ))}
                 {has("reason") && (

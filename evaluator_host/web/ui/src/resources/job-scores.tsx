@@ -1,7 +1,7 @@
 import type { JobReport, JobScore } from "../api/types";
 import { Prose } from "../components/prose";
 import { Link } from "../router";
-import { count, figure, oneLine, passRate, signed } from "./format";
+import { count, rounded, oneLine, passRate, signed } from "./format";
 
 const MOST = 4;
 
@@ -15,7 +15,7 @@ export function JobScores({ job }: { job: JobReport }) {
           <span class="job-score-name" title={score.evaluator}>
             {oneLine(score.evaluator, 40)}
           </span>
-          <strong class={score.failed > 0 || score.doubt !== null ? "warn" : ""} title={score.doubt ?? ""}>{figure(score.mean)}</strong>
+          <strong class={score.failed > 0 || score.doubt !== null ? "warn" : ""} title={score.doubt ?? ""}>{rounded(score.mean)}</strong>
           <Against job={job} score={score} />
           <span class="muted">
             {score.pass_rate !== null && `${passRate(score, score.mean_rows)} passed`}

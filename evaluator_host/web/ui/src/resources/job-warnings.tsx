@@ -1,21 +1,21 @@
 /** Warnings that make the scores of a job doubtful, with their remedies. */
 import { Prose } from "../components/prose";
 import { Link } from "../router";
-import type { EvaluatorFigures, WarningCount } from "../api/types";
+import type { EvaluatorStatistics, WarningCount } from "../api/types";
 import { count } from "./format";
 
-/** A card above the figures of an evaluator: why no score can be relied on, and warnings with their remedies. */
-export function JobWarnings({ job, figures }: { job: string; figures: EvaluatorFigures }) {
-  const { warnings, doubt } = figures;
+/** A card above the statistics of an evaluator: why no score can be relied on, and warnings with their remedies. */
+export function JobWarnings({ job, statistics }: { job: string; statistics: EvaluatorStatistics }) {
+  const { warnings, doubt } = statistics;
   const shown = warnings.filter((one) => one.doubtful);
   const others = warnings.filter((one) => !one.doubtful);
   const mends = new Set((doubt ? warnings : shown).map((one) => one.mend));
-  if (doubt === null && shown.length === 0) return others.length > 0 ? <Others warnings={others} job={job} figures={figures} /> : null;
+  if (doubt === null && shown.length === 0) return others.length > 0 ? <Others warnings={others} job={job} statistics={statistics} /> : null;
   return (
     <section class={doubt === null ? "note note-warn job-warnings" : "note note-error job-warnings"} aria-label="Warnings">
       <p class="strong">{doubt === null ? "Some scores are doubtful" : <Prose text={`These scores cannot be relied on: ${doubt}`} />}</p>
-      <WarningCounts warnings={shown} job={job} evaluator={figures.evaluator} />
-      {others.length > 0 && <Others warnings={others} job={job} figures={figures} />}
+      <WarningCounts warnings={shown} job={job} evaluator={statistics.evaluator} />
+      {others.length > 0 && <Others warnings={others} job={job} statistics={statistics} />}
       {(mends.has("mapping") || mends.has("code")) && (
         <p class="line">
           {mends.has("mapping") && (
@@ -24,7 +24,7 @@ export function JobWarnings({ job, figures }: { job: string; figures: EvaluatorF
             </Link>
           )}
           {mends.has("code") && first(shown, others) !== undefined && (
-            <Link to={`/?job=${job}&row=${first(shown, others)}&evaluator=${encodeURIComponent(figures.evaluator)}`} class="button button-plain button-small">
+            <Link to={`/?job=${job}&row=${first(shown, others)}&evaluator=${encodeURIComponent(statistics.evaluator)}`} class="button button-plain button-small">
               Fix the code in the workbench
             </Link>
           )}
@@ -39,11 +39,11 @@ function first(...lists: (readonly WarningCount[])[]): number | undefined {
   return lists.flat().find((one) => one.mend === "code")?.rows[0];
 }
 
-function Others({ warnings, job, figures }: { warnings: readonly WarningCount[]; job: string; figures: EvaluatorFigures }) {
+function Others({ warnings, job, statistics }: { warnings: readonly WarningCount[]; job: string; statistics: EvaluatorStatistics }) {
   return (
     <details class="job-warnings-others">
       <summary>{warnings.length === 1 ? "1 remark" : `${warnings.length} remarks`} on these rows</summary>
-      <WarningCounts warnings={warnings} job={job} evaluator={figures.evaluator} />
+      <WarningCounts warnings={warnings} job={job} evaluator={statistics.evaluator} />
     </details>
   );
 }

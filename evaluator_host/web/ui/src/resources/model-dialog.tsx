@@ -9,7 +9,7 @@ import { Field, Select, typedNumber } from "../components/field";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { Link } from "../router";
-import { count, figure, milliseconds } from "./format";
+import { count, rounded, milliseconds } from "./format";
 
 interface Provider {
   value: string;
@@ -163,7 +163,7 @@ export function Outcome({ outcome }: { outcome: ModelTest }) {
   return (
     <>
       <span class="chip chip-pass">works</span> {milliseconds(outcome.latency_ms)}, {count(outcome.input_tokens)} + {count(outcome.output_tokens)} tokens
-      {outcome.cost !== null && `, cost ${figure(outcome.cost)}`}
+      {outcome.cost !== null && `, cost ${rounded(outcome.cost)}`}
       {outcome.output !== null && <span class="muted"> “{outcome.output}”</span>}
     </>
   );

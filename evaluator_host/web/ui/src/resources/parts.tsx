@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { copyText } from "../components/copy-button";
 import { toast } from "../components/toasts";
 import { Link } from "../router";
-import { ago, figure, moment, NOTHING, percent } from "./format";
+import { ago, rounded, moment, NOTHING, percent } from "./format";
 import { unitOf, type JobStatus, type Result } from "../api/types";
 
 interface HeadProps {
@@ -159,7 +159,7 @@ export function Score({ value }: { value: number | null }) {
           <span class="score-bar" style={{ width: `${value * 100}%` }} />
         </span>
       )}
-      <span>{figure(value)}</span>
+      <span>{rounded(value)}</span>
     </span>
   );
 }

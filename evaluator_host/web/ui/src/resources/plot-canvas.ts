@@ -1,7 +1,7 @@
 /** Draws plots with the parts of Chart.js that they need. Loaded only with `import()`. */
 import { BarController, BarElement, BubbleController, Chart, LinearScale, CategoryScale, LineController, LineElement, PointElement, Tooltip, type ChartConfiguration, type ChartOptions } from "chart.js";
 import { colour } from "../theme";
-import { count as shownCount, figure } from "./format";
+import { count as shownCount, rounded } from "./format";
 
 Chart.register(BarController, BarElement, BubbleController, LineController, LineElement, PointElement, LinearScale, CategoryScale, Tooltip);
 
@@ -59,7 +59,7 @@ export function draw(canvas: HTMLCanvasElement, drawing: Drawing, onPick: (index
 }
 
 function histogram({ bins, x, y }: HistogramDrawing): ChartConfiguration {
-  const labels = bins.map((bin) => (bin.lower_bound === bin.upper_bound ? figure(bin.lower_bound) : `${figure(bin.lower_bound)} – ${figure(bin.upper_bound)}`));
+  const labels = bins.map((bin) => (bin.lower_bound === bin.upper_bound ? rounded(bin.lower_bound) : `${rounded(bin.lower_bound)} – ${rounded(bin.upper_bound)}`));
   const tooltip = { callbacks: { label: (item: { parsed: { y: number | null } }) => ` ${shownCount(item.parsed.y ?? 0)} rows` } };
   return {
     type: "bar",
@@ -71,7 +71,7 @@ function histogram({ bins, x, y }: HistogramDrawing): ChartConfiguration {
 function trend({ labels, lines, y }: TrendDrawing): ChartConfiguration {
   const inks = [colour("--plot-1"), colour("--pass"), colour("--warn"), colour("--info"), colour("--fail")];
   const datasets = lines.map(({ label, values }, at) => ({ label, data: [...values], spanGaps: true, borderColor: inks[at % inks.length], backgroundColor: inks[at % inks.length], borderWidth: 2, pointRadius: 4, pointHitRadius: 12 }));
-  const tooltip = { callbacks: { label: (item: { datasetIndex: number; parsed: { y: number | null } }) => ` ${lines[item.datasetIndex]?.label ?? ""}: ${figure(item.parsed.y)}` } };
+  const tooltip = { callbacks: { label: (item: { datasetIndex: number; parsed: { y: number | null } }) => ` ${lines[item.datasetIndex]?.label ?? ""}: ${rounded(item.parsed.y)}` } };
   return {
     type: "line",
     data: { labels: [...labels], datasets },
@@ -90,7 +90,7 @@ function scatter({ points, x, y }: ScatterDrawing): ChartConfiguration {
   const ends = { min: low - margin, max: high + margin };
   const label = (item: { dataIndex: number; datasetIndex: number }) => {
     const point = item.datasetIndex === 0 ? points[item.dataIndex] : undefined;
-    return point ? ` ${figure(point.before)} → ${figure(point.after)}: ${shownCount(point.count)} ${point.count === 1 ? "row" : "rows"}` : "";
+    return point ? ` ${rounded(point.before)} → ${rounded(point.after)}: ${shownCount(point.count)} ${point.count === 1 ? "row" : "rows"}` : "";
   };
   return {
     type: "bubble",

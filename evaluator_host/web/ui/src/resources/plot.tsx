@@ -6,7 +6,7 @@ import { Button } from "../components/button";
 import { Table } from "../components/table";
 import { useTheme } from "../theme";
 import { csv } from "./csv";
-import { figure } from "./format";
+import { rounded } from "./format";
 import type { Drawn, Drawing } from "./plot-canvas";
 
 type Cell = string | number | null;
@@ -71,7 +71,7 @@ export function Plot({ name, summary, drawing, header, rows, onRow, children }: 
             <tr key={index}>
               {cells.map((one, at) => (
                 <td key={at} class="number">
-                  {typeof one === "number" ? figure(one) : one}
+                  {typeof one === "number" ? rounded(one) : one}
                 </td>
               ))}
               {onRow && (

@@ -1,6 +1,6 @@
 import { NoteText, Prose } from "../components/prose";
 import type { Result } from "../api/types";
-import { figure, milliseconds } from "./format";
+import { rounded, milliseconds } from "./format";
 import { Facts, Score, Verdict } from "./parts";
 import { usageInWords } from "./usage";
 import { Value } from "./value";
@@ -12,7 +12,7 @@ export function ResultView({ result }: { result: Result }) {
   return (
     <div class="result-view stack">
       <div class="line">
-        <span class="result-score">{figure(result.score)}</span>
+        <span class="result-score">{rounded(result.score)}</span>
         <Verdict result={result} />
         {result.label !== null && <span class="chip chip-info">{result.label}</span>}
       </div>

@@ -10,7 +10,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { csv } from "./csv";
-import { columnsInLine, count, difference, figure, oneLine, wordsOf } from "./format";
+import { columnsInLine, count, difference, rounded, oneLine, wordsOf } from "./format";
 import { Panel, Verdict } from "./parts";
 import { idOf, inputsOf, outputOf } from "./row-parts";
 import type { Change, ChangePage, JobReport, JobRow, JobRowDetail, JobRowPage } from "../api/types";
@@ -161,7 +161,7 @@ function Scores({ results, side }: { results: readonly JobRow[]; side: Side }) {
       {results.map((one) => (
         <span key={one.evaluator} class="chips score-of">
           <Link to={`/jobs/${side.job.id}/rows/${one.index}`} title={`The row in ${side.label}: ${one.evaluator}`}>
-            {figure(one.result.score)}
+            {rounded(one.result.score)}
           </Link>{" "}
           <Verdict result={one.result} />
         </span>

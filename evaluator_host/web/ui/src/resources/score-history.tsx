@@ -8,7 +8,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
-import { counted, figure, oneLine, signed } from "./format";
+import { counted, rounded, oneLine, signed } from "./format";
 import { NOT_COMPARED, notCompared } from "./job-scores";
 import { Segments, When } from "./parts";
 import type { JobScore, ScoreHistory, ScoreLine } from "../api/types";
@@ -122,7 +122,7 @@ function Cell({ job, score }: { job: string; score: JobScore | null }) {
   return (
     <>
       <Link to={`/jobs/${job}?evaluator=${encodeURIComponent(score.evaluator)}`} class={doubtful ? "quiet-link warn" : "quiet-link"} title={[score.evaluator, score.doubt ?? (score.failed > 0 && `${counted(score.failed, "row")} failed`)].filter(Boolean).join(": ")}>
-        {score.mean === null && score.failed > 0 ? "failed" : figure(score.mean)}
+        {score.mean === null && score.failed > 0 ? "failed" : rounded(score.mean)}
       </Link>
       {notCompared(score) && (
         <Link to={`/compare/${score.previous}/${job}?evaluator=${encodeURIComponent(score.evaluator)}`} class="job-change muted" title={NOT_COMPARED}>
@@ -147,7 +147,7 @@ function Sparkline({ line }: { line: ScoreLine }) {
   const [low, high] = [Math.min(...known.map(({ mean }) => mean)), Math.max(...known.map(({ mean }) => mean))];
   const x = (at: number) => EDGE + (at / Math.max(1, means.length - 1)) * (WIDTH - 2 * EDGE);
   const y = (mean: number) => (high === low ? HEIGHT / 2 : HEIGHT - EDGE - ((mean - low) / (high - low)) * (HEIGHT - 2 * EDGE));
-  const words = `${counted(known.length, "mean")}, ${figure(low)} to ${figure(high)}, the last one ${figure(last.mean)}`;
+  const words = `${counted(known.length, "mean")}, ${rounded(low)} to ${rounded(high)}, the last one ${rounded(last.mean)}`;
   return (
     <svg class="sparkline" width={WIDTH} height={HEIGHT} role="img" aria-label={words}>
       <title>{words}</title>

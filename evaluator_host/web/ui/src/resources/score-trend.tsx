@@ -8,7 +8,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, navigate } from "../router";
-import { count, figure, passRate, shortId } from "./format";
+import { count, rounded, passRate, shortId } from "./format";
 import { Panel, Score, When } from "./parts";
 import { Plot } from "./plot";
 import { Against } from "./job-scores";
@@ -39,7 +39,7 @@ export function ScoreTrend({ name }: { name: string }) {
             <td>{one.version ?? "–"}</td>
             <td>{one.dataset ?? <span class="muted">rows of its own</span>}</td>
             <td>
-              {one.score.doubt === null ? <Score value={one.score.mean} /> : <span class="warn" title={one.score.doubt}>{figure(one.score.mean)}, doubtful</span>}
+              {one.score.doubt === null ? <Score value={one.score.mean} /> : <span class="warn" title={one.score.doubt}>{rounded(one.score.mean)}, doubtful</span>}
             </td>
             <td>
               <Against job={{ id: one.job }} score={one.score} />

@@ -1,6 +1,6 @@
 /** A trace as a tree of spans with their times as bars. */
 import { useMemo, useState } from "preact/hooks";
-import { count, counted, figure, milliseconds } from "./format";
+import { count, counted, rounded, milliseconds } from "./format";
 import { spansOf, type Span, type SpanTree as Tree } from "./spans";
 import { Value } from "./value";
 
@@ -64,7 +64,7 @@ interface SpanLineProps {
 function SpanLine({ line: { span, depth }, total, open, chosen, onToggle, onChoose }: SpanLineProps) {
   const left = Math.min(99, Math.max(0, ((span.start ?? 0) / total) * 100));
   const width = Math.min(100 - left, Math.max(0.6, ((span.duration ?? 0) / total) * 100));
-  const more = [span.tokens !== null && `${count(span.tokens)} tokens`, span.cost !== null && `$${figure(span.cost)}`].filter(Boolean).join(", ");
+  const more = [span.tokens !== null && `${count(span.tokens)} tokens`, span.cost !== null && `$${rounded(span.cost)}`].filter(Boolean).join(", ");
   return (
     <li class={`span-line ${chosen ? "span-chosen" : ""}`}>
       <span class="span-name" style={{ paddingLeft: `${Math.min(depth, 12) * 14}px` }}>

@@ -1,6 +1,6 @@
 /** The use of models and other hosts by rows, in words. */
 import type { ModelUsage } from "../api/types";
-import { bytes, count, counted, figure } from "./format";
+import { bytes, count, counted, rounded } from "./format";
 
 export function usageInWords(usage: ModelUsage): string {
   const asked = usage.requests > 0 || usage.connections === 0;
@@ -8,7 +8,7 @@ export function usageInWords(usage: ModelUsage): string {
     asked && counted(usage.requests, "model request"),
     usage.replayed > 0 && counted(usage.replayed, "recorded answer"),
     usage.requests > 0 && `${count(usage.input_tokens)} + ${count(usage.output_tokens)} tokens`,
-    usage.requests > 0 && (usage.cost === null ? "cost not known" : `cost ${figure(usage.cost)}`),
+    usage.requests > 0 && (usage.cost === null ? "cost not known" : `cost ${rounded(usage.cost)}`),
     usage.connections > 0 && `${counted(usage.connections, "connection")}, ${bytes(usage.network_bytes)}`,
   ];
   return parts.filter(Boolean).join(" · ");

@@ -86,7 +86,7 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
         <label class="check">
           <input type="checkbox" checked={alerting} onChange={(event) => setAlerting(event.currentTarget.checked)} />
           <span>
-            Alert me <span class="muted">when a figure is out of bounds, or the job fails</span>
+            Alert me <span class="muted">when a metric is out of bounds, or the job fails</span>
           </span>
         </label>
       )}
@@ -101,7 +101,7 @@ function withNewest(job: JobIn): JobIn {
 }
 
 /** The labels of the fields of an alert. */
-export const ALERT_FIELDS: Readonly<Record<string, string>> = { name: "Name", url: "Webhook", below: "Bound", above: "Bound", min_rows: "Rows, at least", metric: "Figure" };
+export const ALERT_FIELDS: Readonly<Record<string, string>> = { name: "Name", url: "Webhook", below: "Bound", above: "Bound", min_rows: "Rows, at least", metric: "Metric" };
 
 export interface AlertForm {
   metric: AlertMetric;
@@ -127,7 +127,7 @@ export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (al
   return (
     <>
       <div class="field-row line">
-        <Select label="Figure" value={alert.metric} options={METRICS} onValue={(metric) => set({ metric: metric as AlertMetric, bound: metric === "failure_rate" ? "above" : "below" })} />
+        <Select label="Metric" value={alert.metric} options={METRICS} onValue={(metric) => set({ metric: metric as AlertMetric, bound: metric === "failure_rate" ? "above" : "below" })} />
         <Select
           label="Is"
           value={alert.bound}

@@ -15,7 +15,7 @@ import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { Confirm } from "../resources/confirm";
 import { isFiring, showAttention } from "../resources/attention";
-import { dayAndTime, figure, moment, shortId } from "../resources/format";
+import { dayAndTime, rounded, moment, shortId } from "../resources/format";
 import { PageHead, Panel, Segments, When } from "../resources/parts";
 import { ALERT_FIELDS, AlertFields, alertBody, hasBound, NEW_ALERT } from "./schedule-dialog";
 import { boundsInWords, inWords, ruleInWords } from "./times";
@@ -205,7 +205,7 @@ function Messages({ alerts }: { alerts: readonly AlertReport[] }) {
 }
 
 function AlertTable({ found }: { found: Found<AlertReport> }) {
-  const heads = ["Name", "State", "Fires when", "Last figure", "Last message", ""];
+  const heads = ["Name", "State", "Fires when", "Last value", "Last message", ""];
   return (
     <Table label="Alerts" head={heads.map((name) => (name === "" ? <th key="actions" scope="col" aria-label="Actions" /> : <th key={name} scope="col">{name}</th>))}>
       {(found.value ?? []).map((one) => {
@@ -220,7 +220,7 @@ function AlertTable({ found }: { found: Found<AlertReport> }) {
               <AlertState alert={one} />
             </td>
             <td class="cell-text">{ruleInWords(one.rule)}</td>
-            <td>{one.checked_at === null ? <span class="muted">not yet</span> : (<>{figure(one.value)} <span class="muted">(<When at={one.checked_at} />)</span></>)}</td>
+            <td>{one.checked_at === null ? <span class="muted">not yet</span> : (<>{rounded(one.value)} <span class="muted">(<When at={one.checked_at} />)</span></>)}</td>
             <td>
               {last === undefined ? <span class="muted">none</span> : (<>{last.type.replace("alert.", "")}{one.rule.url !== null && `, ${last.status}`} <span class="muted">(<When at={last.created_at} />)</span></>)}
               {last?.error && <p class="cell-error">{last.error}</p>}

@@ -1,6 +1,6 @@
 /** Schedules and alerts in words. */
 import type { AlertMetric, AlertRule } from "../api/types";
-import { figure, shortId } from "../resources/format";
+import { rounded, shortId } from "../resources/format";
 
 export const METRICS: readonly { value: AlertMetric; label: string }[] = [
   { value: "mean", label: "Mean score" },
@@ -71,8 +71,8 @@ export function ruleInWords(rule: AlertRule): string {
   return `${boundsInWords(rule)} (${source})`;
 }
 
-/** The figure of a rule and its bounds: `mean below 0.8`. */
+/** The metric of a rule and its bounds: `mean below 0.8`. */
 export function boundsInWords(rule: AlertRule): string {
-  const bounds = [rule.below !== null && `below ${figure(rule.below)}`, rule.above !== null && `above ${figure(rule.above)}`].filter(Boolean).join(" or ");
+  const bounds = [rule.below !== null && `below ${rounded(rule.below)}`, rule.above !== null && `above ${rounded(rule.above)}`].filter(Boolean).join(" or ");
   return `${rule.metric.replace("_", " ")}${rule.evaluator === null ? "" : ` of ${rule.evaluator}`} ${bounds}`;
 }

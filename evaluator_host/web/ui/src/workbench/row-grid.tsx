@@ -5,7 +5,7 @@ import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { Table } from "../components/table";
-import { count, difference, figure, milliseconds, oneLine, passRate, signed } from "../resources/format";
+import { count, difference, rounded, milliseconds, oneLine, passRate, signed } from "../resources/format";
 import { Score, Verdict } from "../resources/parts";
 import { ResultView } from "../resources/result-view";
 import type { Result, Row } from "../api/types";
@@ -86,7 +86,7 @@ function Sums({ rows, scores }: { rows: readonly TestRow[]; scores: RowScores })
   return (
     <p class={scores.stale ? "row-sums line row-stale" : "row-sums line"} role="status" data-stale={scores.stale}>
       <span>
-        Mean <strong class={now.failed > 0 || scores.doubt !== null ? "warn" : ""}>{figure(now.mean)}</strong> over {count(now.scored)} of {count(rows.length)} rows
+        Mean <strong class={now.failed > 0 || scores.doubt !== null ? "warn" : ""}>{rounded(now.mean)}</strong> over {count(now.scored)} of {count(rows.length)} rows
         {moved !== 0 && !scores.stale && <span class="muted"> ({signed(moved)})</span>}
       </span>
       {scores.doubt !== null && now.scored > 0 && <span class="warn"><Prose text={oneLine(scores.doubt, 120)} /></span>}
@@ -182,7 +182,7 @@ function Scored({ result, before }: { result: Result; before: Result | undefined
   const moved = before !== undefined && before.score !== result.score;
   return (
     <span class="row-scored">
-      {moved && <span class="muted">{figure(before.score)} →</span>} <Score value={result.score} />
+      {moved && <span class="muted">{rounded(before.score)} →</span>} <Score value={result.score} />
     </span>
   );
 }

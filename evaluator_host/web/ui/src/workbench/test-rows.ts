@@ -1,4 +1,4 @@
-/** The rows below the editor: how stored data becomes rows, and the figures of their results. */
+/** The rows below the editor: how stored data becomes rows, and the statistics of their results. */
 import type { Result, Row } from "../api/types";
 import { rowOfRecord } from "./draft";
 import { expectationText, readExpectation, unmet } from "./expectation";

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..inference import requests_log
-from ..metrics.aggregation import aggregate_metrics, corpus_figures, is_aggregateable_output_spec, rubrics_of
+from ..metrics.aggregation import aggregate_metrics, corpus_statistics, is_aggregateable_output_spec, rubrics_of
 from ..metrics.protocol import CorpusMetric
 from ..values.aggregates import AggregatedMetricResult
 from ..values.protocol import MetricOutput, MetricOutputSpec, MetricResult, validate_metric_result
@@ -61,12 +61,12 @@ async def evaluate_metric(
       EvaluationError: a row failed and failures end the run.
     """
     scored = await _score_all(metric, rows, samples, key=key, policy=policy)
-    figures: list[Any] = []
+    statistics: list[Any] = []
     if rows:
         results = [one.result for one in scored]
-        figures = list(aggregate_metrics(results, metric.output_spec(), rubrics_of(metric)).scores)
-        figures += await _corpus_figures(metric, rows, samples, scored)
-    scores = [score.model_copy(update={"name": f"{key}.{score.name}"}) for score in figures]
+        statistics = list(aggregate_metrics(results, metric.output_spec(), rubrics_of(metric)).scores)
+        statistics += await _corpus_statistics(metric, rows, samples, scored)
+    scores = [score.model_copy(update={"name": f"{key}.{score.name}"}) for score in statistics]
     row_scores = [
         RowScore(
             row_index=index,
@@ -82,7 +82,7 @@ async def evaluate_metric(
     return EvaluationResult(row_scores=row_scores, aggregate_scores=AggregatedMetricResult(scores=scores))
 
 
-async def _corpus_figures(metric: Any, rows: Rows, samples: Sequence[Sample], scored: Sequence[Scored]) -> list[Any]:
+async def _corpus_statistics(metric: Any, rows: Rows, samples: Sequence[Sample], scored: Sequence[Scored]) -> list[Any]:
     if not isinstance(metric, CorpusMetric):
         return []
     inputs = [
@@ -91,7 +91,7 @@ async def _corpus_figures(metric: Any, rows: Rows, samples: Sequence[Sample], sc
         if one.error is None
     ]
     together = await metric.compute_corpus_scores(inputs) if inputs else None
-    return list(corpus_figures(together, corpus_output_spec(metric))) if together else []
+    return list(corpus_statistics(together, corpus_output_spec(metric))) if together else []
 
 
 async def _score_row(metric: Any, row: dict[str, Any], sample: Sample, index: int, *, policy: Policy) -> MetricResult:

@@ -73,9 +73,9 @@ def aggregate_metrics(
                 labels[output.name, output.value] += 1
     scores: list[AggregateScore] = []
     for name, found in values.items():
-        figures = _figures(name, found)
+        statistics = _statistics(name, found)
         rubric = (rubrics or {}).get(name)
-        scores.append(figures if rubric is None else _of_rubric(figures, rubric, labels))
+        scores.append(statistics if rubric is None else _of_rubric(statistics, rubric, labels))
     return AggregatedMetricResult(scores=scores)
 
 
@@ -87,21 +87,21 @@ def rubrics_of(metric: object) -> dict[str, list[Rubric]]:
 
 
 def _of_rubric(
-    figures: AggregateRangeScore, rubric: list[Rubric], labels: Counter[tuple[str, str]]
+    statistics: AggregateRangeScore, rubric: list[Rubric], labels: Counter[tuple[str, str]]
 ) -> AggregateRubricScore:
     levels = [
-        RubricScoreStat(label=one.label, value=one.value, count=labels[f"{figures.name}.label", one.label])
+        RubricScoreStat(label=one.label, value=one.value, count=labels[f"{statistics.name}.label", one.label])
         for one in rubric
     ]
     most = max(level.count for level in levels)
     return AggregateRubricScore(
-        **figures.model_dump(exclude={"score_type", "percentiles", "histogram"}),
+        **statistics.model_dump(exclude={"score_type", "percentiles", "histogram"}),
         rubric_distribution=levels,
         mode_category=min(level.label for level in levels if level.count == most),
     )
 
 
-def corpus_figures(result: MetricResult, output_specs: Sequence[MetricOutputSpec]) -> list[AggregateRangeScore]:
+def corpus_statistics(result: MetricResult, output_specs: Sequence[MetricOutputSpec]) -> list[AggregateRangeScore]:
     """Convert each score over all rows to an aggregate of a single value."""
     specs = {spec.name: spec for spec in output_specs}
     found = ((output.name, number_of(output, specs[output.name])) for output in result.outputs if output.name in specs)
@@ -121,7 +121,7 @@ def _single(name: str, value: float) -> AggregateRangeScore:
     )
 
 
-def _figures(name: str, values: list[float]) -> AggregateRangeScore:
+def _statistics(name: str, values: list[float]) -> AggregateRangeScore:
     known = [value for value in values if not math.isnan(value)]
     nan_count = len(values) - len(known)
     if not known:

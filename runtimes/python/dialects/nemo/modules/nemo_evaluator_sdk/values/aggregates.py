@@ -41,7 +41,7 @@ class Histogram(_Strict):
 
 
 class AggregateScoreBase(_Strict):
-    """Figures of one score over all rows. `count` does not include NaN; the variance is the population variance."""
+    """Statistics of one score over all rows. `count` does not include NaN; the variance is the population variance."""
 
     name: str
     count: int
@@ -68,7 +68,7 @@ class AggregateScoreBase(_Strict):
 
 
 class AggregateRangeScore(AggregateScoreBase):
-    """Figures of a score that is a number."""
+    """Statistics of a score that is a number."""
 
     score_type: Literal["range"] = "range"
     percentiles: Percentiles | None = None
@@ -87,7 +87,7 @@ class RubricScoreStat(BaseModel):
 
 
 class AggregateRubricScore(AggregateScoreBase):
-    """Figures of a rubric score. `mode_category` is the most frequent level; among equal levels, the first by name."""
+    """Statistics of a rubric score. `mode_category` is the most frequent level, and among equals the first by name."""
 
     score_type: Literal["rubric"] = "rubric"
     rubric_distribution: list[RubricScoreStat]
@@ -98,6 +98,6 @@ AggregateScore = AggregateRangeScore | AggregateRubricScore
 
 
 class AggregatedMetricResult(_Strict):
-    """Figures of every score, in the order in which the scores first appeared."""
+    """Statistics of every score, in the order in which the scores first appeared."""
 
     scores: list[AggregateScore]

@@ -1,4 +1,4 @@
-"""Defines the result of an evaluation: the rows with their outputs, and the figures over all rows."""
+"""Defines the result of an evaluation: the rows with their outputs, and the statistics over all rows."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _Result(BaseModel):
     aggregate_scores: AggregatedMetricResult
 
     def to_records(self, view: ResultView = "rows") -> list[dict[str, Any]]:
-        """Convert the rows or the figures to flat records.
+        """Convert the rows or the statistics to flat records.
 
         Raises:
           ValueError: there is no such view.
@@ -111,7 +111,7 @@ class _Result(BaseModel):
         return pd.DataFrame.from_records(self.to_records(view=view))
 
     def format_summary(self, max_rows: int = _ROWS, *, max_error_rows: int | None = None) -> str:
-        """Format the figures, the first `max_rows` rows, and the errors of `max_error_rows` failed rows as text.
+        """Format the statistics, the first `max_rows` rows, and the errors of `max_error_rows` failed rows as text.
 
         If `max_error_rows` is None, `max_rows` applies to both.
         """

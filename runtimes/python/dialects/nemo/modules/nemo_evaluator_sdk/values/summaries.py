@@ -65,7 +65,7 @@ def header(kind: str, rows: list[RowScore], scores: int) -> str:
 
 
 def score_record(score: AggregateScoreBase) -> Record:
-    """Return the figures of a score that a summary shows."""
+    """Return the statistics of a score that a summary shows."""
     names = ("name", "count", "nan_count", "mean", "min", "max", "score_type")
     record = {name: getattr(score, name) for name in names}
     percentiles, mode = getattr(score, "percentiles", None), getattr(score, "mode_category", None)
@@ -95,7 +95,7 @@ def row_record(row: RowScore, index: int) -> Record:
 
 
 def aggregate_record(score: AggregateScoreBase) -> Record:
-    """Convert all figures of a score to a flat record, in which the histogram is JSON text."""
+    """Convert all statistics of a score to a flat record, in which the histogram is JSON text."""
     record: Record = {}
     for name, value in score.model_dump(mode="json").items():
         if name == "histogram" and value is not None:

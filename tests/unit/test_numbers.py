@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evaluator_host.platform.terminal.summary import Summary
-from evaluator_host.types.figures import figure, percent, points
+from evaluator_host.types.numbers import percent, points, rounded
 from tests.unit.test_warnings import SCORED
 
 
@@ -24,7 +24,7 @@ from tests.unit.test_warnings import SCORED
     ],
 )
 def test_nothing_below_1_looks_like_1(value: float, form: str, shown: str) -> None:
-    assert figure(value, form) == shown
+    assert rounded(value, form) == shown
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from .bounds import ROUNDING
 _POINTS: Final = 0.05  # smallest difference of percentages that one decimal shows
 
 
-def figure(value: float, form: str = ".4g") -> str:
+def rounded(value: float, form: str = ".4g") -> str:
     """Format a score or another number; one that is just below 1 gets more digits: 0.99996."""
     text, size = format(value, form), abs(value)
     if size < 1 - ROUNDING and abs(float(text)) == 1:

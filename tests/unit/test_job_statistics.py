@@ -16,7 +16,7 @@ from evaluator_host.platform.jobs.results.aggregate import (
     paired_difference,
     student_t,
 )
-from evaluator_host.platform.jobs.results.table import Figures
+from evaluator_host.platform.jobs.results.table import ResultValues
 from evaluator_host.platform.terminal.job_tables import significance
 from evaluator_host.types.groups import Groups, Numbers
 from evaluator_host.types.results import Bin
@@ -36,7 +36,7 @@ def test_figures_are_those_of_the_population() -> None:
 
 
 def test_the_score_of_a_row_wins_over_a_metric_called_score() -> None:
-    row = Figures(0, "scored", None, 0.6, None, 1.0, '{"score": 1.0, "words": 3}')
+    row = ResultValues(0, "scored", None, 0.6, None, 1.0, '{"score": 1.0, "words": 3}')
     assert row.metrics_with(zero=False) == {"score": 0.6, "words": 3.0}
     assert row.value_of("score", zero=False) == 0.6
     assert replace(row, score=None).metrics_with(zero=False) == {"score": 1.0, "words": 3.0}
@@ -187,7 +187,7 @@ def test_groups_have_the_standard_error_of_all_values_that_their_mean_covers(zer
     groups = Groups()
     for score in (1.0, 0.0, 1.0, None):
         groups.add("a", "failed" if score is None else "scored", score, passed=None)
-    [found] = groups.figures("exact", zero=zero).groups
+    [found] = groups.statistics("exact", zero=zero).groups
     values = [1.0, 0.0, 1.0] + [0.0] * zero
     assert found.mean == pytest.approx(sum(values) / len(values))
     assert found.std_error == pytest.approx(statistics.stdev(values) / len(values) ** 0.5)
@@ -198,7 +198,7 @@ def test_a_group_of_failed_rows_counts_as_zero_if_other_groups_have_scores() -> 
     groups = Groups()
     for value, status, score in (("a", "scored", 1.0), ("b", "failed", None), ("b", "failed", None)):
         groups.add(value, status, score, passed=None if score is None else True)
-    found = groups.figures("exact", zero=True).groups
+    found = groups.statistics("exact", zero=True).groups
     assert [(one.mean, one.mean_rows, one.pass_rate, one.std_error) for one in found] == [(1, 1, 1, None), (0, 2, 0, 0)]
 
 

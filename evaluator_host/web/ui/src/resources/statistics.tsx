@@ -1,4 +1,4 @@
-/** The figures of one evaluator in a job, as numbers and as a plot. */
+/** The statistics of one evaluator in a job, as numbers and as a plot. */
 import { useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Field, Select } from "../components/field";
@@ -6,46 +6,46 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { keep, recall } from "../storage";
-import { count, figure, milliseconds, oneLine, passRate, percent } from "./format";
+import { count, rounded, milliseconds, oneLine, passRate, percent } from "./format";
 import { Panel, Verdict } from "./parts";
 import { Plot } from "./plot";
 import { ResultView } from "./result-view";
 import { usageInWords } from "./usage";
-import { type Aggregate, type EvaluatorFigures, type JobReport, type JobRowPage } from "../api/types";
+import { type Aggregate, type EvaluatorStatistics, type JobReport, type JobRowPage } from "../api/types";
 
-interface FiguresProps {
+interface StatisticsProps {
   job: JobReport;
-  figures: EvaluatorFigures;
+  statistics: EvaluatorStatistics;
   metric: string | null;
-  /** A new value makes the figures load again. */
+  /** A new value makes the statistics load again. */
   stamp: string;
 }
 
-/** Figures below the rows: the score of all rows together, reasons of failures, the distribution. */
-export function MoreFigures({ job, figures, metric, stamp }: FiguresProps) {
+/** Statistics below the rows: the score of all rows together, reasons of failures, the distribution. */
+export function MoreStatistics({ job, statistics, metric, stamp }: StatisticsProps) {
   return (
     <>
-      {figures.together && (
+      {statistics.together && (
         <Panel title="All rows combined">
-          <ResultView result={figures.together} />
+          <ResultView result={statistics.together} />
         </Panel>
       )}
-      <Details job={job} figures={figures} metric={metric} stamp={stamp} />
+      <Details job={job} statistics={statistics} metric={metric} stamp={stamp} />
     </>
   );
 }
 
-/** The most important figures. */
-export function Headline({ job, figures }: Pick<FiguresProps, "job" | "figures">) {
-  const score = figures.metrics.find((one) => one.name === "score");
+/** The most important statistics. */
+export function Headline({ job, statistics }: Pick<StatisticsProps, "job" | "statistics">) {
+  const score = statistics.metrics.find((one) => one.name === "score");
   return (
-    <ul class="tiles" aria-label={`Figures of ${figures.evaluator}`}>
-      <Tile name="Mean score" value={figure(score?.mean)} tone={figures.failed > 0 ? "warn" : ""} note={meanNote(figures, score, job.config.failures === "zero")} />
-      <Tile name="Passed" value={percent(figures.pass_rate)} tone={figures.failed > 0 && figures.pass_rate !== null ? "warn" : ""} note={passedNote(figures, job.config.failures === "zero")} />
-      <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
-      <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
-      <Tile name="Run time, median" value={milliseconds(figures.run_ms?.p50)} note={figures.run_ms ? `p99 ${milliseconds(figures.run_ms.p99)}` : ""} />
-      {figures.usage && <Tile name="Cost of models" value={figure(figures.usage.cost)} note={usageInWords({ ...figures.usage, cost: null }).replace(" · cost not known", "")} />}
+    <ul class="tiles" aria-label={`Statistics of ${statistics.evaluator}`}>
+      <Tile name="Mean score" value={rounded(score?.mean)} tone={statistics.failed > 0 ? "warn" : ""} note={meanNote(statistics, score, job.config.failures === "zero")} />
+      <Tile name="Passed" value={percent(statistics.pass_rate)} tone={statistics.failed > 0 && statistics.pass_rate !== null ? "warn" : ""} note={passedNote(statistics, job.config.failures === "zero")} />
+      <Tile name="Scored" value={count(statistics.scored)} note={statistics.skipped > 0 ? `${count(statistics.skipped)} skipped` : ""} />
+      <Tile name="Failed" value={count(statistics.failed)} tone={statistics.failed > 0 ? "fail" : ""} note={statistics.rows > 0 ? percent(statistics.failed / statistics.rows) : ""} />
+      <Tile name="Run time, median" value={milliseconds(statistics.run_ms?.p50)} note={statistics.run_ms ? `p99 ${milliseconds(statistics.run_ms.p99)}` : ""} />
+      {statistics.usage && <Tile name="Cost of models" value={rounded(statistics.usage.cost)} note={usageInWords({ ...statistics.usage, cost: null }).replace(" · cost not known", "")} />}
     </ul>
   );
 }
@@ -53,31 +53,31 @@ export function Headline({ job, figures }: Pick<FiguresProps, "job" | "figures">
 const OPEN = "job-plots";
 
 /** Plot, slowest rows and metrics, open or closed as this browser remembers. */
-function Details({ job, figures, metric, stamp }: FiguresProps) {
+function Details({ job, statistics, metric, stamp }: StatisticsProps) {
   const [open, setOpen] = useState(recall(OPEN) === "open" || metric !== null);
-  const shown = figures.metrics.find((one) => one.name === metric) ?? figures.metrics.find((one) => one.name === "score") ?? figures.metrics[0];
+  const shown = statistics.metrics.find((one) => one.name === metric) ?? statistics.metrics.find((one) => one.name === "score") ?? statistics.metrics[0];
   const toggle = (isOpen: boolean) => {
     setOpen(isOpen);
     keep(OPEN, isOpen ? "open" : null);
   };
   return (
     <details class="job-plots" open={open} onToggle={(event) => event.currentTarget.open !== open && toggle(event.currentTarget.open)}>
-      <summary>Distribution, slowest rows{figures.metrics.length > 1 && `, ${count(figures.metrics.length)} metrics`}</summary>
+      <summary>Distribution, slowest rows{statistics.metrics.length > 1 && `, ${count(statistics.metrics.length)} metrics`}</summary>
       {open && (
         <>
-          <div class="figure-columns">
-            {shown && <Distribution job={job} metrics={figures.metrics} shown={shown} />}
-            <Slowest job={job} evaluator={figures.evaluator} stamp={stamp} />
+          <div class="statistics-columns">
+            {shown && <Distribution job={job} metrics={statistics.metrics} shown={shown} />}
+            <Slowest job={job} evaluator={statistics.evaluator} stamp={stamp} />
           </div>
-          {figures.metrics.length > 1 && <Metrics metrics={figures.metrics} />}
+          {statistics.metrics.length > 1 && <Metrics metrics={statistics.metrics} />}
         </>
       )}
     </details>
   );
 }
 
-/** The figures of every evaluator of a job; one is chosen by its name. */
-export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluators: readonly EvaluatorFigures[]; chosen: string; open: boolean; onChoose: (evaluator: string) => void }) {
+/** The statistics of every evaluator of a job; one is chosen by its name. */
+export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluators: readonly EvaluatorStatistics[]; chosen: string; open: boolean; onChoose: (evaluator: string) => void }) {
   const heads = ["Evaluator", "Mean score", "Passed", "Scored", "Failed"];
   return (
     <details class="plot-data" open={open}>
@@ -86,11 +86,11 @@ export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluat
         {evaluators.map((one) => (
           <tr key={one.evaluator} class={one.evaluator === chosen ? "row-peeked" : ""}>
             <th scope="row" class="cell-name">
-              <button type="button" class="link-button" aria-pressed={one.evaluator === chosen} title="Show its figures and rows" onClick={() => onChoose(one.evaluator)}>
+              <button type="button" class="link-button" aria-pressed={one.evaluator === chosen} title="Show its statistics and rows" onClick={() => onChoose(one.evaluator)}>
                 {one.evaluator}
               </button>
             </th>
-            <td class="number">{figure(one.metrics.find((metric) => metric.name === "score")?.mean)}</td>
+            <td class="number">{rounded(one.metrics.find((metric) => metric.name === "score")?.mean)}</td>
             <td class="number">{passRate(one, one.scored)}</td>
             <td class="number">{count(one.scored)}</td>
             <td class={one.failed > 0 ? "number fail" : "number"}>{count(one.failed)}</td>
@@ -101,21 +101,21 @@ export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluat
   );
 }
 
-function over(rows: number, figures: EvaluatorFigures): string {
-  return rows < figures.rows ? `over ${count(rows)} of ${count(figures.rows)} rows` : "";
+function over(rows: number, statistics: EvaluatorStatistics): string {
+  return rows < statistics.rows ? `over ${count(rows)} of ${count(statistics.rows)} rows` : "";
 }
 
-function passedNote(figures: EvaluatorFigures, zero: boolean): string {
-  if (figures.pass_rate === null) return figures.scored === 0 ? "no row was scored" : "no threshold";
-  const failed = zero && figures.failed > 0 ? `${count(figures.failed)} failed, counted as not passed` : "";
-  return [failed, over(figures.judged, figures)].filter(Boolean).join(", ");
+function passedNote(statistics: EvaluatorStatistics, zero: boolean): string {
+  if (statistics.pass_rate === null) return statistics.scored === 0 ? "no row was scored" : "no threshold";
+  const failed = zero && statistics.failed > 0 ? `${count(statistics.failed)} failed, counted as not passed` : "";
+  return [failed, over(statistics.judged, statistics)].filter(Boolean).join(", ");
 }
 
-function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined, zero: boolean): string {
+function meanNote(statistics: EvaluatorStatistics, score: Aggregate | undefined, zero: boolean): string {
   if (score === undefined) return "";
-  const rows = over(score.count, figures);
-  if (zero && figures.failed > 0) return [`${count(figures.failed)} failed, counted as 0`, rows].filter(Boolean).join(", ");
-  const error = score.std_error ? `standard error ${figure(score.std_error)}` : "";
+  const rows = over(score.count, statistics);
+  if (zero && statistics.failed > 0) return [`${count(statistics.failed)} failed, counted as 0`, rows].filter(Boolean).join(", ");
+  const error = score.std_error ? `standard error ${rounded(score.std_error)}` : "";
   return [zero ? "failed rows count as 0" : rows, error].filter(Boolean).join(", ");
 }
 
@@ -140,7 +140,7 @@ function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readon
     const bin = bins[index];
     if (bin !== undefined) setQuery({ min: String(bin.lower_bound), max: String(bin.upper_bound), cursor: null, at: null });
   };
-  const summary = `How ${shown.name} is distributed over ${count(shown.count)} rows: mean ${figure(shown.mean)}, median ${figure(shown.percentiles?.["p50"])}, from ${figure(shown.min)} to ${figure(shown.max)}`;
+  const summary = `How ${shown.name} is distributed over ${count(shown.count)} rows: mean ${rounded(shown.mean)}, median ${rounded(shown.percentiles?.["p50"])}, from ${rounded(shown.min)} to ${rounded(shown.max)}`;
   return (
     <Panel title="Distribution" actions={metrics.length > 1 ? choose : undefined}>
       {bins.length === 0 ? (
@@ -163,23 +163,23 @@ interface MetricColumn {
   title?: string;
 }
 
-const percentileColumn = (name: string, key: string): MetricColumn => ({ name, cell: (one) => figure(one.percentiles?.[key]), title: PERCENTILE });
+const percentileColumn = (name: string, key: string): MetricColumn => ({ name, cell: (one) => rounded(one.percentiles?.[key]), title: PERCENTILE });
 
 const COLUMNS: readonly MetricColumn[] = [
   { name: "Count", cell: (one) => count(one.count) },
-  { name: "Mean", cell: (one) => figure(one.mean) },
-  { name: "Std err", cell: (one) => figure(one.std_error), title: "Standard error of the mean: how far it would typically be off with other rows of the same kind" },
-  { name: "Std dev", cell: (one) => figure(one.std_dev), title: "Standard deviation of the population: divided by n, not by n − 1" },
-  { name: "Min", cell: (one) => figure(one.min) },
+  { name: "Mean", cell: (one) => rounded(one.mean) },
+  { name: "Std err", cell: (one) => rounded(one.std_error), title: "Standard error of the mean: how far it would typically be off with other rows of the same kind" },
+  { name: "Std dev", cell: (one) => rounded(one.std_dev), title: "Standard deviation of the population: divided by n, not by n − 1" },
+  { name: "Min", cell: (one) => rounded(one.min) },
   percentileColumn("p10", "p10"),
   percentileColumn("Median", "p50"),
   percentileColumn("p90", "p90"),
   percentileColumn("p99", "p99"),
-  { name: "Max", cell: (one) => figure(one.max) },
+  { name: "Max", cell: (one) => rounded(one.max) },
   { name: "Missing", cell: (one) => count(one.nan_count) },
 ];
 
-/** Figures of each metric, with a search by name if there are many. */
+/** Statistics of each metric, with a search by name if there are many. */
 function Metrics({ metrics: all }: { metrics: readonly Aggregate[] }) {
   const [text, setText] = useState("");
   const metrics = all.filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()));
