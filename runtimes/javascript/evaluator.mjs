@@ -4,6 +4,7 @@ import { needs, packageOf, withoutPlaceholders } from './absent.mjs';
 import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { findEntry } from './entry.mjs';
 import { factsOf } from './facts.mjs';
+import { readParser } from './parser.mjs';
 import { failure, thrownFailure } from './positions.mjs';
 import { Relay } from './relay.mjs';
 import { Rows } from './rows.mjs';
@@ -118,6 +119,7 @@ export class Evaluator {
     try {
       const { prepare, compile, dismissAhead, filesOf } = await loadLoader();
       const known = body.known ?? {};
+      readParser();
       let loadable = await prepare(body, header, this.tools, abort.signal);
       dismissAhead();
       if ('failure' in loadable) return { ...loadable, logs: null };

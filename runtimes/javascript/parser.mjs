@@ -5,6 +5,11 @@ import boot from './boot/compiled.cjs';
 /** @type {{parse: (text: string, options: object) => any} | null} */
 let acorn = null;
 
+/** Read the parser. A worker that loads user code changes V8's flags, and from then on V8 refuses the stored code. */
+export function readParser() {
+  acorn ??= start();
+}
+
 /** Return the syntax tree of a program; null if the text is not a program. @param {string} text @param {'script' | 'module'} [sourceType] */
 export function parse(text, sourceType = 'script') {
   acorn ??= start();
