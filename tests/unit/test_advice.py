@@ -2,6 +2,7 @@
 
 import pytest
 
+from evaluator_host.engine.contracts.judge.prompt_columns import meant_by
 from evaluator_host.engine.service.advice import advised, with_row_keys
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Limits, Row
@@ -283,6 +284,12 @@ def test_a_missing_value_may_be_one_of_another_function(exports: int, hint: str)
     found = advised(error, Evaluator(code, language=Language.JAVASCRIPT), Contract("function")).hint or ""
     assert found[: len(hint)] == hint
     assert bool(found) == bool(hint)
+
+
+def test_the_column_that_a_prompt_means_is_found_among_very_many() -> None:
+    needed = [f"needed {number}" for number in range(20_000)]
+    # comparing each column with each needed one would take minutes
+    assert meant_by("answr", ["answer", *needed, *map(str, range(300_000))], needed) == "answer"
 
 
 def test_the_terminal_shows_the_grant_of_another_name_as_an_option() -> None:

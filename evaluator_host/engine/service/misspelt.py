@@ -4,7 +4,8 @@ The runner's facts about the code show which keys it reads. The text of the code
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Final
 
 from evaluator_host.engine.contracts.reads import functions
@@ -30,6 +31,7 @@ _OF_TEXT: Final = {
 _OF_OBJECTS: Final = frozenset({*dir(dict), "hasOwnProperty", "toString", "valueOf", "toJSON", "constructor"})
 _TOPS: Final = 3
 _SHOWN: Final = 12  # maximum number of an object's other keys to list in a hint
+_LACKING: Final = 8  # maximum number of missing keys to compare with a row's own keys; each takes milliseconds
 _NODES: Final = 300  # maximum number of a row's values to search for a key whose place is not known
 
 
@@ -41,11 +43,13 @@ def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Lan
     key = error.message.strip("'\"") if error.type == "KeyError" else None
     if key is None and error.code != ErrorCode.NON_FINITE and not _UNDEFINED.search(error.message):
         return None
-    for place, value, read in _reads(row, loaded):
-        known = _known(value, language)
-        if read in known or (isinstance(value, dict) and read in _OF_OBJECTS) or (key is not None and read != key):
-            continue
-        if (meant := nearest_name(read, known)) is not None:
+    lacking = (
+        (place, value, read)
+        for place, value, read in _reads(row, loaded)
+        if key in (None, read) and not _has(value, read, language)
+    )
+    for place, value, read in islice(lacking, _LACKING):
+        if (meant := nearest_name(read, _known(value, language))) is not None:
             return _meant(place, read, meant, value)
     return None if key is None else _deeper(key, row)
 
@@ -59,9 +63,13 @@ def _reads(row: Row, loaded: Loaded) -> Iterator[tuple[str, Json, str]]:
             yield from ((one.name, value, key) for key in one.keys)
 
 
-def _known(value: Json, language: Language) -> tuple[str, ...]:
+def _has(value: Json, read: str, language: Language) -> bool:
+    return read in _known(value, language) or (isinstance(value, dict) and read in _OF_OBJECTS)
+
+
+def _known(value: Json, language: Language) -> Collection[str]:
     if isinstance(value, dict):
-        return tuple(value)
+        return value
     if isinstance(value, str):
         return _OF_TEXT[language.runner]
     return ()

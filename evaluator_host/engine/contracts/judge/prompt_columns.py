@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from evaluator_host.engine.contracts.reads import keys_read
@@ -11,7 +12,10 @@ from evaluator_host.types.names import nearest_name
 from evaluator_host.types.outcome import EvaluationError, Loaded
 
 _UNDEFINED: Final = re.compile(r"(^|\.)UndefinedError$")
-_SHOWN: Final = 12
+SHOWN: Final = 12
+"""Maximum number of columns that a message names."""
+
+_COLUMNS: Final = 1000  # maximum number of columns among which the one that was meant is looked for
 _SHOWN_CHARS: Final = 80
 
 
@@ -23,7 +27,7 @@ def lacking_column(error: EvaluationError, row: Row, loaded: Loaded) -> str | No
     names = lacking(needed, [row])
     if not names:
         return None
-    sources = {f"inputs.{name}": meant_by(name, row.inputs, needed) for name in names}
+    sources = {f"inputs.{name}": meant_by(name, row.inputs, needed) for name in names[:SHOWN]}
     return f"the row lacks {quoted(names)}, which the prompt reads: {how_to_map(sources)}"
 
 
@@ -37,7 +41,8 @@ def meant_by(name: str, columns: Iterable[str], needed: Iterable[str]) -> str:
 
     A column that the prompt also reads under its own name is not meant.
     """
-    free = [one for one in columns if one not in {*needed}]
+    known = {*needed}
+    free = [one for one in islice(columns, _COLUMNS) if one not in known]
     return alike(name, free) or nearest_name(name, free) or "COLUMN"
 
 
@@ -50,7 +55,7 @@ def how_to_map(sources: Mapping[str, str]) -> str:
 
 def quoted(names: Sequence[str]) -> str:
     """Return names as they appear in messages: `` `reference`, `tables` ``."""
-    return ", ".join(f"`{name[:_SHOWN_CHARS]}`" for name in names[:_SHOWN])
+    return ", ".join(f"`{name[:_SHOWN_CHARS]}`" for name in names[:SHOWN])
 
 
 def _option(field: str, source: str) -> str:
