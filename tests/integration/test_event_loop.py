@@ -39,6 +39,9 @@ def evaluate(inputs, outputs, trace):
 """
 UNREADABLE: Final = {"code": "def evaluate(:\n"}
 EVALUATOR: Final = {"code": EXACT_MATCH}
+READS_OUTPUTS: Final = {"code": "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"}
+COLUMNS: Final = {f"{name}{number}": name for number in range(490) for name in ("column", "gold")}
+MISSPELT: Final = {f"inputs.a{number}": f"colmn{number * 7}" for number in range(900)}
 EXPORTED: Final = '{"id": "1", "run_type": "chain", "inputs": {"question": "2+2"}, "outputs": {"answer": "4"}}\n'
 
 Body = tuple[bytes, str]
@@ -93,7 +96,12 @@ BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
     ],
     "POST /v1/evaluators": lambda: [encoded({"name": "other", "code": "# x\n" * (MB // 5) + EXACT_MATCH})],
     "PUT /v1/evaluators/{name}": lambda: [encoded({"code": "# y\n" * (MB // 5) + EXACT_MATCH})],
-    "POST /v1/jobs": lambda: [encoded({"evaluators": [UNREADABLE], "dataset": {"rows": rows(10_000)}})],
+    "POST /v1/jobs": lambda: [
+        encoded({"evaluators": [UNREADABLE], "dataset": {"rows": rows(10_000)}}),
+        encoded({"evaluators": [READS_OUTPUTS], "dataset": {"rows": [COLUMNS] * 100}}),
+        encoded({"evaluators": [EVALUATOR], "dataset": {"rows": [COLUMNS] * 30}, "mapping": MISSPELT}),
+    ],
+    "POST /v1/jobs/mapping": lambda: [encoded({"evaluators": [READS_OUTPUTS], "dataset": {"rows": [COLUMNS] * 100}})],
     "POST /v1/migrate": lambda: [
         encoded({"code": "x = 1\n" * (MB // 6)}),
         encoded({**UNREADABLE, "rows": rows(1000)}),

@@ -139,3 +139,20 @@ def test_a_field_of_a_near_name_is_answered_with_the_right_one(field: str, meant
 )
 def test_the_column_of_what_was_expected(columns: str, found: str | None) -> None:
     assert expected_column(columns.split()) == found
+
+
+def test_columns_are_compared_by_their_values_in_linear_time() -> None:
+    # comparing each pair of columns would take half a minute
+    names = {f"column {number}": f"value {number}" for number in range(490)}
+    truths = {f"gold {number}": f"truth {number}" for number in range(490)}
+    rows = [{**names, **truths, "column 7": "truth 9"} for _ in range(100)]
+    assert suggest_mapping(tuple(rows[0]), [], rows) == {"outputs": "column 7"}
+
+
+def test_only_the_first_missing_columns_are_named() -> None:
+    columns = {f"c{number}column{number * 7}": 1 for number in range(900)}
+    mapping = {f"inputs.a{number}": f"d{number}colmn{number * 5}" for number in range(900)}
+    with pytest.raises(InvalidRequest) as error:
+        first(mapping, [columns] * 30).require_columns()
+    assert len(error.value.problems) == 20
+    assert error.value.detail.endswith("; and 880 more columns are missing")

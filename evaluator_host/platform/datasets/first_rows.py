@@ -4,13 +4,14 @@ Three mistakes make scores meaningless, so they are refused: a mapping of column
 outputs when no row has outputs, and the prompt of a judge that reads columns which no row has.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from evaluator_host.engine.contracts.judge.prompt_columns import how_to_map, lacking, meant_by, quoted
+from evaluator_host.engine.contracts.judge.prompt_columns import SHOWN, how_to_map, lacking, meant_by, quoted
 from evaluator_host.engine.contracts.reads import OutputsRead
 from evaluator_host.platform.datasets.mapping import NO_OUTPUTS, BadRow, Mapping, is_row, is_template, to_row
 from evaluator_host.platform.datasets.rows import RowFile
@@ -22,6 +23,7 @@ from evaluator_host.types.formats import Format
 from evaluator_host.types.groups import value_in
 
 _SHOWN_CHARS: Final = 80
+_NAMED: Final = 20  # maximum number of missing columns that an error names
 
 Check: TypeAlias = Callable[[Evaluator], Awaitable[CheckReport | None]]
 """Returns the report on loading an evaluator; None if it cannot be loaded now."""
@@ -69,14 +71,19 @@ class FirstRows:
         """
         if len(self.columns) >= MOST_COLUMNS:
             return
-        problems = [
-            self._unknown(self._field(f"mapping.{field}"), name)
+        known = {*self.columns}
+        unknown = [
+            (f"mapping.{field}", name)
             for field, source in self.mapping.sources
             for name in self._names_in(field, source)
-            if name not in self.columns and _root(name) not in self.columns
+            if name not in known and _root(name) not in known
         ]
-        if problems and self.columns:
-            raise InvalidRequest("; ".join(one.message for one in problems), problems=tuple(problems))
+        if unknown and known:
+            # each similar name takes milliseconds to find
+            problems = [self._unknown(self._field(field), name) for field, name in unknown[:_NAMED]]
+            told = [one.message for one in problems]
+            told += [f"and {len(unknown) - _NAMED} more columns are missing"] if len(unknown) > _NAMED else []
+            raise InvalidRequest("; ".join(told), problems=tuple(problems))
 
     def _names_in(self, field: str, source: str) -> Iterable[str]:
         if is_template(source):
@@ -126,7 +133,7 @@ class FirstRows:
         for name, evaluator in evaluators:
             report = await check(evaluator)
             if report is not None and lack_outputs(self.rows, report, evaluator.language):
-                raise self.no_outputs(name, report)
+                raise await asyncio.to_thread(self.no_outputs, name, report)
 
     async def require_inputs(
         self, evaluators: Iterable[tuple[str, Evaluator]], check: Check, *, generated: bool = False
@@ -145,8 +152,8 @@ class FirstRows:
             return
         for name, evaluator in evaluators:
             report = await check(evaluator) if evaluator.contract is Contract.JUDGE else None
-            if report is not None and (names := self._lacking(report)):
-                raise self._no_inputs(name, names, report, generated=generated)
+            if report is not None and (names := await asyncio.to_thread(self._lacking, report)):
+                raise await asyncio.to_thread(self._no_inputs, name, names, report, generated=generated)
 
     def _lacking(self, report: CheckReport) -> list[str]:
         rendered = {field for field, _ in self.mapping.templates}
@@ -158,7 +165,8 @@ class FirstRows:
         """Return the given names that cannot be inputs of any record, whether the record was read or not."""
         fields = {*self.columns, *(field for field, _ in self.mapping.sources)}
         nested = fields & {"inputs", "variables"}  # objects whose keys are known only for the first records
-        return [] if nested else [name for name in names if name not in self.columns]
+        known = {*self.columns}
+        return [] if nested else [name for name in names if name not in known]
 
     def _no_inputs(self, judge: str, names: Sequence[str], report: CheckReport, *, generated: bool) -> InvalidRequest:
         """Return the error for a judge that reads inputs which no row has.
@@ -172,7 +180,7 @@ class FirstRows:
         if report.reads.outputs and output not in (None, "outputs", "output"):
             sources = {"outputs": str(output), **sources}
         free = [one for one in columns if one != sources.get("outputs")]
-        meant = {f"inputs.{name}": meant_by(name, free, report.reads.inputs) for name in names}
+        meant = {f"inputs.{name}": meant_by(name, free, report.reads.inputs) for name in names[:SHOWN]}
         sources |= {field: source if source == "COLUMN" else within + source for field, source in meant.items()}
         message = f"the prompt of {judge} reads {quoted(names)}, which no row of {self.name} has"
         found = [f"{field}={sources[field]}" for field, source in meant.items() if source != "COLUMN"]

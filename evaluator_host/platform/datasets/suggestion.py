@@ -1,6 +1,7 @@
 """Suggests which columns become the fields that an evaluator reads: by the columns' names, then by their values."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -107,10 +108,10 @@ def expected_column(columns: Sequence[str]) -> str | None:
 
 def _by_values(free: Sequence[str], expected: Sequence[str], rows: Sequence[dict[str, Any]]) -> str | None:
     """Return the column that sometimes equals the expected answers, or else the only column with long text."""
-    agreeing = {
-        one: sum(any(_text(row.get(one)) == _text(row.get(truth)) for truth in expected) for row in rows)
-        for one in free
-    }
+    agreeing = Counter[str]()
+    for row in rows:
+        truths = {_text(row.get(truth)) for truth in expected}
+        agreeing.update(one for one in free if _text(row.get(one)) in truths)
     best = max(free, key=lambda one: agreeing[one], default=None)
     if best is not None and agreeing[best]:
         return best

@@ -59,7 +59,8 @@ class FirstRowsOfJobs:
         found = await self.read(spec, dataset, workspace_id)
         if found is None:
             return
-        found.require_columns()
+        # a thread compares names and values: a row may have a thousand columns
+        await asyncio.to_thread(found.require_columns)
         named = [(one.label, evaluator_of(one)) for one in evaluators]
         with suppress(TimeoutError):
             async with asyncio.timeout(_CHECK_S):
@@ -83,7 +84,8 @@ class FirstRowsOfJobs:
                     if report is not None and report.contract is not None:
                         reads.append(EvaluatorReads(one.label, bool(report.reads.outputs), report.reads.inputs))
         inputs = [name for one in reads for name in one.inputs]
-        mapping = suggest_mapping(found.columns, inputs, found.records, generated=spec.target is not None)
+        generated = spec.target is not None
+        mapping = await asyncio.to_thread(suggest_mapping, found.columns, inputs, found.records, generated=generated)
         return MappingAdvice(found.columns, mapping, tuple(reads))
 
     async def read(self, spec: JobSpec, dataset: Dataset | None, workspace_id: str) -> FirstRows | None:
