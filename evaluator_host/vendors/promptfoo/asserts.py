@@ -1,7 +1,8 @@
-"""Python programs for promptfoo's assertions that only compare the output with a value.
+"""JavaScript programs for promptfoo's assertions that only compare the output with a value.
 
-Each program reads the value from `context["config"]["value"]`, so that one evaluator serves all tests. Source of the
-rules: promptfoo 0.121.20, src/assertions.
+promptfoo itself is JavaScript, so only JavaScript has its regular expressions, its JSON, and its numbers as text. Each
+program reads the value from `context.config.value`, so that one evaluator serves all tests. Source of the rules:
+promptfoo 0.121.20, src/assertions.
 """
 
 from string import Template
@@ -9,138 +10,163 @@ from typing import Final
 
 NEGATION: Final = "not-"
 
-_PROGRAM: Final = Template('''"""The assert `$type` of promptfoo."""
+_PROGRAM: Final = Template("""/** The assert `$type` of promptfoo. */
 
-import json
-import re
-
-
-def shown(value):
-    """A value as promptfoo writes it in text."""
-    if isinstance(value, bool) or value is None or isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def parsed(text):
-    """The JSON value of a text; an exception when it has none."""
-    return json.loads(text)
-
+/** A value as promptfoo writes it in text. */
+function shown(value) {
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
 $helper
-
-def get_assert(output, context):
-    config = context.get("config") or {}
-    value = config.get("value")$required
-    text = output if isinstance(output, str) else shown(output)
-    found = $condition
-    passed = $passed
-    wanted = "" if value is None else f": {shown(value)}"
-    reason = "Assertion passed" if passed else f"the output fails `$type`{wanted}"
-    return {"pass": passed, "score": 1.0 if passed else 0.0, "reason": reason}
-''')
+export function get_assert(output, context) {
+  const config = context.config ?? {};
+  const value = config.value;$required
+  const text = typeof output === 'string' ? output : JSON.stringify(output);
+  const found = $condition;
+  const pass = $passed;
+  const wanted = value === undefined || value === null ? '' : `: $${shown(value)}`;
+  return { pass, score: pass ? 1 : 0, reason: pass ? 'Assertion passed' : `the output fails \\`$type\\`$${wanted}` };
+}
+""")
 _REQUIRED: Final = """
-    if "value" not in config:
-        raise ValueError("the row has no value for this assert: its criteria are {'config': {'value': …}}")"""
-_FILLED: Final = '''
-
-def filled(value, *kinds):
-    """The value as a text; an exception if it is of another kind, or an empty text, which every output contains."""
-    if value == "" or isinstance(value, bool) or not isinstance(value, kinds):
-        raise ValueError(f"this assert cannot use the value {shown(value)!r}")
-    return shown(value)
-'''
+  if (value === undefined) {
+    throw new Error("the row has no value for this assert: its criteria are {'config': {'value': …}}");
+  }"""
+_FILLED: Final = """
+/** The value as a text; an exception if it is of another type, or an empty text, which every output contains. */
+function filled(value, ...types) {
+  if (value === '' || !types.includes(typeof value)) {
+    throw new Error(`this assert cannot use the value ${JSON.stringify(value)}`);
+  }
+  return String(value);
+}
+"""
 _LISTED: Final = (
     _FILLED
-    + r'''
+    + r"""
+const PART = /[\s,]*(?:"((?:\\["\\]|""|\\(?!["\\])|[^"\\])*)"\s*(?:,|$)|([^\s",][^,]*)|$)/y;
 
-PART = re.compile(r'[\s,]*(?:"((?:\\["\\]|""|\\(?!["\\])|[^"\\])*)"\s*(?:,|\Z)|([^\s",][^,]*)|\Z)')
-
-
-def listed(value):
-    """A list of texts: a list, or a text with commas; in such a text, a part with commas is in quotes."""
-    if isinstance(value, list):
-        return [shown(one) for one in value]
-    text, at, parts = filled(value, str), 0, []
-    while at < len(text):
-        part = PART.match(text, at)
-        if part is None:
-            raise ValueError(f"each quote in the value {text!r} must end, with a comma after it")
-        at, (quoted, plain) = part.end(), part.groups()
-        if quoted is not None:
-            parts.append(re.sub(r'\\(["\\])|""', lambda found: found[1] or '"', quoted))
-        elif plain is not None:
-            parts.append(plain.strip())
-    return parts
-'''
+/** A list of texts: a list, or a text with commas; in such a text, a part with commas is in quotes. */
+function listed(value) {
+  if (Array.isArray(value)) return value.map(String);
+  const text = filled(value, 'string');
+  const parts = [];
+  PART.lastIndex = 0;
+  while (PART.lastIndex < text.length) {
+    const part = PART.exec(text);
+    if (part === null) {
+      throw new Error(`each quote in the value ${JSON.stringify(text)} must end, with a comma after it`);
+    }
+    if (part[1] !== undefined) parts.push(part[1].replace(/\\(["\\])|""/g, (all, escaped) => escaped ?? '"'));
+    else if (part[2] !== undefined) parts.push(part[2].trim());
+  }
+  return parts;
+}
+"""
 )
-_SAME: Final = '''
+_SAME: Final = """
+/** Whether the output is the value: as JSON where the value is an object, else as text. */
+function same(text, value) {
+  if (typeof value !== 'object') return text === String(value);
+  try {
+    return alike(value, JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
 
-def same(output, text, value):
-    """Whether the output is the value: as JSON where the value is an object, else as text."""
-    if not isinstance(value, (dict, list)):
-        return text == shown(value)
-    if isinstance(output, str):
-        try:
-            output = parsed(output)
-        except ValueError:
-            return False
-    return output == value
-'''
+/** Whether two JSON values are equal; unlike numbers, true is not 1. */
+function alike(one, other) {
+  const plain = [one, other].some((value) => typeof value !== 'object' || value === null);
+  if (plain) return Object.is(one, other);
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const names = Object.keys(one);
+  if (names.length !== Object.keys(other).length) return false;
+  return names.every((name) => Object.hasOwn(other, name) && alike(one[name], other[name]));
+}
+"""
 _IS_JSON: Final = """
-
-def is_json(text):
-    try:
-        parsed(text)
-    except ValueError:
-        return False
-    return True
+function isJson(text) {
+  try {
+    JSON.parse(text);
+  } catch {
+    return false;
+  }
+  return true;
+}
 """
 _HAS_JSON: Final = """
+const LONGEST = 100_000;
 
-def has_json(text):
-    decoder = json.JSONDecoder()
-    for place in (at for at, one in enumerate(text) if one in "{["):
-        try:
-            decoder.raw_decode(text, place)
-        except ValueError:
-            continue
-        return True
-    return False
+/** Whether a text contains a JSON object; an exception where promptfoo would read braces as YAML. */
+function hasJson(text) {
+  let unclear = null;
+  for (let at = text.indexOf('{'); at >= 0; at = text.indexOf('{', at + 1)) {
+    const part = closed(text, at);
+    try {
+      JSON.parse(part);
+      return true;
+    } catch {
+      unclear ??= part;
+    }
+  }
+  if (unclear === null) return false;
+  throw new Error(`promptfoo reads this as YAML, and may find an object in it: ${unclear.slice(0, 60)}`);
+}
+
+/** The text from a brace to the brace that closes it, or to the end. */
+function closed(text, from) {
+  let open = 0;
+  const end = Math.min(text.length, from + LONGEST);
+  for (let at = from; at < end; at++) {
+    if (text[at] === '{') open += 1;
+    else if (text[at] === '}') open -= 1;
+    if (open === 0) return text.slice(from, at + 1);
+  }
+  return text.slice(from, end) + '}'.repeat(open);
+}
 """
-_DISTANCE: Final = '''
-
-def distance(one, other):
-    """The number of characters to insert, delete or replace."""
-    row = list(range(len(other) + 1))
-    for at, character in enumerate(one, 1):
-        before, row[0] = row[0], at
-        for place, theirs in enumerate(other, 1):
-            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (character != theirs))
-    return row[-1]
-'''
-_FITS_COUNT: Final = '''
-
-def fits_count(text, value):
-    """Whether the number of words is the value, or lies between its `min` and `max`."""
-    words = len(text.split())
-    if not isinstance(value, dict):
-        return words == int(value)
-    return value.get("min", 0) <= words <= value.get("max", words)
-'''
+_DISTANCE: Final = """
+/** The number of characters to insert, delete or replace. */
+function distance(one, other) {
+  const row = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (let at = 1; at <= one.length; at++) {
+    let before = row[0];
+    row[0] = at;
+    for (let place = 1; place <= other.length; place++) {
+      const next = Math.min(row[place] + 1, row[place - 1] + 1, before + (one[at - 1] === other[place - 1] ? 0 : 1));
+      before = row[place];
+      row[place] = next;
+    }
+  }
+  return row[other.length];
+}
+"""
+_FITS_COUNT: Final = """
+/** Whether the number of words is the value, or lies between its `min` and `max`. */
+function fitsCount(text, value) {
+  const words = text.split(/\\s+/).filter((word) => word !== '').length;
+  if (/^(number|string) \\d+$/.test(`${typeof value} ${value}`)) return words === Number(value);
+  const { min, max } = value ?? {};
+  if (Array.isArray(value) || (min ?? max) === undefined) {
+    throw new Error(`this assert cannot use the value ${JSON.stringify(value)}`);
+  }
+  return (min ?? 0) <= words && words <= (max ?? words);
+}
+"""
 _CONDITIONS: Final = {
-    "equals": ("same(output, text, value)", _SAME),
-    "contains": ("filled(value, str, int, float) in text", _FILLED),
-    "icontains": ("filled(value, str, int, float).lower() in text.lower()", _FILLED),
-    "contains-any": ("any(one in text for one in listed(value))", _LISTED),
-    "contains-all": ("all(one in text for one in listed(value))", _LISTED),
-    "icontains-any": ("any(one.lower() in text.lower() for one in listed(value))", _LISTED),
-    "icontains-all": ("all(one.lower() in text.lower() for one in listed(value))", _LISTED),
-    "starts-with": ("text.startswith(filled(value, str))", _FILLED),
-    "regex": ("re.search(filled(value, str), text) is not None", _FILLED),
-    "levenshtein": ('distance(text, shown(value)) <= config.get("threshold", 5)', _DISTANCE),
-    "word-count": ("fits_count(text, value)", _FITS_COUNT),
-    "is-json": ("is_json(text)", _IS_JSON),
-    "contains-json": ("has_json(text)", _HAS_JSON),
+    "equals": ("same(text, value)", _SAME),
+    "contains": ("text.includes(filled(value, 'string', 'number'))", _FILLED),
+    "icontains": ("text.toLowerCase().includes(filled(value, 'string', 'number').toLowerCase())", _FILLED),
+    "contains-any": ("listed(value).some((one) => text.includes(one))", _LISTED),
+    "contains-all": ("listed(value).every((one) => text.includes(one))", _LISTED),
+    "icontains-any": ("listed(value).some((one) => text.toLowerCase().includes(one.toLowerCase()))", _LISTED),
+    "icontains-all": ("listed(value).every((one) => text.toLowerCase().includes(one.toLowerCase()))", _LISTED),
+    "starts-with": ("text.startsWith(filled(value, 'string'))", _FILLED),
+    "regex": ("new RegExp(filled(value, 'string')).test(text)", _FILLED),
+    "levenshtein": ("distance(text, shown(value)) <= (config.threshold ?? 5)", _DISTANCE),
+    "word-count": ("fitsCount(text, value)", _FITS_COUNT),
+    "is-json": ("isJson(text)", _IS_JSON),
+    "contains-json": ("hasJson(text)", _HAS_JSON),
 }
 WITHOUT_VALUE: Final = frozenset({"is-json", "contains-json"})
 """Types that run only without a value, because the value would be a schema, which only a package can check."""
@@ -149,7 +175,7 @@ WITH_THRESHOLD: Final = frozenset({"levenshtein"})
 
 
 def program(type_: str) -> str | None:
-    """Return the Python program for an assertion type such as `contains` or `not-contains`; None if there is none."""
+    """Return the JavaScript program for an assertion type such as `contains` or `not-contains`; else None."""
     plain = type_.removeprefix(NEGATION)
     if plain not in _CONDITIONS:
         return None
@@ -159,7 +185,7 @@ def program(type_: str) -> str | None:
         condition=condition,
         helper=helper,
         required="" if plain in WITHOUT_VALUE else _REQUIRED,
-        passed="found" if plain == type_ else "not found",
+        passed="found" if plain == type_ else "!found",
     )
 
 

@@ -25,6 +25,7 @@ from evaluator_host.vendors.promptfoo import asserts, judged
 _FILE: Final = "file://"
 _CODE: Final = {"python": Language.PYTHON, "javascript": Language.JAVASCRIPT}
 _MOST_ROWS: Final = 100_000
+_EXPONENT: Final = 1e21  # JavaScript writes numbers from here on with an exponent
 _DEEPEST: Final = 20  # maximum depth of references from file to file, and of nested assert-sets
 _USED: Final = frozenset({"tests", "defaultTest", "scenarios", "assertionTemplates", "description", "$schema", "tags"})
 _REASONS: Final = {
@@ -285,7 +286,7 @@ class _Reader:
         values = {} if value is None else {"value": self._value(value, place)}
         if isinstance(threshold, int | float) and type_.removeprefix(asserts.NEGATION) in asserts.WITH_THRESHOLD:
             values["threshold"] = threshold
-        return FoundEvaluator("", code, place, Language.PYTHON, Contract("promptfoo")), values
+        return FoundEvaluator("", code, place, Language.JAVASCRIPT, Contract("promptfoo")), values
 
     def _with_code(self, one: dict[str, Json], place: str) -> FoundEvaluator | str:
         value, threshold = one.get("value"), one.get("threshold")
@@ -435,6 +436,11 @@ def _at(variables: dict[str, Json], path: str) -> Json:
 
 
 def _text(value: Json) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """Return a variable as promptfoo's templates write it: like JavaScript's `String`, null as an empty text."""
+    if isinstance(value, list):
+        return ",".join(map(_text, value))
+    if isinstance(value, dict):
+        return "[object Object]"
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT:
+        return str(int(value))
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
