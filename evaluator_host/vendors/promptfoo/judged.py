@@ -16,7 +16,10 @@ import json
 import math
 import os
 import re
+import sys
 import urllib.request
+
+ROUNDING = sys.float_info.epsilon
 
 
 def post(path, body):
@@ -172,7 +175,7 @@ def grade(output, context, threshold):
     wanted = value if isinstance(value, list) else [value]
     score = max(likeness([shown(output), *map(shown, wanted)]))
     limit = 0.75 if threshold is None else threshold
-    passed = score $at_least limit
+    passed = score $at_least ROUNDING
     return $similar, passed, f"similarity {score:.2f}, threshold {limit}"
 """
 _ANSWER_RELEVANCE: Final = """
@@ -187,7 +190,7 @@ def grade(output, context, threshold):
     asked = variable(context, "query", "question", "input", "prompt")
     found = likeness([shown(asked), *map(shown, questions)])
     score = sum(found) / len(found)
-    return score, score >= (threshold or 0), f"relevance {score:.2f}, by {len(found)} questions"
+    return score, score >= (threshold or 0) - ROUNDING, f"relevance {score:.2f}, by {len(found)} questions"
 """
 _CONTEXT_RECALL: Final = """
 def grade(output, context, threshold):
@@ -198,7 +201,7 @@ def grade(output, context, threshold):
     given = {"context": variable(context, "context"), "ground_truth": criterion(context)}
     found = verdicts(ask(task, ("sentences",), **given), "sentences")
     score = sum(truth(one.get("supported")) for one in found) / len(found) if found else 0.0
-    return score, score >= (threshold or 0), f"the context supports {score:.2f} of the ground truth"
+    return score, score >= (threshold or 0) - ROUNDING, f"the context supports {score:.2f} of the ground truth"
 """
 _CONTEXT_RELEVANCE: Final = """
 def grade(output, context, threshold):
@@ -210,7 +213,7 @@ def grade(output, context, threshold):
     given = {"context": variable(context, "context"), "question": question}
     found = verdicts(ask(task, ("sentences",), **given), "sentences")
     score = sum(truth(one.get("needed")) for one in found) / len(found) if found else 0.0
-    return score, score >= (threshold or 0), f"{score:.2f} of the context is relevant"
+    return score, score >= (threshold or 0) - ROUNDING, f"{score:.2f} of the context is relevant"
 """
 _CONTEXT_FAITHFULNESS: Final = """
 def grade(output, context, threshold):
@@ -222,7 +225,7 @@ def grade(output, context, threshold):
     given = {"context": variable(context, "context"), "question": question, "answer": output}
     found = verdicts(ask(task, ("claims",), **given), "claims")
     score = sum(truth(one.get("follows")) for one in found) / len(found) if found else 0.0
-    return score, score >= (threshold or 0), f"{score:.2f} of the claims follow from the context"
+    return score, score >= (threshold or 0) - ROUNDING, f"{score:.2f} of the claims follow from the context"
 """
 _GRADES: Final = {
     "llm-rubric": _RUBRIC,
@@ -249,7 +252,7 @@ def judge_program(type_: str) -> str | None:
     negated = plain != type_
     grade = (
         _GRADES[plain]
-        .replace("$at_least", "<=" if negated else ">=")
+        .replace("$at_least", "<= limit +" if negated else ">= limit -")
         .replace("$similar", "1 - score" if negated else "score")
     )
     turn = _BOTH_WAYS if negated and plain != "similar" else ""
