@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from evaluator_host.platform.models.endpoint import read_completion
 from evaluator_host.platform.models.gateway.protocols import tokens_of
 
 CACHED = {"cache_creation_input_tokens": 500, "cache_read_input_tokens": 1500}
@@ -20,6 +21,11 @@ CACHED = {"cache_creation_input_tokens": 500, "cache_read_input_tokens": 1500}
             {"type": "message_start", "message": {"usage": {"input_tokens": 100, "output_tokens": 1, **CACHED}}},
             (2100, 1),
         ),
+        # Grok, and Gemini behind OpenAI's API, count tokens of reasoning only in the total
+        ({"usage": {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 328}}, (32, 296)),
+        ({"usage": {"prompt_tokens": 5, "total_tokens": 5}}, (5, 0)),
+        ({"usage": {"total_tokens": 5}}, (5, 0)),
+        ({"usage": {"prompt_tokens": 10.0, "completion_tokens": 5.0}}, (10, 5)),
         ({"input_tokens": 1000}, (0, 0)),  # Anthropic's answer to messages/count_tokens
         ({"content": []}, None),
     ],
@@ -28,3 +34,15 @@ def test_each_token_counts_once_and_counting_tokens_is_free(
     body: dict[str, Any], tokens: tuple[int, int] | None
 ) -> None:
     assert tokens_of(body) == tokens
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 328}, (32, 296, 328)),
+        ({"prompt_tokens": 32, "completion_tokens": 9}, (32, 9, 41)),
+    ],
+)
+def test_tokens_of_reasoning_count_for_a_target(usage: dict[str, int], tokens: tuple[int, int, int]) -> None:
+    found = read_completion({"choices": [{"message": {"content": "Paris"}}], "usage": usage}).facts["tokens"]
+    assert found == dict(zip(("prompt", "completion", "total"), tokens, strict=True))

@@ -141,7 +141,10 @@ def _usage(usage: Any) -> dict[str, Json]:
     counted = {ours: usage[theirs] for theirs, ours in _TOKENS.items() if _is_number(usage.get(theirs))}
     found: dict[str, Json] = {}
     if counted:
-        counted.setdefault("total", counted.get("prompt", 0) + counted.get("completion", 0))
+        known = counted.get("prompt", 0) + counted.get("completion", 0)
+        more = counted.setdefault("total", known) - known
+        if "prompt" in counted and more > 0:
+            counted["completion"] = counted.get("completion", 0) + more  # some count reasoning only in the total
         found["tokens"] = counted
     if _is_number(usage.get("cost")):
         found["cost"] = usage["cost"]

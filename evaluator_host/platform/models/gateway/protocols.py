@@ -102,12 +102,16 @@ def tokens_of(body: Any) -> tuple[int, int] | None:
     if "prompt_tokens" not in usage:  # this count includes cached tokens, Anthropic's `input_tokens` does not
         names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         asked = sum(_count(usage.get(name)) for name in names)
-    return asked, _count(usage.get("completion_tokens", usage.get("output_tokens")))
+    answered = _count(usage.get("completion_tokens", usage.get("output_tokens")))
+    total = _count(usage.get("total_tokens"))
+    if not asked and not answered:
+        return total, 0
+    return asked, max(answered, total - asked)  # some count tokens of reasoning only in the total
 
 
 def _count(value: Any) -> int:
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40
-    return value if is_count else 0
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 <= value < 1 << 40 else 0
 
 
 def chat_request(kind: ModelKind, request: dict[str, Json]) -> tuple[str, dict[str, Json]]:
