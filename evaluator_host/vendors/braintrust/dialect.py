@@ -69,7 +69,7 @@ def interpret(
         if not isinstance(value, dict) or value.keys() not in ({"value"}, {"refused"}):
             return contradiction()
         if "refused" in value:
-            return invalid(f"Braintrust does not take a value of type {str(value['refused'])[:100]}", _HINT)
+            return invalid(f"Braintrust does not accept a value of type {str(value['refused'])[:100]}", _HINT)
         value = value["value"]
     name = settings.entry or "handler"
     try:

@@ -161,7 +161,7 @@ class Records(Repository):
             return held[1]
         text = await self._fetch(workspace, id_or_name)
         record, ends_s = await self._opened(workspace, text), 0.0
-        if held is not None:  # the first script takes no lease, since most sandboxes run only one script
+        if held is not None:  # the first script does not take a lease, since most sandboxes run only one script
             if not decode_json(text.encode()).get(_LEASED) and not await self._change(record, _note_lease):
                 raise NotFound(_NONE.format(id_or_name[:80]))
             ends_s = now_s + _LEASE_S

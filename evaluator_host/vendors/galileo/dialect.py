@@ -62,7 +62,7 @@ def interpret(
     if not isinstance(score, bool | str) and not is_number(score):
         if isinstance(score, list | dict):
             return Scored(None, None, {}, native=(value,), notes=(_STORED,))
-        return invalid(f"Galileo does not take {shown(score)}", _HINT)
+        return invalid(f"Galileo does not accept {shown(score)}", _HINT)
     return scored([NamedScore("scorer_fn", score)], (value,))
 
 

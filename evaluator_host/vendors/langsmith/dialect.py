@@ -108,7 +108,7 @@ def interpret(
         if not isinstance(value, dict) or value.keys() not in ({"value"}, {"refused"}):
             return contradiction()
         if "refused" in value:
-            return invalid(f"LangSmith does not take a value of type {str(value['refused'])[:100]}", _HINT)
+            return invalid(f"LangSmith does not accept a value of type {str(value['refused'])[:100]}", _HINT)
         value = value["value"]
     elif returned.kind is Kind.MISSING:
         value = None
@@ -184,7 +184,7 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
 def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Json]:
     """Convert one piece of feedback to the form that LangSmith stores. If it has no key, its key is `name`."""
     if not isinstance(value, dict) or not value:
-        raise _Refused(f"LangSmith does not take {shown(value)} as a result")
+        raise _Refused(f"LangSmith does not accept {shown(value)} as a result")
     key = value.get("key") or name
     if not isinstance(key, str):
         raise _Refused(f"{shown(value)} has no `key`, which every result needs when there are several")

@@ -49,7 +49,7 @@ def score(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Score traces with registered scorers, and write the feedback to MLflow. Exit 1 when a row failed."""
+    """Score traces with registered scorers, and write the feedback to MLflow. Exit code 1: a row failed."""
     server = TrackingServer(tracking_uri, token)
     experiment_id = server.experiment_id(experiment)
     scorers = _chosen(server.scorers(experiment_id), scorer or [])

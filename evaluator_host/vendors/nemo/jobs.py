@@ -100,7 +100,7 @@ class NemoJobs:
         place = _place(workspace_id, namespace)
         try:
             entity = await self._entities.add_entity(place, name, content)
-        except BaseException:  # the name was taken meanwhile, or the database failed and may have stored the job or not
+        except BaseException:  # the name was taken meanwhile, or the database failed, perhaps after it stored the job
             found = await self._entities.find_entity(place, name)
             if found is None or found.content["job_id"] != job_id:
                 with suppress(InUse):  # raised when the job has already ended

@@ -28,7 +28,7 @@ def require_path(path: str) -> str:
     """Check and return the path of a file inside its fileset.
 
     Raises:
-      InvalidRequest: the path is not valid, or leads out of the fileset.
+      InvalidRequest: the path is not valid, or points outside the fileset.
     """
     parts = path.split("/")
     odd = any(part in ("", ".", "..") for part in parts) or not path.isprintable() or "#" in path or "\\" in path

@@ -11,7 +11,7 @@ _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Namespaces:
-    """The namespaces of every workspace; `default` is always there."""
+    """The namespaces of every workspace; `default` always exists."""
 
     def __init__(self, entities: Entities) -> None:
         self._entities = entities

@@ -303,7 +303,7 @@ def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 def logged_request(one: dict[str, Any]) -> dict[str, Any]:
-    """Return `{"request", "response"}` as NeMo logs them: all of OpenAI's fields are there, null if unset."""
+    """Return `{"request", "response"}` as NeMo logs them: all of OpenAI's fields are present, null if unset."""
     from evaluator_host.sdk.openai_types import completed  # noqa: PLC0415 - as in `_begun`
 
     request = one["request"]

@@ -83,7 +83,7 @@ class BundleIn(Wire):
 
 
 class FieldMappingIn(Wire):
-    """The column for each of NeMo's fields; a dot in a column's name leads into a nested object."""
+    """The column for each of NeMo's fields; a dot in a column's name reaches into a nested object."""
 
     model_config = _STRICT
 

@@ -27,7 +27,7 @@ async def target_of(models: Models, workspace_id: str, namespace: str, spec: Spe
     if spec.target is None:
         if spec.prompt_template is not None:
             raise _refused(
-                "prompt_template", "there is a prompt, but no model to send it to", "give the model as target"
+                "prompt_template", "there is a prompt, but no model to send it to", "give the model as the target"
             )
         return None
     if isinstance(spec.target, GenericAgentIn | NatAgentIn):
@@ -52,7 +52,7 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
     if params.reasoning is not None and params.reasoning.end_token is not None:
         raise _refused(
             "params.reasoning.end_token",
-            "this host does not cut the reasoning from answers before it scores them",
+            "this host does not remove the reasoning from answers before it scores them",
             "leave it out",
         )
     prompt, messages, more = _prompt(template)

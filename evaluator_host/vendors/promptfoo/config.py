@@ -305,7 +305,7 @@ class _Reader:
             text, file, language = self._files.text(path), self._files.path(path), SUFFIXES[suffix]
             if text is None:
                 missing = f"the import does not contain the file {path}"
-                return missing if file else f"the file {path} lies outside the project"
+                return missing if file else f"the file {path} is outside the project"
             code, entry = text, entry if colon else None
         elif value.startswith("package:"):
             return "the code is in an npm package: import it in a file of your own, and pin the package"

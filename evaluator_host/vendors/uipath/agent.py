@@ -59,8 +59,8 @@ def find_entry_point(root: Path, name: str | None) -> EntryPoint:
     functions = config.get("functions") if isinstance(config, dict) else None
     if not isinstance(functions, dict) or not functions:
         raise InvalidRequest(
-            f'{file} names no function to run; write {{"functions": {{"main": "main.py:main"}}}}, or give recorded '
-            "executions with --executions FILE"
+            f'{file} does not name a function to run; write {{"functions": {{"main": "main.py:main"}}}}, or give '
+            "recorded executions with --executions FILE"
         )
     if name is None and len(functions) > 1:
         raise InvalidRequest(f"{file} names several functions; choose one with --entrypoint: {', '.join(functions)}")

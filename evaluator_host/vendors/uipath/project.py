@@ -152,7 +152,7 @@ def write_file(layout: Layout, path: Path, text: str) -> None:
     """Write a file of a project, creating its folders; refuse to follow a link out of the project.
 
     Raises:
-      InvalidRequest: the file cannot be written, or lies outside the project.
+      InvalidRequest: the file cannot be written, or is outside the project.
     """
     require_inside(layout, path)
     with writing(path):
@@ -161,14 +161,14 @@ def write_file(layout: Layout, path: Path, text: str) -> None:
 
 
 def require_inside(layout: Layout, path: Path) -> None:
-    """Check that a file lies inside the project, after following links.
+    """Check that a file is inside the project, after following links.
 
     Raises:
-      InvalidRequest: the file lies outside the project.
+      InvalidRequest: the file is outside the project.
     """
     if not path.resolve().is_relative_to(layout.root.resolve()):
         raise InvalidRequest(
-            f"{layout.shown(path)} leads through a link to {path.resolve()}, outside the project {layout.root}"
+            f"{layout.shown(path)} resolves through a link to {path.resolve()}, outside the project {layout.root}"
         )
 
 

@@ -68,7 +68,7 @@ def test_a_project_that_is_too_large_says_what_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "name", "said"),
     [
-        ({}, None, "names no function to run"),
+        ({}, None, "does not name a function to run"),
         ({"functions": {"a": "main.py:main", "b": "tools.py:x"}}, None, "choose one with --entrypoint: a, b"),
         ({"functions": {"main": "main.py:main"}}, "mian", "names no function 'mian'; did you mean main?"),
         ({"functions": {"main": "main.py"}}, None, "is 'main.py', not FILE.py:FUNCTION"),

@@ -142,4 +142,4 @@ def test_a_project_that_cannot_be_run_says_why(tmp_path: Path) -> None:
     eval_set.write_text('{"evaluations": [{"id": "a"}]}')
     assert "$.evaluations[0]: the criteria are missing" in command(root, "eval", "patterns", code=2).stderr
     eval_set.write_text('{"evaluations": [{"id": "a", "inputs": {}, "evaluationCriterias": {}}]}')
-    assert "patterns.json names no evaluator" in command(root, "eval", "patterns", code=2).stderr
+    assert "patterns.json does not name an evaluator" in command(root, "eval", "patterns", code=2).stderr

@@ -102,7 +102,7 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
         workspace: parts.Namespace,
         name: parts.Name,
         request: Request,
-        limit: Annotated[int, Query(ge=1, le=1000, description="Rows to look at.")] = 100,
+        limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of rows to read.")] = 100,
         page_cursor: Annotated[str | None, Query(max_length=1000)] = None,
     ) -> Response:
         """Show the output that rows printed, and the errors of failed rows."""

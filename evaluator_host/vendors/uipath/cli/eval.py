@@ -196,7 +196,7 @@ def _eval_set(project: Path, folder: str | None, named: str, items: list[str] | 
     found = parse_eval_set(read_json(file), named=str(file))
     if not found.evaluators:
         raise InvalidRequest(
-            f"{file} names no evaluator: evaluatorRefs is empty, and no test case has criteria; "
+            f"{file} does not name an evaluator: evaluatorRefs is empty, and no test case has criteria; "
             "add evaluator ids to evaluatorRefs"
         )
     if not items:
