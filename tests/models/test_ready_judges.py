@@ -21,7 +21,7 @@ READY = ready_judges()
 
 def test_there_are_ten_and_the_page_of_models_lists_them() -> None:
     assert len(READY) == 10
-    page = read("docs/models.md").partition("### Ready judges")[2].partition("###")[0]
+    page = read("docs/models.md").partition("### Ready-made judges")[2].partition("###")[0]
     for one in READY:
         assert f"`{one.name}`" in page
         assert {case["label"] for case in one.cases} <= {label["label"] for label in one.judge["labels"]}  # type: ignore[index, union-attr]

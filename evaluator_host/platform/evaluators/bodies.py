@@ -242,7 +242,7 @@ ReplayField: TypeAlias = Annotated[
     Replay,
     Field(
         description="How to use recorded answers of granted models. prefer: use them, and record new ones. "
-        "require: use no others."
+        "require: use only recorded answers."
     ),
 ]
 

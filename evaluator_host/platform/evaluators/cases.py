@@ -131,7 +131,7 @@ def _is_near(expect: dict[str, Any], score: float | None) -> bool:
 
 
 def case_name(case: dict[str, Any], place: int) -> str:
-    """Return the name of a case. Without a name, return its place in the list: `row 3`."""
+    """Return the name of a case. Without a name, return its position in the list: `row 3`."""
     return str(case.get("case") or f"row {place}")
 
 

@@ -126,14 +126,14 @@ def store(
 @app.command()
 def judges(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Ready judge to print. Default: list all of them.")
+        str | None, typer.Argument(metavar="NAME", help="Ready-made judge to print. Default: list all of them.")
     ] = None,
     *,
     model: Annotated[str, typer.Option(help="Registered model that the judge calls.")] = "judge",
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """List the ready judges, or print one as JSON, for `evaluators create NAME FILE --judge`."""
+    """List the ready-made judges, or print one as JSON, for `evaluators create NAME FILE --judge`."""
     found = client.evaluators.ready_judges()
     chosen = next((one for one in found if one.name == name), None)
     if chosen is not None:
@@ -141,7 +141,7 @@ def judges(
     elif name is not None:
         listed = "`evaluator-host evaluators judges` lists them"
         meant = what_was_meant(name, (one.name for one in found), otherwise=listed)
-        raise NotFound(f"there is no ready judge {name[:80]!r}; {meant}")
+        raise NotFound(f"there is no ready-made judge {name[:80]!r}; {meant}")
     else:
         rows = [(one.name, one.description) for one in found]
         print_found(found, lambda _: table(("NAME", "JUDGES"), rows), as_json=as_json)
@@ -176,7 +176,7 @@ def describe(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Change description, sampling rate or tags of an evaluator. This makes no new version."""
+    """Change description, sampling rate or tags of an evaluator. This does not create a version."""
     tags = [] if no_tags else tag
     if description is None and sampling is None and tags is None:
         raise InvalidRequest("nothing to change: give --description, --sampling, --tag or --no-tags")

@@ -1,4 +1,4 @@
-"""Ready judges: forms with a rubric, in the folder `ready_judges/`, that become judges when a model is chosen."""
+"""Ready-made judges: forms with a rubric, in the folder `ready_judges/`, that become judges when a model is chosen."""
 
 import tomllib
 from functools import cache
@@ -16,7 +16,7 @@ _FOLDER: Final = Path(__file__).parent / "ready_judges"
 
 @cache
 def ready_judges() -> tuple[ReadyJudge, ...]:
-    """Return the ready judges, sorted by title."""
+    """Return the ready-made judges, sorted by title."""
     return tuple(sorted((_read(file) for file in _FOLDER.glob("*.toml")), key=lambda one: one.title))
 
 
@@ -26,12 +26,12 @@ def _read(file: Path) -> ReadyJudge:
 
 
 def ready_judges_api() -> APIRouter:
-    """Return the route of the ready judges."""
+    """Return the route that lists the ready-made judges."""
     router = APIRouter(route_class=JsonRoute, tags=["evaluators"])
 
     @router.get("/v1/ready-judges", response_model=list[ReadyJudge])
     async def every(_: WorkspaceOf) -> Response:
-        """List ready judges: forms with a rubric, to which a model is added."""
+        """List ready-made judges: forms with a rubric, to which a model is added."""
         return json_response(ready_judges())
 
     return router

@@ -147,7 +147,7 @@ def evaluators_api(
         responses={**_MISSING, **describe_error(422, "The request is invalid; the faulty fields are named.")},
     )
     async def describe(name: str, body: EvaluatorFactsIn, caller: CallerOf) -> Response:
-        """Change description, sampling rate or tags of an evaluator. This makes no new version."""
+        """Change description, sampling rate or tags of an evaluator. This does not create a version."""
         about = NameFacts(body.description, body.sampling, body.tags)
         with AuditedCall(access, caller, "evaluators.describe", name):
             report = await registry.describe_evaluator(caller.workspace, name, about)

@@ -101,7 +101,7 @@ export default function JudgePage({ query }: PageProps) {
                   <Select
                     label="Start from"
                     value={started}
-                    hint={offered.value.find((one) => one.name === started)?.description ?? "A ready judge with its rubric, or your own words."}
+                    hint={offered.value.find((one) => one.name === started)?.description ?? "A ready-made judge with its rubric, or your own words."}
                     options={[{ value: "", label: "Your own words" }, ...offered.value.map((one) => ({ value: one.name, label: one.title }))]}
                     onValue={startFrom}
                   />
