@@ -58,7 +58,7 @@ def backup(
     err.print(plain(f"{file}: {file.stat().st_size / 1e6:.1f} MB. It holds secrets and hashes of keys: keep it safe"))
     if settings.secrets_key is not None:
         err.print(
-            "the backup does not contain the key that opens the secrets; keep the value of "
+            "the backup does not contain the key that decrypts the secrets; keep the value of "
             "EVALUATOR_HOST_SECRETS_KEY too"
         )
 
@@ -123,7 +123,7 @@ def _extract(archive: tarfile.TarFile, folder: Path) -> None:
     The filters of `tarfile` need Python 3.11.4, and Debian 12 has 3.11.2.
 
     Raises:
-      tarfile.ExtractError: the archive has another kind of entry, such as a link, or a path that leads out of `folder`.
+      tarfile.ExtractError: the archive has another kind of entry, such as a link, or a path outside `folder`.
     """
     for member in archive:
         path = PurePosixPath(member.name)

@@ -111,7 +111,7 @@ def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except (InvalidJson, TypeError):
         pass
     raise InvalidRequest(
-        f"{path}:{number} is not a line that `run --shard … --out` writes; the file may be cut off: run that shard "
+        f"{path}:{number} is not a line that `run --shard … --out` writes; the file may be truncated: run that shard "
         "again"
     )
 

@@ -122,7 +122,7 @@ class SameRows:
 
 
 def _keyed(*reports: Report) -> list[dict[Hashable, ReportedRow]]:
-    """Return the rows of each report by id, or by their place in the data if not all rows have ids.
+    """Return the rows of each report by id, or by their position in the data if not all rows have ids.
 
     Rows with the same id are matched in their order, if both reports have equally many of them.
     """

@@ -47,7 +47,7 @@ def serve(
     """Serve the API and the pages until SIGINT, SIGTERM or SIGHUP. Options override EVALUATOR_HOST_* variables."""
     require_descriptors()
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox, workers=workers)
-    gc.disable()  # a search for garbage during imports would take a tenth of the start
+    gc.disable()  # garbage collection during the imports would take a tenth of the start-up time
     from evaluator_host.engine.config.settings import unknown_variables  # noqa: PLC0415
     from evaluator_host.platform.http.error_log import log_to_stderr  # noqa: PLC0415
     from evaluator_host.server.server import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs

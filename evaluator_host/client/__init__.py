@@ -1,4 +1,4 @@
-"""Typed Python client of a running host: `Client` waits for each answer, `AsyncClient` is awaited."""
+"""Typed Python client of a running host: `Client` waits for each response, `AsyncClient` is awaited."""
 
 from ..types.errors import HostUnreachable
 from ..types.evaluation import Batch, BatchSummary

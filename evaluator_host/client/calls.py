@@ -37,7 +37,7 @@ class Call(Generic[T]):
     Attributes:
       method: HTTP method.
       path: Path from the root of the host, with the query.
-      answer: Type into which the JSON body of the answer is decoded; `NoneType` ignores the body.
+      answer: Type into which the JSON body of the response is decoded; `NoneType` ignores the body.
       body: JSON as bytes, or pieces that are streamed.
       headers: Headers in addition to the headers that every request has.
     """
@@ -166,7 +166,7 @@ def read_answer(call: Call[T], response: httpx.Response) -> T:
     """Return the host's response, decoded to the type in the call.
 
     Raises:
-      HostUnreachable: the answer does not come from an Evaluator Host.
+      HostUnreachable: the response does not come from an Evaluator Host.
       HostError: the host refused the request. The error has the same class as on the host.
     """
     if not response.is_success:
@@ -177,7 +177,7 @@ def read_answer(call: Call[T], response: httpx.Response) -> T:
         return decode(call.answer, response.content)
     except ValidationError as error:
         raise HostUnreachable(
-            f"{response.url} does not answer as an Evaluator Host: {error}; check the address, and whether client "
+            f"{response.url} does not answer as an Evaluator Host does: {error}; check the address, and whether client "
             "and host have the same version"
         ) from error
 
@@ -251,7 +251,7 @@ def host_url(given: str) -> str:
     except ValueError:
         parts, name, path = urlsplit(""), None, ""
     if parts.scheme not in ("http", "https") or not name:
-        raise InvalidRequest(f"{given[:200]!r} is not the address of a host; write {DEFAULT_URL}")
+        raise InvalidRequest(f"{given[:200]!r} is not the address of a host; use one such as {DEFAULT_URL}")
     if path.rpartition("/")[2] == "v1":
         raise InvalidRequest(f"{given[:200]} contains a path of the API; leave out /v1: {url.removesuffix('/v1')}")
     return url

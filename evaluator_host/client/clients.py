@@ -223,7 +223,7 @@ class HostVerbs(Verbs[TransportT]):
 
         Raises:
           NameTaken: a name is in use, and `replace` is false.
-          InvalidRequest: the file cannot be read, or is from no known platform.
+          InvalidRequest: the file cannot be read, or is not from a known platform.
         """
         body = {
             "files": files, "path": path, "name": name, "platform": platform, "contract": contract,
@@ -253,7 +253,7 @@ class HostVerbs(Verbs[TransportT]):
 
 
 class Client(HostVerbs[SyncTransport]):
-    """Synchronous client of a host: each method blocks until the response is there.
+    """Synchronous client of a host: each method blocks until the response arrives.
 
     Example:
       with Client() as client:
@@ -262,7 +262,7 @@ class Client(HostVerbs[SyncTransport]):
     Args:
       url: URL of the host; None for the URL in EVALUATOR_HOST_URL, else this machine at EVALUATOR_HOST_PORT or 8710.
       key: Key from `evaluator-host keys create`, if the host requires one; without a URL the key in EVALUATOR_HOST_KEY.
-      timeout_s: Seconds to wait for one answer; None waits for ever.
+      timeout_s: Seconds to wait for one response; None waits for ever.
       retries: How often a call is sent again after `Busy`, each time after the pause that the host requests.
 
     Every method may raise:
@@ -306,7 +306,7 @@ class AsyncClient(HostVerbs[AsyncTransport]):
     Args:
       url: URL of the host; None for the URL in EVALUATOR_HOST_URL, else this machine at EVALUATOR_HOST_PORT or 8710.
       key: Key from `evaluator-host keys create`, if the host requires one; without a URL the key in EVALUATOR_HOST_KEY.
-      timeout_s: Seconds to wait for one answer; None waits for ever.
+      timeout_s: Seconds to wait for one response; None waits for ever.
       retries: How often a call is sent again after `Busy`, each time after the pause that the host requests.
 
     Raises:

@@ -308,7 +308,7 @@ class JobVerbs(Verbs[TransportT]):
     async def agreement(
         self, job_id: str, *, label: str | None = None, queue: str | None = None, evaluator: str | None = None
     ) -> list[Agreement]:
-        """Return how well the evaluators of a job agree with labels of people: accuracy, kappa, confusion matrix.
+        """Return how well the evaluators of a job agree with people's labels: accuracy, kappa, confusion matrix.
 
         Args:
           job_id: Id of the job.

@@ -16,7 +16,7 @@ class KeptRows:
     Attributes:
       size: Length of this beginning in bytes.
       next_row: Number of the next row; earlier rows are complete, with the results of all evaluators.
-      header: First line of a CSV file, with which every answer of the host begins.
+      header: First line of a CSV file, with which every response of the host begins.
     """
 
     size: int = 0
@@ -31,12 +31,12 @@ def kept_rows(part: Path, format_: Format) -> KeptRows:
       InvalidRequest: downloads in this format cannot be resumed, or the file is not a download in this format.
     """
     if format_ not in (Format.JSONL, Format.CSV):
-        raise InvalidRequest(f"a download as {format_} cannot be resumed: start again, or download as .jsonl or .csv")
+        raise InvalidRequest(f"a {format_} download cannot be resumed: start again, or download as .jsonl or .csv")
     try:
         return _whole_rows(part, format_)
     except ValueError as error:
         raise InvalidRequest(
-            f"{part} is not an unfinished download as {format_}; remove it, then download again"
+            f"{part} is not an unfinished {format_} download; remove it, then download again"
         ) from error
 
 

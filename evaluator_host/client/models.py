@@ -139,6 +139,6 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
         """Delete the recorded answers of the workspace.
 
         Args:
-          model: Name of the model to delete answers of; None for all models.
+          model: Name of the model whose answers to delete; None for all models.
         """
         await self._transport.send(Call("DELETE", f"/v1/model-answers{query(model=model)}", NoneType))

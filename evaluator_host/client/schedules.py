@@ -42,7 +42,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
 
         Args:
           name: Name of the schedule.
-          paused: Whether to pause the schedule, so that it creates no jobs.
+          paused: Whether to pause the schedule, so that it does not create jobs.
           cron: Another expression.
           timezone: Another time zone.
 

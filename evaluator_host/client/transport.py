@@ -93,7 +93,7 @@ class Transport(ABC):
 
 
 class SyncTransport(Transport):
-    """Transport that blocks until each response is there.
+    """Transport that blocks until each response arrives.
 
     Args:
       options: Arguments of `httpx.Client`.

@@ -1,8 +1,8 @@
 """`evaluator-host mcp`: tools for coding agents over the Model Context Protocol, with the official SDK.
 
 Without `--url`, code runs in sandboxes that this process starts. With `--url`, code runs on that host, and there are
-also tools for its evaluators, data sets and jobs. Answers are short, because an agent reads them: long texts are cut,
-and only the first of many failures are shown.
+also tools for its evaluators, data sets and jobs. Answers are short, because an agent reads them: long texts are
+truncated, and only the first of many failures are shown.
 """
 
 from collections import Counter
@@ -320,7 +320,7 @@ def _statistics(results: list[EvaluationResult]) -> dict[str, Any]:
 
 
 def _brief(value: Any) -> dict[str, Any]:
-    """Return an answer as JSON. Long strings, lists and objects are cut."""
+    """Return an answer as JSON. Long strings, lists and objects are truncated."""
     found = decode_json(encode_json(value))
     cut: dict[str, Any] = {}
     for characters, items in _CUTS:

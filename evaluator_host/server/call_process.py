@@ -38,7 +38,7 @@ from evaluator_host.types.outcome import EvaluationResult
 # number of calls that are sent to an evaluator's process for each sandbox that the evaluator may have there
 _CALLS_AHEAD: Final = 4
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
-_PART_BYTES: Final = 1 << 16  # pass on this many bytes of an answer at once
+_PART_BYTES: Final = 1 << 16  # pass on this many bytes of a response at once
 _OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
 
 
@@ -242,7 +242,7 @@ async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWr
 
 
 class _PassedAnswer:
-    """The parts of an answer that is passed on. A parser's callbacks collect them."""
+    """The parts of a response that is passed on. A parser's callbacks collect them."""
 
     def __init__(self) -> None:
         self.headers: list[tuple[bytes, bytes]] = []
@@ -263,10 +263,10 @@ class _PassedAnswer:
 
 
 async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bool) -> bool:
-    """Pass an answer on as it arrives; without `has_body`, it has only a head. Return whether there was an answer.
+    """Pass a response on as it arrives; without `has_body`, it has only a head. Return whether there was a response.
 
     Raises:
-      CutOff: the answer broke off.
+      CutOff: the response broke off.
     """
     answer = _PassedAnswer()
     parser = HttpResponseParser(answer)

@@ -66,7 +66,7 @@ class AlertRule:
     above: Annotated[float | None, Doc("The alert fires when the number is above this value.")] = None
     window_minutes: Annotated[int, Doc("How many past minutes of live traces count.", ge=1, le=10_080)] = 60
     min_rows: Annotated[
-        int, Doc("The alert fires only if the number is over at least this many rows or traces.", ge=1, le=1_000_000)
+        int, Doc("The alert fires only if the number covers at least this many rows or traces.", ge=1, le=1_000_000)
     ] = 1
     secret: Annotated[
         str | None,

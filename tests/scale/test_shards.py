@@ -84,7 +84,7 @@ def test_shards_merge_into_the_figures_of_one_run(folder: Path) -> None:
     (folder / "part-1.jsonl").write_text("".join([*lines[:3], *lines[4:]]))
     assert "19 of 20 rows; run shard 1/3 again" in cli(folder, "merge", *parts, code=2)
     (folder / "part-1.jsonl").write_text("".join(lines)[:-30])
-    assert "may be cut off" in cli(folder, "merge", *parts, code=2)
+    assert "may be truncated" in cli(folder, "merge", *parts, code=2)
     assert "a second result" in (
         (folder / "part-1.jsonl").write_text("".join([lines[0], *lines])) and cli(folder, "merge", *parts, code=2)
     )

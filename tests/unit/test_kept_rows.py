@@ -40,9 +40,9 @@ def test_a_shard_that_is_complete_is_taken_up_before_its_last_row(tmp_path: Path
 def test_other_files_are_refused_and_none_is_no_beginning(tmp_path: Path) -> None:
     part = tmp_path / "rows.part"
     assert kept_rows(part, Format.CSV) == KeptRows()
-    with pytest.raises(InvalidRequest, match="parquet cannot be resumed"):
+    with pytest.raises(InvalidRequest, match="parquet download cannot be resumed"):
         kept_rows(part, Format.PARQUET)
     part.write_text("a,b\nx,y\n")
     for format_ in FILES:
-        with pytest.raises(InvalidRequest, match="is not an unfinished download"):
+        with pytest.raises(InvalidRequest, match=f"is not an unfinished {format_} download"):
             kept_rows(part, format_)

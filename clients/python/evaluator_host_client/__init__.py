@@ -1,4 +1,4 @@
-"""Python client for an Evaluator Host: `Client` blocks until each answer is there, `AsyncClient` is awaited."""
+"""Python client for an Evaluator Host: `Client` blocks until each response arrives, `AsyncClient` is awaited."""
 
 from .client.calls import DEFAULT_URL
 from .client.clients import AsyncClient, Client
