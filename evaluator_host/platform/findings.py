@@ -72,7 +72,8 @@ async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding
         return Finding("secrets", ok=False, detail=error.detail, fix="put back the secrets.key of a backup")
     closed = await store.secrets.list_closed(marks) if store is not None else []
     if closed:
-        detail = f"no key of this host opens {', '.join(closed[:_NAMED])}" + (" …" if len(closed) > _NAMED else "")
+        more = " …" if len(closed) > _NAMED else ""
+        detail = f"no key of this host can decrypt {', '.join(closed[:_NAMED])}{more}"
         fix = "give this host the key that they were set with (secrets.key of a backup), or set them again"
         return Finding("secrets", ok=False, detail=detail, fix=fix)
     open_all = f"every secret can be decrypted, with {counted(len(marks), 'key')}"

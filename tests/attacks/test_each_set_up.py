@@ -370,7 +370,7 @@ async def test_a_model_of_the_operator_is_for_its_workspaces_at_nemos_doors(host
             assert (await client.get(f"{models}/judge")).status_code == 404
             refused = await client.post(judging, json=asking("alpha"))
             assert refused.status_code == 422, "as for a name of nothing; a client would try a fault of the host again"
-            assert "does not know where the model research/judge answers" in refused.text
+            assert "does not know the address of the model research/judge" in refused.text
         for client in betas * 3:
             assert [one["name"] for one in (await client.get(models)).raise_for_status().json()["data"]] == ["judge"]
             (await client.post(judging, json=asking("beta"))).raise_for_status()

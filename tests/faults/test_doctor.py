@@ -443,7 +443,7 @@ NOTED: list[list[Noted]] = [
         (a_binary_ca_file, "CA file", "authorities.pem has no certificate in PEM form", _CA),
     ],
     [(a_folder_for_a_key, "secrets", "({data}/secrets.key)", "move it away")],
-    [(another_key, "secrets", "no key of this host opens default/token", _KEY)],
+    [(another_key, "secrets", "no key of this host can decrypt default/token", _KEY)],
 ]
 
 

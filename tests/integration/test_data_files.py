@@ -85,4 +85,4 @@ def test_a_link_that_leads_out_of_a_folder_is_not_followed(project: Path) -> Non
     (project / "words" / "secret").symlink_to("/etc/passwd")
     done = forked.run(["run", str(project / "score.py"), "--outputs", "x", "--file", str(project / "words")])
     assert done.returncode == 2
-    assert "leads through a link to /etc/passwd, not to a file of" in done.stderr
+    assert "resolves through a link to /etc/passwd, which is not a file in" in done.stderr

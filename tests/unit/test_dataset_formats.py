@@ -112,7 +112,7 @@ def test_nan_in_json_is_null_with_a_note(text: str) -> None:
     ],
 )
 def test_a_key_twice_is_noted(text: str, path: str) -> None:
-    assert noted(text.encode(), Format.JSONL)[1] == [f"line 1 has the key {path} twice; the last value counts"]
+    assert noted(text.encode(), Format.JSONL)[1] == [f"line 1 has the key {path} twice; only the last value was kept"]
 
 
 @pytest.mark.parametrize("text", ['{"a": "\\":", "b" : "x\\u0022:", "c": {"b": 1}}', '{"a": [{"b": 1}, {"b": 2}]}'])

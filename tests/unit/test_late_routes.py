@@ -95,8 +95,8 @@ async def test_a_parameter_that_a_route_does_not_have_is_refused_by_name() -> No
         assert {one.status_code for one in asked} == {422}
         (near,), (far,), (none,), many = (one.json()["errors"] for one in asked)
         assert near == {"field": "last", "message": "unknown query parameter", "hint": "did you mean least?"}
-        assert (far["field"], far["hint"]) == ("group_by", "this route takes least")
-        assert none["hint"] == "this route takes no query parameters"
+        assert (far["field"], far["hint"]) == ("group_by", "this route accepts least")
+        assert none["hint"] == "this route does not accept query parameters"
         assert len(many) == 50
         assert (await calls.post("/v1/words/a?group_by=topic")).status_code == 405
         assert asked[1].json()["detail"] == "the request is invalid: group_by"

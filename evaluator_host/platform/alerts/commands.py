@@ -27,7 +27,7 @@ def create_alert(
     below: Annotated[float | None, typer.Option(help="Fire when the metric is below this.")] = None,
     above: Annotated[float | None, typer.Option(help="Fire when the metric is above this.")] = None,
     window_minutes: Annotated[int, typer.Option(min=1, help="With --live: minutes of traces to look back on.")] = 60,
-    min_rows: Annotated[int, typer.Option(min=1, help="Fire only if the metric is over at least this many rows.")] = 1,
+    min_rows: Annotated[int, typer.Option(min=1, help="Fire only if the metric covers at least this many rows.")] = 1,
     secret: Annotated[str | None, typer.Option(help="Name of the secret that signs the messages.")] = None,
     client: ClientOption,
     as_json: JsonOption = False,

@@ -51,7 +51,7 @@ _WAITING: Final = 100  # maximum number of messages to keep, sent or not
 _WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds after each failed attempt to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host stopped before it sent the message"
-# a missed run is dated by its scheduled time, which may lie a few seconds before the alert's start
+# a missed run is dated by its scheduled time, which may be a few seconds before the alert was created
 _RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)
 _OVERLAP: Final = timedelta(minutes=1)  # a job is stored a moment after it ended
 _AT_ONCE: Final = 8
@@ -99,7 +99,7 @@ _STORED: Final = Adapter(_Alert)
 class _Sample:
     """The current value of the metric that an alert watches, and what a message about it contains.
 
-    `out` is whether the metric is out of bounds or no row could be scored, or None if there are too few rows.
+    `out` says whether the metric is out of bounds or no row could be scored; None if there are too few rows.
     """
 
     out: bool | None
@@ -122,14 +122,14 @@ class LiveScores(Protocol):
 
 @runtime_checkable
 class MissedRuns(Protocol):
-    """Interface through which alerts find the runs of schedules that created no job."""
+    """Interface through which alerts find the runs of schedules that did not create a job."""
 
     async def require_schedule(self, workspace_id: str, name: str) -> None:
         """Check that there is a schedule with this name; raise `NotFound` if there is not."""
         ...
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
-        """If the last run created no job, return when the run was due and why there is no job. Otherwise return None.
+        """If the last run did not create a job, return when the run was due and why. Otherwise return None.
 
         Raises:
           NotFound: there is no schedule with that name.
@@ -340,7 +340,7 @@ class Alerts:
         return await self._missed(stored, kept)
 
     async def _missed(self, stored: StoredObject, kept: _Alert) -> _Alert:
-        """Return the alert. If the last run of its schedule created no job, add a message.
+        """Return the alert. If the last run of its schedule did not create a job, add a message.
 
         No message is added if the alert already has a message about this run.
         """
@@ -472,7 +472,7 @@ class Alerts:
             await schedules.require_schedule(workspace_id, rule.schedule)
         else:
             if (live := self._live()) is None:
-                raise _refused("live", "this host takes no live traces", "watch a job instead")
+                raise _refused("live", "this host does not receive live traces", "watch a job instead")
             await live.require_evaluator(workspace_id, str(rule.live))
         if rule.secret is not None:
             _signing_key(await self._secrets.reveal(workspace_id, rule.secret))
@@ -551,7 +551,7 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
 
 
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample | None:
-    """Return the metric that a rule watches; None if the scored rows lack the metric, such as rows without verdicts."""
+    """Return the metric that a rule watches; None if no scored row has it, such as a pass rate without verdicts."""
     done = score.scored + score.failed
     metrics = {
         Metric.MEAN: (score.mean, score.mean_rows),
@@ -612,9 +612,9 @@ def _report(stored: StoredObject) -> AlertReport:
 
 
 def _require_rate(rule: AlertRule) -> None:
-    """Check that the bound of a rate lies in 0..1."""
+    """Check that the bound of a rate is between 0 and 1."""
     if rule.metric is Metric.MEAN:
         return
     field, bound = ("above", rule.above) if rule.below is None else ("below", rule.below)
     for note in threshold_notes(bound):
-        raise _refused(field, f"{rule.metric} lies in 0..1, but the bound is {bound:g}", str(note.remedy))
+        raise _refused(field, f"{rule.metric} is between 0 and 1, but the bound is {bound:g}", str(note.remedy))

@@ -28,7 +28,7 @@ from evaluator_host.types.stored import BadLine, DatasetFacts
 
 _SETTLED_S: Final = 3600.0
 _READ_BYTES: Final = 256 << 10  # bytes to read at a time: many, so that a long line takes few reads
-STRIDE: Final = 64  # the index has the place of every 64th row, so that finding a row reads at most 64 lines
+STRIDE: Final = 64  # the index has the position of every 64th row, so that finding a row reads at most 64 lines
 _BAD_LINES_KEPT: Final = 100
 _NAMES_CHARS: Final = 200_000  # maximum number of characters in the names of all columns together
 _PAGE_BYTES: Final = 16 << 20
@@ -129,7 +129,7 @@ class RowsFolder:
     ) -> Iterator[tuple[int, bytes]]:
         """Yield the rows with these numbers, which begin at 0, as JSON lines. Neighbouring rows are read together.
 
-        Once the rows have more than `most_bytes` bytes, or once they would take over six times as much memory when
+        Once the rows have more than `most_bytes` bytes, or would take over six times `most_bytes` of memory when
         decoded, the remaining rows are left out. None means no limit.
         """
         held = weight = 0
@@ -298,7 +298,7 @@ class _Writer:
 def _place(index: Path, number: int) -> int:
     with index.open("rb") as file:
         if number * PLACE.size >= os.fstat(file.fileno()).st_size:
-            return (index.parent / ROWS).stat().st_size  # after the last place in the index, the file ends
+            return (index.parent / ROWS).stat().st_size  # the last range ends at the end of the file
         file.seek(number * PLACE.size)
         return int(PLACE.unpack(file.read(PLACE.size))[0])
 

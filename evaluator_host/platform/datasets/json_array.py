@@ -61,7 +61,7 @@ def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 class _Cutter:
     """The state while an array is split into its items."""
 
-    between = _BLANK  # characters that may stand between items
+    between = _BLANK  # characters that may appear between items
 
     def __init__(self, max_item_bytes: int) -> None:
         self._limit = max_item_bytes

@@ -38,7 +38,7 @@ _SHOWN = 8
 _SHOWN_CHARS = 120
 _FIELDS: Final = 1000
 _CHARS: Final = 1 << 20
-NEW_CHARS: Final = 64 << 10  # of the mapping of a new job, which is shown in each list of jobs
+NEW_CHARS: Final = 64 << 10  # maximum length of a new job's mapping, which each list of jobs shows
 
 
 class BadRow(Exception):
@@ -304,7 +304,7 @@ def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outpu
     if row.outputs is None and not outputs_come and not {"outputs", "output"} & record.keys():
         return EvaluationError(
             ErrorCode.MISSING_INPUT,
-            "the row has no output of the agent",
+            "the row has no output from the agent",
             hint="send the eval set together with its executions, give the job a target, or map a column to outputs",
         )
     return replace(row, criteria=criteria[known[0]])

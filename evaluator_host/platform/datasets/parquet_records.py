@@ -138,7 +138,7 @@ def _by_number(scalar: Any) -> Any:
     seconds, fraction = divmod(scalar.value, per_second)
     digits = f".{fraction:0{len(str(per_second)) - 1}d}" if fraction else ""
     days, rest_s = divmod(seconds, _DAY_S)
-    if kind.unit == "ns":  # nanoseconds in 64 bits reach only years that Python can represent
+    if kind.unit == "ns":  # 64-bit nanoseconds cover only years that Python can represent
         second = str(_jsonable(pa.scalar(seconds, pa.timestamp("s", kind.tz)).as_py()))
         return second[:_SECOND_CHARS] + digits + second[_SECOND_CHARS:]
     time = _time(rest_s, fraction, digits=len(str(per_second)) - 1)

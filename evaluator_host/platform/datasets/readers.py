@@ -181,7 +181,7 @@ def _jsonl(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator
             continue
         text = line.removeprefix(_BOM).strip()
         if text.endswith(b",") and text[:-1].rstrip().endswith(b"}"):
-            note.once("comma", f"line {number} ends in a comma, which JSON Lines does not have; the comma was ignored")
+            note.once("comma", f"line {number} ends in a comma, which JSON Lines does not allow; the comma was ignored")
             text = text[:-1]
         if text:
             yield number, _decoded(text, f"line {number}", note)
@@ -343,7 +343,7 @@ def _xlsx(file: BinaryIO, _: int, note: Notes) -> Iterator[Record]:
 
 
 def _decoded(text: bytes, where: str, note: Notes) -> Any:
-    """Decode JSON. NaN becomes null; if an object has a key twice, its last value counts. Notes report both."""
+    """Decode JSON. NaN becomes null; if an object has a key twice, its last value is kept. Notes report both."""
     try:
         value = decode_given(text)
     except InvalidJson as error:
@@ -355,7 +355,7 @@ def _decoded(text: bytes, where: str, note: Notes) -> Any:
             return BadRow(f"it nests deeper than {ROW_DEPTH} levels")
         again = encode_json(value)
     if (path := repeated_key(text, again)) is not None:
-        note.once("repeated", f"{where} has the key {path} twice; the last value counts")
+        note.once("repeated", f"{where} has the key {path} twice; only the last value was kept")
     return value
 
 

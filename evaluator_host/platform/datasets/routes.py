@@ -76,7 +76,7 @@ class EditIn(Wire):
     add_from: JobRowsIn | TraceRowsIn | None = Field(None, description="Rows of a job, or live traces, to append.")
     create: bool = Field(False, description="Create the data set if it does not exist.")  # noqa: FBT003
     version: WholeNumber | None = Field(
-        None, ge=1, description="Only if this is the newest version; otherwise 409 `in_use`."
+        None, ge=1, description="Edit only if this is the newest version; otherwise the error is 409 `in_use`."
     )
 
 
@@ -87,7 +87,7 @@ class TraceRows(Protocol):
     async def rows_of_traces(
         self, workspace_id: str, name: str, numbers: Sequence[int], *, memory: Reservation
     ) -> list[dict[str, Any]]:
-        """Convert an evaluator's traces with these numbers to rows, which `memory` reserves.
+        """Convert an evaluator's traces with these numbers to rows, and reserve their memory in `memory`.
 
         Raises:
           NotFound: a trace does not exist.
@@ -247,9 +247,9 @@ async def _rows_from(
 ) -> list[dict[str, Any]]:
     if isinstance(source, JobRowsIn):
         if jobs is None:
-            raise InvalidRequest("this host runs no jobs; send the rows themselves")
+            raise InvalidRequest("this host does not run jobs; send the rows themselves")
         dataset = await jobs.dataset_of_job(workspace, source.job)
         return await shelf.rows_by_number(workspace, dataset, source.rows)
     if traces is None:
-        raise InvalidRequest("this host takes no live traces; send the rows themselves, or name rows of a job")
+        raise InvalidRequest("this host does not receive live traces; send the rows themselves, or name rows of a job")
     return await traces.rows_of_traces(workspace, source.evaluator, source.traces, memory=memory)

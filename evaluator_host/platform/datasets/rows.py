@@ -24,7 +24,7 @@ class FileRow:
     line: int
     row: Row
     record: dict[str, Any]
-    index: int = 0  # number of the row among the valid ones of the whole file, from 0
+    index: int = 0  # number of the row among all valid rows of the file, from 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return _nearest(name[:_NAME_CHARS], tuple(one for one in islice(names, MOST_COLUMNS) if len(one) <= _NAME_CHARS))
 
 
-@lru_cache(32)  # the rows of a job mostly lack the same column
+@lru_cache(32)  # most rows of a job that lack a column lack the same one
 def _nearest(name: str, names: tuple[str, ...]) -> str | None:
     known = {plain(one): one for one in names}
     wanted = plain(name)

@@ -89,7 +89,7 @@ class Dataset:
 
     @property
     def label(self) -> str:
-        """Name of the data set; of an older version, name and version (`qa@2`). The id if there is no name."""
+        """Name of the data set; for an older version, name and version (`qa@2`). The id if there is no name."""
         return self.name or (f"{self.title}@{self.version}" if self.title else self.id)
 
 

@@ -254,7 +254,7 @@ def _require_inner_loops(loop: nodes.For, outer: frozenset[str]) -> None:
     if loop.recursive:
         _refuse(loop, "a recursive loop is not allowed in a template")
     if outer and _root(loop.iter) not in outer:
-        _refuse(loop, "an inner loop must go through a value of the outer loop's item")
+        _refuse(loop, "an inner loop must iterate over a value of the outer loop's item")
     bound = {name.name for name in (loop.target, *loop.target.find_all(nodes.Name)) if isinstance(name, nodes.Name)}
     inner = frozenset({*bound, *outer, "loop"})
     for node in _within((*loop.body, *loop.else_)):

@@ -354,7 +354,7 @@ class _SheetReading:
         return f"{_letters(self._column)}{self._line}"
 
     def _column_of(self, place: str) -> int:
-        """Return the number of a cell's column, from 1. If the cell has no place such as `B7`, use the next column."""
+        """Return the number of a cell's column, from 1. Without a reference such as `B7`, it is the next column."""
         if not place:
             return len(self._cells) + 1
         found = _CELL.fullmatch(place)

@@ -36,7 +36,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _not_below(number: int) -> int:
-    """Return a number unless it is too small. A `ge` in the type would check this, but replace a field's own `ge`."""
+    """Return a number; refuse it if it is too small. A `ge` in the type would replace the `ge` of a field."""
     if number < -MOST:
         raise PydanticCustomError("too_small", "must be at least {least}", {"least": -MOST})
     return number

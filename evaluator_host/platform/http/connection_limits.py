@@ -22,8 +22,8 @@ READ_TIMEOUT_S: Final = 60.0  # seconds for a client to read a response
 LINGER_S: Final = 2.0  # seconds for a client to read why its body is refused, while the rest of the body is thrown away
 LINGER_BYTES: Final = 16 << 20
 PIPELINED: Final = 32  # maximum number of a connection's requests that wait for earlier responses
-_SMALL_CHUNKS: Final = 65_536  # chunks of a body that may have any size; each takes a few µs
-# smallest average size of all further chunks; less than a row of a client that sends each row as a chunk
+_SMALL_CHUNKS: Final = 65_536  # number of a body's chunks that may have any size; each takes a few µs
+# smallest average size of all further chunks; even a client that sends each row as a chunk is above it
 _CHUNK_BYTES: Final = 4
 CONNECTIONS: Final = 800  # leaves room for sandboxes among the 1,024 descriptors that a process usually has
 _CONTINUE: Final = b"HTTP/1.1 100 "

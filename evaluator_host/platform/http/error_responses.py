@@ -178,7 +178,7 @@ def _host_error(error: Exception) -> HostError:
     if error.status_code == NotFound.status:
         return NotFound("there is no such path; /docs describes the API")
     more = (
-        "; /docs names the methods that this path takes" if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED else ""
+        "; /docs names the methods that this path accepts" if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED else ""
     )
     wrapped = InvalidRequest(f"{error.detail}{more}")
     wrapped.status = error.status_code

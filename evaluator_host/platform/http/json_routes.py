@@ -217,7 +217,7 @@ def require_known_parameters(given: Iterable[str], known: Sequence[str]) -> None
       InvalidRequest: the query has other parameters. The error names the first 50 of them, each with the most similar
         known name.
     """
-    takes = f"this route takes {', '.join(known)}" if known else "this route takes no query parameters"
+    takes = f"this route accepts {', '.join(known)}" if known else "this route does not accept query parameters"
     unknown = [name for name in given if name not in known][:_NAMED]
     if unknown:
         problems = [
@@ -240,7 +240,7 @@ def require_few_rows(body: Any, ceiling: int) -> None:
         require_rows(len(rows), ceiling)
     dataset = body.get("dataset")
     if isinstance(dataset, dict) and (brought := _row_count(dataset)) > ceiling:
-        message = f"{brought} rows are too many for the body of a job, which may have {ceiling}"
+        message = f"{brought} rows are too many for the body of a job, which may have at most {ceiling}"
         hint = "upload them as a data set (POST /v1/datasets, client.datasets.upload) and give its name"
         raise InvalidRequest(
             "the body of the job has too many rows", problems=(Problem("dataset.rows", message, hint),)
@@ -290,7 +290,7 @@ def json_response(value: object, status: int = 200, headers: dict[str, str] | No
 
 
 async def json_list(parts: AsyncIterator[_Part], shown: Callable[[_Part], list[Any]]) -> Response:
-    """Return a JSON array of the items that `shown` makes of each part, and send it while the parts are read.
+    """Return a JSON array of the items that `shown` makes from each part, and send it while the parts are read.
 
     Each part is converted and encoded in a thread.
     """

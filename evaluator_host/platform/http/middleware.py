@@ -181,7 +181,7 @@ class AccessMiddleware:
         if scope["path"] in self._open or (scope["method"] in _READING and self._is_page(scope)):
             return ""
         if self._access is None:
-            raise Unauthorized("this host accepts no calls now; try again, or call another host")
+            raise Unauthorized("this host does not accept calls now; try again, or call another host")
         keyring = self._access.keyring
         try:
             caller = await (
@@ -197,7 +197,7 @@ class AccessMiddleware:
     async def _signed_body(self, scope: Scope, receive: Receive, length: int, ceiling: int, timeout_s: float) -> bytes:
         """Read a body before the caller is known, and keep it for the application.
 
-        Until its signature is checked, the request takes a place and memory of the workspace with no name.
+        Until its signature is checked, the request takes a slot and memory of the workspace without a name.
         """
         places = self._access.requests.hold("") if self._access else nullcontext()
         with places, self._memory.hold("") as memory:
@@ -282,7 +282,7 @@ class _Sending:
             self.memory.add(length)
 
     async def _send_body(self, message: Message) -> None:
-        """Send a body in parts, each after the part before it is written, because the client may stop reading."""
+        """Send a body in parts, each once the part before it is written, because the client may stop reading."""
         body = memoryview(message.get("body", b""))
         while len(body) > LARGE_BYTES:
             await self._send({"type": message["type"], "body": bytes(body[:LARGE_BYTES]), "more_body": True})

@@ -99,7 +99,7 @@ def create(
         int, typer.Option("--concurrency", min=1, max=256, help="Number of requests to the model at once.")
     ] = 8,
     target_timeout_s: Annotated[
-        float, typer.Option("--target-timeout-s", help="Seconds to wait for each answer of the model.")
+        float, typer.Option("--target-timeout-s", help="Seconds to wait for each answer from the model.")
     ] = 60.0,
     retries: Annotated[int, typer.Option("--retries", min=0, max=20, help="Retries after a failed request.")] = 4,
     parallelism: Annotated[
@@ -297,7 +297,7 @@ def rows(
         str, typer.Option(help="How to sort: row, score, -score, run_ms, -run_ms, or status (failed rows first).")
     ] = "row",
     limit: Annotated[
-        int, typer.Option(min=1, help="Maximum number of results; each row has one of each evaluator.")
+        int, typer.Option(min=1, help="Maximum number of results; each row has one from each evaluator.")
     ] = 20,
     client: ClientOption,
     as_json: options.JsonOption = False,

@@ -47,7 +47,7 @@ from evaluator_host.types.warnings import DOUBTFUL, WarningTally
 class StoredResult:
     """The stored result of one row and evaluator. `metrics` and `result` are JSON."""
 
-    position: int  # place of the evaluator in its job, from 0
+    position: int  # position of the evaluator in its job, from 0
     row: int  # number of the row in its data set, from 0
     status: str  # scored, skipped or failed, see `types.outcome.Status`
     score: float | None  # the row's score; None if it has none, or if it does not fit a float
@@ -317,7 +317,7 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 
 
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
-    """Store, for each evaluator of a completed job, the newest earlier job that completed over the same rows.
+    """Store, for each evaluator of a completed job, the newest earlier completed job over the same rows.
 
     Another version of an evaluator counts if each of the two jobs has only one version that the other job has not.
     """

@@ -19,7 +19,7 @@ from evaluator_host.types.outcome import EnvironmentInfo, EvaluationResult, Eval
 
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500
-_WAITING: Final = 4 * _AT_ONCE  # when so many results wait, scoring waits for the store
+_WAITING: Final = 4 * _AT_ONCE  # when this many results wait, scoring waits for the store
 _COUNTED_BYTES: Final = 8 << 10  # each 8 KB count as a result, so a write has at most 4 MB, and at most 16 MB wait
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0

@@ -304,7 +304,7 @@ class JobRun:
     @property
     def _models(self) -> ModelAccess:
         if self._context.models is None:
-            raise Misconfigured("this host calls no models")
+            raise Misconfigured("this host does not call models")
         return self._context.models
 
     def _note_unanswered(self, row: int, error: EvaluationError) -> None:

@@ -380,7 +380,7 @@ class JobService:
             return
         if self.models is None:
             raise InvalidRequest(
-                "this host calls no models, so a job here cannot have a target; upload rows with outputs"
+                "this host does not call models, so a job here cannot have a target; upload rows with outputs"
             )
         if "outputs" in spec.mapping or "trace" in spec.mapping:
             message = "outputs and trace come from the target's model; map other fields only"

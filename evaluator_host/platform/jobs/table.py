@@ -219,7 +219,7 @@ class DesiredState(StrEnum):
 class JobEvaluator:
     """The copy of an evaluator that a job stores when it is created."""
 
-    position: int  # place of the evaluator in the job, from 0
+    position: int  # position of the evaluator in the job, from 0
     label: str  # name of the evaluator in results, unique within the job
     name: str | None  # name of a stored evaluator; None for a pasted one
     version: int | None  # version of a stored evaluator; None for a pasted one

@@ -134,7 +134,7 @@ def _require_inference(target: Target) -> None:
 def make_http_client(
     settings: Settings, base_url: str, *, timeout_s: float, at_once: int, dial: Dial
 ) -> httpx.AsyncClient:
-    """Return an HTTP client for one address. It follows no redirects and ignores proxy variables.
+    """Return an HTTP client for one address. It does not follow redirects, and ignores proxy variables.
 
     The client connects to an address that `dial` returns. With EVALUATOR_HOST_PROXY, the proxy looks up the name.
 

@@ -132,7 +132,7 @@ class Judges:
             for find_model in [one.find_model.load() for one in plugins().values() if one.find_model is not None]:
                 if (found := await find_model(self._store.database, workspace, namespace, name)) is not None:
                     return await self._at(found, whole, ask, workspace)
-        message = f"the host does not know where the model {whole}"[:120] + " answers"
+        message = f"the host does not know the address of the model {whole}"[:120]
         hint = "name it in EVALUATOR_HOST_MODELS, add it to the workspace's models, or give a Model with its url"
         raise InvalidRequest.of("model", message, hint)
 

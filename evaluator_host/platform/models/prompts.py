@@ -29,7 +29,7 @@ def prompt_templates(target: Target) -> list[tuple[str, str]]:
     found = [(field, text) for field, text in _texts(_messages(target), "target") if is_template(text)]
     found += [] if target.agent is None else _agent_templates(target)
     if not found:
-        raise refused("the prompt names no column, so the model would get the same prompt for every row", _HINT)
+        raise refused("the prompt does not name a column, so the model would get the same prompt for every row", _HINT)
     return found
 
 

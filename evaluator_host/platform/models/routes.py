@@ -28,7 +28,7 @@ _MISSING = describe_error(404, "No such model.")
 _REFUSED = {
     **describe_error(404, "No such model or secret."),
     **describe_error(409, "There is already a model of that name."),
-    **describe_error(422, "A field is invalid, or the operator allows no model on that host."),
+    **describe_error(422, "A field is invalid, or the operator does not allow models on that host."),
 }
 _NOT_ALLOWED = describe_error(404, "The host was not allowed with `allow_host`.")
 _NO_ANSWER = describe_error(422, "A line is not a recorded answer.")

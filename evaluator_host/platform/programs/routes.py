@@ -59,9 +59,9 @@ class RunReport(Wire):
     """Exit code and output of a program."""
 
     exit_code: int | None = Field(description="Exit code; None for a program that did not end by itself.")
-    stdout: str = Field(description="Its standard output, cut at limits.log_kb.")
-    stderr: str = Field(description="Its standard error, cut in the same way.")
-    truncated: bool = Field(description="Whether standard output or standard error was cut.")
+    stdout: str = Field(description="Its standard output, truncated at limits.log_kb.")
+    stderr: str = Field(description="Its standard error, truncated in the same way.")
+    truncated: bool = Field(description="Whether standard output or standard error was truncated.")
     error: dict[str, Any] | None = Field(description="Why there is no exit code, in the form of an error of a result.")
 
 

@@ -65,9 +65,9 @@ class ScriptResult:
 
     Attributes:
       exit_code: Exit code; None if a time or memory limit, or a fault of the host, ended the program.
-      stdout: Standard output, cut at `limits.log_kb`.
-      stderr: Standard error, also cut at `limits.log_kb`; an exception's traceback is at its end.
-      truncated: Whether `stdout` or `stderr` was cut.
+      stdout: Standard output, truncated at `limits.log_kb`.
+      stderr: Standard error, also truncated at `limits.log_kb`; an exception's traceback is at its end.
+      truncated: Whether `stdout` or `stderr` was truncated.
       error: Why there is no exit code; None if there is an exit code.
     """
 

@@ -35,7 +35,7 @@ def show_schedule(name: _NameArgument, *, client: ClientOption, as_json: JsonOpt
 
 
 @app.command("resume", help="Resume a paused schedule.")
-@app.command("pause", help="Pause a schedule: it creates no jobs until it is resumed.")
+@app.command("pause", help="Pause a schedule: it does not create jobs until it is resumed.")
 def pause_schedule(context: typer.Context, name: _NameArgument, *, client: ClientOption) -> None:
     """Pause or resume a schedule."""
     found = client.schedules.update(name, paused=context.info_name == "pause")

@@ -20,7 +20,7 @@ from evaluator_host.platform.users import Used
 
 
 class ScheduleResource(Resource):
-    """The schedules of a host. Alerts use this resource to find runs that created no job."""
+    """The schedules of a host. Alerts use this resource to find runs that did not create a job."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)

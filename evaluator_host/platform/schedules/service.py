@@ -161,7 +161,7 @@ class Schedules:
         return job
 
     async def missed_run(self, workspace_id: str, name: str) -> tuple[datetime, str] | None:
-        """If the last run created no job, return when the run was due and why it created none; otherwise None."""
+        """If the last run did not create a job, return when the run was due and why; otherwise None."""
         kept = _STORED.read_json((await self._objects.get_object(KIND, workspace_id, name)).content)
         return None if kept.last_at is None or kept.last_error is None else (kept.last_at, kept.last_error)
 
@@ -212,7 +212,7 @@ class Schedules:
         else:
             made = await self._made(stored, made)
         if await self._objects.swap_object(stored, _json(made)) and made.last_error:
-            _log.warning("schedule %s created no job: %s", stored.name, made.last_error)
+            _log.warning("schedule %s did not create a job: %s", stored.name, made.last_error)
 
     async def _made(self, stored: StoredObject, kept: _Schedule) -> _Schedule:
         assert kept.last_at is not None  # noqa: S101 - the caller has set it

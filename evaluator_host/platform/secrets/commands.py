@@ -70,7 +70,7 @@ def rotate(
         print_json(done)
         return
     for name in done.closed:
-        err.print(plain(f"{name} was not encrypted again: no key of this host opens it; set it again"))
+        err.print(plain(f"{name} was not encrypted again: no key of this host can decrypt it; set it again"))
     again = "; the old keys stay, for backups: --drop-old removes them" if done.added else ""
     made = "a new key was made; " if done.added else ""
     dropped = f"; removed {counted(done.dropped, 'old key')}" if drop_old else ""

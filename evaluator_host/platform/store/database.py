@@ -219,7 +219,7 @@ class Database:
             return (await connection.execute(query)).all()
 
     async def fetch_part(self, query: Select[Any], *, most_bytes: int = _PART_BYTES) -> list[Any]:
-        """Return the first rows of a query, up to the row with which their texts have `most_bytes` characters."""
+        """Return the first rows of a query, up to the row at which their texts reach `most_bytes` characters."""
         found, size, count = list[Any](), 0, 1
         async with self.reading() as connection, connection.stream(query) as rows:
             while part := await rows.fetchmany(count):

@@ -219,7 +219,7 @@ class Secrets(Repository):
         self.box = box
 
     async def set_secret(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> SecretReport:
-        """Store or replace a secret of at least `shortest` characters. Results mask no secret shorter than `SHORTEST`.
+        """Store or replace a secret of at least `shortest` characters. Results mask those of `SHORTEST` or more.
 
         Raises:
           InvalidRequest: the name or the value is not valid.

@@ -27,7 +27,7 @@ err: Final = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
 
 
 def buffer_streams() -> None:
-    """Buffer stdout and stderr even if PYTHONUNBUFFERED is set. Without a buffer, a signal could cut the output."""
+    """Buffer stdout and stderr even if PYTHONUNBUFFERED is set. A signal could truncate unbuffered output."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and isinstance(stream.buffer, io.RawIOBase):

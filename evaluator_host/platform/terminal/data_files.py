@@ -20,7 +20,7 @@ def split_files(given: Sequence[Path], root: Path) -> tuple[list[Path], dict[str
     path from the project's root; a folder or file from elsewhere keeps only its name.
 
     Raises:
-      InvalidRequest: a file cannot be read, or a link in a folder leads out of the folder.
+      InvalidRequest: a file cannot be read, or a link in a folder points outside the folder.
     """
     texts: list[Path] = []
     data: dict[str, Path] = {}
@@ -44,8 +44,8 @@ def _below(folder: Path) -> Iterator[tuple[str, Path]]:
             file = folder / entry.path
             if entry.is_link and not (file.resolve().is_relative_to(folder) and file.is_file()):
                 raise InvalidRequest(
-                    f"{file} leads through a link to {file.resolve()}, not to a file "
-                    f"of {folder}; put the file itself there"
+                    f"{file} resolves through a link to {file.resolve()}, which is not a file "
+                    f"in {folder}; replace the link with the file itself"
                 )
             if entry.is_file or entry.is_link:
                 yield entry.path, file

@@ -55,7 +55,7 @@ def _may_show(kind: Any, value: Any) -> bool:
 
 
 def _type_at(loc: Sequence[str | int]) -> Any:
-    """Return the type of the value at this path of the settings; None if the path leads to no known field."""
+    """Return the type of the value at this path of the settings; None if the path does not lead to a known field."""
     kind: Any = Settings
     for part in loc:
         kind = get_args(kind)[1] if get_origin(kind) is dict else _fields(kind).get(str(part))

@@ -190,7 +190,7 @@ class Traffic:
         return refused
 
     def _require_room(self, workspace: str, size: int) -> None:
-        """Check that a workspace may use `size` more bytes: it may use three times as much memory as then stays free.
+        """Check that a workspace may use `size` more bytes: up to three times the memory that then stays free.
 
         The first request of a workspace is always accepted.
         """
@@ -285,7 +285,7 @@ class Traffic:
     async def rows_of_traces(
         self, workspace_id: str, name: str, numbers: Sequence[int], *, memory: Reservation
     ) -> list[dict[str, Any]]:
-        """Convert an evaluator's scored traces with these numbers to data set rows, which `memory` reserves.
+        """Convert an evaluator's scored traces with these numbers to data set rows; reserve their memory in `memory`.
 
         Raises:
           NotFound: there is no such trace.

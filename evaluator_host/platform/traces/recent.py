@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-MOST: Final = 50_000  # traces that are remembered, of all workspaces together; each takes about 200 bytes
+MOST: Final = 50_000  # maximum number of traces to remember, of all workspaces together; each takes about 200 bytes
 KEPT_S: Final = 600.0  # seconds after which a trace with the same id counts as another trace
 
 

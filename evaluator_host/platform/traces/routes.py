@@ -22,7 +22,7 @@ _MEDIA_TYPES: dict[str, Any] = {
 _BODY: dict[str, Any] = {"requestBody": {"required": True, "content": _MEDIA_TYPES}}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "OTLP's answer: `partialSuccess` counts the spans that are not scored.",
+        "description": "OTLP's response: `partialSuccess` counts the spans that are not scored.",
         "content": _MEDIA_TYPES,
     },
     **_MISSING,

@@ -158,7 +158,7 @@ judge = LLMJudgeMetric(model='default/{name}', scores=[{{"name": "quality", "min
     refusals = {
         "at-elsewhere": "may not call models on models.test",
         "nowhere": "does not know the URL",
-        "none": "does not know where",
+        "none": "does not know the address",
     }
     for name, said in refusals.items():
         refused = client.evaluate(Evaluator(code.format(name=name)), inputs={"said": "good"}).error

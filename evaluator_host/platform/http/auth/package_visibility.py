@@ -78,7 +78,9 @@ class PackageVisibility:
 
 def no_such_set(name: str) -> NotFound:
     """Return the error for a package set that does not exist, or that only another workspace requested."""
-    return NotFound(f"this workspace has requested no package set {name[:80]}; request one with POST /v1/environments")
+    return NotFound(
+        f"this workspace has not requested a package set {name[:80]}; request one with POST /v1/environments"
+    )
 
 
 def _names_of(report: EnvironmentReport) -> set[str]:

@@ -198,7 +198,7 @@ def _with_levels(metric: Aggregate, rubric: list[str] | None, labels: Counter[tu
 def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Difference:
     """Compare a metric over pairs (before, after): means, difference, interval. Skip pairs that are not finite.
 
-    If all values are between 0 and 1, a difference can only be between -1 and 1, and the interval is cut to that range.
+    If all values are between 0 and 1, a difference can only be between -1 and 1, and so is the interval.
     """
     before, after = array("d"), array("d")
     for old, new in pairs:
@@ -227,7 +227,7 @@ def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Diff
 
 
 def _interval(changes: "array[float]", mean: float, *, reachable: float) -> tuple[float, float] | None:
-    """Return the interval of a mean difference, cut at -`reachable` and `reachable`. None if there are too few rows."""
+    """Return the interval of a mean difference, within ±`reachable`. None if there are too few rows."""
     n = len(changes)
     if n < FEWEST_ROWS:
         return None

@@ -21,7 +21,7 @@ class Side:
     """An evaluator in one of the two jobs that are compared."""
 
     job_id: str
-    position: int  # place of the evaluator in the job
+    position: int  # position of the evaluator in the job
     label: str  # name of the evaluator in the job's results
     zero: bool  # whether the job counts failed rows as 0
     gives_scores: bool = True  # whether any row has a score; else failed rows have none either

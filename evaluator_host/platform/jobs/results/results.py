@@ -166,7 +166,7 @@ class JobResults:
 
         Evaluators with the same name are compared, even if their versions differ; if a job has several versions, each
         is compared with the same version. If the jobs have no such evaluators, `by_place` compares evaluators at the
-        same place. If both jobs count failed rows as 0, the comparison does too.
+        same position. If both jobs count failed rows as 0, the comparison does too.
 
         Raises:
           InvalidRequest: the jobs have different rows, or no evaluator in common.

@@ -32,8 +32,8 @@ from evaluator_host.types.results import JobRow, JobRowDetail, JobRowPage, RowDi
 
 _FIELDS: Final = tuple(one.name for one in fields(EvaluationResult))
 _TEXT: Final = 300
-_TEXTS: Final = 2000  # characters that are shown of all strings in a value together
-_VALUES: Final = 100  # values that are shown of a row's data, and metrics of a result
+_TEXTS: Final = 2000  # how many characters are shown from all strings of a value together
+_VALUES: Final = 100  # how many values of a row's data, and metrics of a result, are shown
 _DEPTH: Final = 6
 _LEFT_OUT: Final = "…"
 _COPIES: Final = 3  # a row that is shown alone is decoded as a result's row, as a record, and as the mapped row
@@ -427,7 +427,7 @@ def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int)
 
 
 def _decoded(one: StoredResult) -> dict[str, Any]:
-    """Convert a result to a dict. If its JSON was cut, use the fields before the cut and the result's other columns."""
+    """Convert a result to a dict. If its JSON is truncated, use its complete fields and the result's other columns."""
     try:
         found = decode_json(one.result.encode())
     except InvalidJson:
@@ -477,7 +477,7 @@ def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Fi
 
 
 def row_preview(row: JobRow) -> JobRow:
-    """Return a short form of a row: without trace, returned value, logs and traceback, and with long values cut."""
+    """Return a short form of a row: without trace, returned value, logs and traceback, with long values truncated."""
     data = {name: value for name, value in row.row.items() if name != "trace"}
     result = {**row.result, **_UNREAD}
     for name in ("label", "reason"):

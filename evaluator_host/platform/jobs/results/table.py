@@ -44,7 +44,7 @@ class Sort(StrEnum):
 class Filter:
     """A filter for results; a field that is None matches everything.
 
-    `position` is the evaluator's place in the job, `rows` contains row numbers.
+    `position` is the evaluator's position in the job, `rows` contains row numbers.
     """
 
     position: int | None = None
@@ -164,7 +164,7 @@ class Results(Repository):
         return int(await self._database.fetch_value(query))
 
     async def of_row(self, job_id: str, row: int) -> list[StoredResult]:
-        """Return a row's results, in the order of the evaluators. After the first 16 MB, long results are cut."""
+        """Return a row's results, in the order of the evaluators. After the first 16 MB, long results are truncated."""
         async with self._database.reading() as connection:
             look = await self._look(connection, job_id, Filter(), _Order(Sort.ROW), brief=True)
             rows = await look.of_row(row)
@@ -382,7 +382,7 @@ def _light(*, brief: bool) -> tuple[Any, ...]:
 
 
 def _unless_long(column: Any) -> Any:
-    """Return an SQL expression for a text column: null if the text is too long to read it together with many others."""
+    """Return an SQL expression for a text column: null if it is too long to be read together with many others."""
     return case((func.length(column) <= _LONG, column))
 
 

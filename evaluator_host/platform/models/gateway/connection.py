@@ -19,7 +19,7 @@ from evaluator_host.platform.models.gateway.hosts import HTTPS, HostPort, host_p
 
 HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
-_SMALL_CHUNKS: Final = 2000  # chunks of a request that may have any size, since h11 takes 10 µs for each
+_SMALL_CHUNKS: Final = 2000  # number of a request's chunks that may have any size, since h11 takes 10 µs for each
 _CHUNK_BYTES: Final = 256  # smallest average size of all further chunks
 # bytes that may follow a request and are not read, since a client may send a second request
 UNREAD_BYTES: Final = 64 << 10
@@ -46,7 +46,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request of a row, parsed and checked."""
+    """An HTTP request from a row, parsed and checked."""
 
     method: str
     target: str  # path and query of the request
@@ -180,14 +180,15 @@ class Tunnel:
         if len(self._arrived) + len(data) > TUNNEL_BYTES:
             raise Refused(
                 413,
-                f"{TUNNEL_BYTES >> 20} MB sent through this tunnel have not reached the other host yet; send slower",
+                f"{TUNNEL_BYTES >> 20} MB sent through this tunnel have not reached the other host yet; "
+                "send more slowly",
             )
         self._arrived += data
         if self._arrived:
             self._event.set()
 
     async def read(self) -> bytes:
-        """Wait for further bytes of the row, and return them."""
+        """Wait for further bytes from the row, and return them."""
         await self._event.wait()
         data = bytes(self._arrived)
         self._arrived.clear()
@@ -314,7 +315,7 @@ class Connection:
         self._send(b"", end=True)
 
     async def send(self, data: bytes) -> None:
-        """Send bytes to the row unchanged."""
+        """Send bytes unchanged to the row's code."""
         self._send(data)
         await self._wire.drain()
 
@@ -359,7 +360,7 @@ def _named(head: h11.Request) -> HostPort | None:
     """Return the host in the target of a request. If the target is only a path, return None.
 
     Raises:
-      Refused: the target names no host.
+      Refused: the target does not name a host.
     """
     target = head.target.decode("latin-1")
     if head.method == b"CONNECT":

@@ -26,7 +26,7 @@ DAY_SPENT: Final = (
     "anew at 00:00 UTC; wait until then, or have the operator raise it"
 )
 _PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more wait
-_PART: Final = 64  # take at most this many requests in advance, because the budget loses them if the process is killed
+_PART: Final = 64  # maximum number of requests to take in advance: the budget loses them if the process is killed
 _FLUSH_S: Final = 1.0  # seconds until counts are written and unused requests are given back
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # by then, other processes have given back their unused requests
 _SPENT_S: Final = 5.0  # seconds until a spent budget is checked again

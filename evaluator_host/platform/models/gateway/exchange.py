@@ -171,7 +171,7 @@ class Exchange:
             await connection.answer(200, [("content-type", JSON_TYPE)], text.encode())
 
     async def _whole(self, response: httpx.Response, place: AsyncExitStack) -> bytes:
-        """Return the body of an answer, cut one byte after its limit. If it is large, wait until memory is free."""
+        """Return the body of an answer, at most one byte over its limit. If it is large, wait until memory is free."""
         data, chunks = bytearray(), chunks_of(response)
         left_s, now = self._model.registered.timeout_s, asyncio.get_running_loop().time
         has_place = False

@@ -121,7 +121,7 @@ def granted_hosts(entries: Iterable[str], *, allowed: Iterable[str]) -> list[Hos
       allowed: The hosts that its workspace may reach.
 
     Raises:
-      InvalidRequest: an entry names no host, or the operator does not allow it.
+      InvalidRequest: an entry does not name a host, or the operator does not allow it.
     """
     refused = partial(InvalidRequest.of, "evaluator.network")
     ceilings = [host_port(one, port=0) for one in allowed]

@@ -174,7 +174,7 @@ class _Hello:
         return len(self.message) >= 4 and len(self.message) >= self.end
 
     def feed(self, data: bytes) -> None:
-        """Add bytes that arrived; do nothing else if they do not begin a TLS handshake.
+        """Add bytes, and parse as much of the ClientHello as has arrived. If they are not TLS, only store them.
 
         Raises:
           Refused: the bytes begin a handshake, but not with a ClientHello of an ordinary size.
@@ -211,7 +211,7 @@ def server_name(hello: bytes) -> str | None:
         while extensions.data:
             kind = int.from_bytes(extensions.skip(2))
             if kind in found:
-                raise Refused(400, "an extension comes twice")
+                raise Refused(400, "an extension appears twice")
             found[kind] = extensions.vector(2)
         if _ENCRYPTED_HELLO in found:
             raise Refused(400, "the ClientHello is encrypted")

@@ -90,7 +90,7 @@ class Recordings:
     async def find(self, workspace: str, model: str, request: dict[str, Json]) -> Answer | None:
         """Return the recorded answer to a request in canonical form (`protocols.canonical`), or None.
 
-        Release 1.0.0 recorded no server; such an answer counts only for the registered model with the same name.
+        Release 1.0.0 did not record the server; such an answer counts only for the registered model with the same name.
         """
         content = await self._store.find_answer(workspace, digest_of(request))
         if content is None:
