@@ -25,7 +25,7 @@ export class HostError extends Error {
   }
 }
 
-/** Nothing answers at the URL, the answer is not from an Evaluator Host, or it took longer than `timeoutMs`. */
+/** Nothing answers at the URL, the response is not from an Evaluator Host, or it took longer than `timeoutMs`. */
 export class HostUnreachable extends HostError {
   constructor(message: string, status = 0) {
     super(message, status, "host_unreachable");
@@ -43,7 +43,7 @@ export async function errorOf(response: Response): Promise<HostError> {
     body = null;
   }
   if (typeof body !== "object" || body === null || typeof body.code !== "string") {
-    return new HostUnreachable(`${response.url} answered ${response.status}, and not as an Evaluator Host does`, response.status);
+    return new HostUnreachable(`${response.url} answered ${response.status}, but not as an Evaluator Host does`, response.status);
   }
   const after = Number(response.headers.get("Retry-After") ?? Number.NaN);
   const faults = (body.errors ?? []).map(({ field, message, hint }) => `\n  ${field}: ${message}${hint ? ` (${hint})` : ""}`);

@@ -6,7 +6,7 @@ export interface HostOptions {
   url?: string;
   /** Key made by `evaluator-host keys create`, for a host that requires one. */
   key?: string;
-  /** Milliseconds to wait for one answer; 600,000 by default. 0 waits for ever. */
+  /** Milliseconds to wait for one response; 600,000 by default. 0 waits for ever. */
   timeoutMs?: number;
   /** How often a request is sent again after `busy` or another 429 or 503 with Retry-After; 3 by default. */
   retries?: number;
@@ -108,7 +108,7 @@ export class Http {
     return decoded(text, this.#integers, (digits) => {
       if (this.#warned) return;
       this.#warned = true;
-      console.warn(`evaluator-host: an answer of ${path} has the integer ${digits}, which a number rounds to ${Number(digits)}, and maybe others; new EvaluatorHost({ integers: "bigint" }) or "text" reads them exactly`);
+      console.warn(`evaluator-host: a response from ${path} has the integer ${digits}, which a number rounds to ${Number(digits)}, and maybe others; new EvaluatorHost({ integers: "bigint" }) or "text" reads them exactly`);
     });
   }
 

@@ -10,7 +10,7 @@ const AGAIN_MS = 1000; // milliseconds between two requests for a job whose even
 export interface JobOptions extends Partial<Omit<JobIn, "evaluators" | "dataset" | "config">> {
   /** The column of the data set, or the template, for each field of a row: `{ outputs: "answer", correct_answer: "gold" }`. */
   mapping?: Record<string, string>;
-  /** A model that makes the outputs first. */
+  /** A model that produces the outputs first. */
   target?: JobIn["target"];
   /** Name for people, shown in lists and found by `search`. */
   name?: JobIn["name"];
