@@ -74,7 +74,7 @@ async def test_a_schedule_that_made_no_job_counts_unless_an_alert_says_so(page: 
         await page.route("**/v1/schedules", missed)
         badge = page.get_by_role("banner").locator("a.icon-button")
         await page.goto("/evaluators")
-        await expect(badge).to_contain_text("1 schedule made no job")
+        await expect(badge).to_contain_text("1 schedule created no job")
         assert await grave_findings(page) == []
         client.schedules.update("due-weekly", paused=True)
         await page.goto("/evaluators")

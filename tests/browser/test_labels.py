@@ -24,7 +24,7 @@ async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, se
     await dialog.get_by_label("Instructions").fill("Is the answer long enough?")
     assert await grave_findings(page) == []
     await picture(page, "labels-new")
-    await dialog.get_by_role("button", name="Make the queue").click()
+    await dialog.get_by_role("button", name="Create the queue").click()
     await expect(page.get_by_role("heading", name="Row 0")).to_be_visible()
     await page.get_by_label("Your name").fill("ann")
     await page.keyboard.press("Escape")  # this leaves the field, so that keys set labels again
@@ -83,10 +83,10 @@ async def test_rows_of_a_data_set_are_labelled_on_a_phone(look: Look, host: Serv
         await dialog.get_by_label("Name").fill("tone")
         await dialog.get_by_label("A label is").select_option("score")
         await dialog.get_by_label("From").fill("")
-        await expect(dialog.get_by_role("button", name="Make the queue")).to_be_disabled()
+        await expect(dialog.get_by_role("button", name="Create the queue")).to_be_disabled()
         await dialog.get_by_label("A label is").select_option("choice")
         await dialog.get_by_label("Choices, one on a line").fill("good\nbad\nsoso")
-        await dialog.get_by_role("button", name="Make the queue").click()
+        await dialog.get_by_role("button", name="Create the queue").click()
         soso = page.get_by_role("button", name="soso")
         await expect(soso).to_be_in_viewport(ratio=1)
         assert await grave_findings(page) == []
@@ -121,7 +121,7 @@ async def test_the_agreement_with_different_questions_is_shown_for_each_queue(pa
         await expect(panel.get_by_role("row", name="queue polite")).to_contain_text("0 %")
         await panel.get_by_role("link", name="Labels and judgements").click()
         await expect(page.get_by_role("alert")).to_contain_text("ask people different questions")
-        await page.get_by_label("Labels of people").select_option("Label queue polite")
+        await page.get_by_label("Labels from people").select_option("Label queue polite")
         await page.get_by_role("button", name="Compare").click()
         await expect(page.get_by_role("row", name="queue polite")).to_contain_text("0 %")
         for name in ("right", "polite"):

@@ -180,7 +180,7 @@ async def test_the_agreement_of_a_judge_is_read(look: Look, page: Page, host: Se
     await page.goto(f"/jobs/{job}")
     await from_more(page, "Agreement with people…")
     await expect(page.get_by_role("link", name="label rows of this job")).to_be_visible()
-    await page.get_by_label("Labels of people").select_option("human")
+    await page.get_by_label("Labels from people").select_option("human")
     await page.get_by_role("button", name="Compare").click()
     await expect(page.get_by_text("66.7 %", exact=False).first).to_be_visible()
     cell = page.get_by_role("cell", name="3, 2 rows without a label, 1 labelled row that failed")

@@ -82,7 +82,7 @@ class _Alert:
     seen_at: datetime | None = None  # the end of the newest job that was checked
     # the last jobs that were checked, see `_end`; only their ids if version 1.0.0 stored the alert
     seen: tuple[str, ...] = ()
-    missed_at: datetime | None = None  # time of the newest run of the schedule that made no job
+    missed_at: datetime | None = None  # time of the newest run of the schedule that created no job
     paused: bool = False
     firing: bool = False
     acknowledged: bool = False

@@ -1,4 +1,4 @@
-// Writes the types of requests and answers of `/v1`, for the pages and the TypeScript client, from the host's OpenAPI document on stdin.
+// Writes the types of requests and responses of `/v1`, for the pages and the TypeScript client, from the host's OpenAPI document on stdin.
 // `make types` runs it. With --check, as in `make check`, it writes nothing and fails when the file is stale.
 import { readFile, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
@@ -7,10 +7,10 @@ import openapiTS, { astToString } from "openapi-typescript";
 const FILE = new URL("../../../clients/typescript/src/schema.ts", import.meta.url); // the pages take their types from the client
 const HEADER = "// Generated from the host's OpenAPI document by `make types`; do not edit.\n\n";
 const REFERENCE = /#\/components\/schemas\/(\w+)/g;
-// fields that are left out, because rewording a docstring changes no type
+// fields that are left out, because rewording a docstring does not change a type
 const PROSE = ["title", "description", "examples", "default"];
 
-/** The schemas of requests and answers of `/v1`, by name, and the names of schemas that only answers have. */
+/** The schemas of requests and responses of `/v1`, by name, and the names of schemas that only responses have. */
 function schemasOfV1({ paths, components }) {
   const routes = Object.entries(paths).filter(([path]) => path.startsWith("/v1/")).flatMap(([, methods]) => Object.values(methods));
   const sent = reachable(routes.map(({ parameters, requestBody }) => [parameters, requestBody]), components.schemas);
@@ -28,7 +28,7 @@ function reachable(part, schemas, found = new Set()) {
   return found;
 }
 
-/** A schema reduced to its type. An answer has every field, even one with a default. */
+/** A schema reduced to its type. A response has every field, even one with a default. */
 function typed(schema, everyField) {
   const { properties, ...rest } = Object.fromEntries(Object.entries(schema).filter(([key]) => !PROSE.includes(key)));
   for (const key of ["items", "additionalProperties"]) if (typeof rest[key] === "object") rest[key] = typed(rest[key], everyField);

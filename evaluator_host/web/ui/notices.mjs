@@ -13,7 +13,7 @@ export function packagesOf(...metafiles) {
 /** A string with each package's name, version and licence, in the order of the names. */
 export async function notices(modules, names) {
   const parts = await Promise.all(names.toSorted().map((name) => noticeOf(new URL(`./${name}/`, modules))));
-  return `The workbench has these packages in it.\n\n${parts.join("\n")}`;
+  return `The workbench contains these packages.\n\n${parts.join("\n")}`;
 }
 
 async function noticeOf(folder) {

@@ -1,4 +1,4 @@
-// Runs before everything else: sets the theme that was chosen before anything is painted, and loads the app after the first frame.
+// Runs before everything else: sets the chosen theme before anything is painted, and loads the app after the first frame.
 import { match } from "./paths";
 
 /** The address of the app's module; the names of the other modules that it needs; the address of its styles. All are filled in by build.mjs. */

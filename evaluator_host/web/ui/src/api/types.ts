@@ -1,4 +1,4 @@
-/** Short names for the types of requests and answers of `/v1`. The client's `schema.ts` is generated; only types that the OpenAPI document leaves open are written here. */
+/** Short names for the types of requests and responses of `/v1`. The client's `schema.ts` is generated; only types that the OpenAPI document leaves open are written here. */
 import type { components } from "../../../../../clients/typescript/src/schema";
 
 type Schemas = components["schemas"];
@@ -47,7 +47,7 @@ export type Proof = Schemas["Proof"];
 export type Remark = Schemas["Remark"];
 export type Migration = Schemas["Migration"];
 
-/** In an answer, the name and the version are fields of the report, not of the evaluator in it. */
+/** In a response, the name and the version are fields of the report, not of the evaluator in it. */
 export type StoredEvaluator = Omit<Schemas["Evaluator"], "name" | "version">;
 /** The contract is never `auto`: it is the one that the host found, or null. */
 export type EvaluatorReport = Omit<Schemas["EvaluatorReport"], "contract" | "evaluator"> & { contract: Contract | null; evaluator: StoredEvaluator };

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 /**
- * A table that scrolls within itself when it is wider than its place; `label` says what is in it. Rows are `<tr>` of a `<tbody>`.
+ * A table that scrolls within itself when it is wider than the space for it; `label` says what is in it. Rows are `<tr>` of a `<tbody>`.
  *
  * In a narrow window each row is a card: its cells are below each other, each with the heading of its column. `cards={false}`
  * is for a table whose columns are compared.

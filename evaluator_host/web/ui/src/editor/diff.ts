@@ -10,7 +10,7 @@ export interface DiffOptions {
   after: string;
   syntax: Syntax;
   labels: readonly [string, string];
-  /** Whether the texts are one below the other, for a narrow place. */
+  /** Whether the texts are one below the other, for a narrow space. */
   unified: boolean;
 }
 

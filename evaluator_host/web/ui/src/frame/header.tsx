@@ -65,7 +65,7 @@ function Navigation({ section }: { section: string }) {
   );
 }
 
-/** Link to the firing alerts, or to the schedules that made no job, with their number. */
+/** Link to the firing alerts, or to the schedules whose last run created no job, with their number. */
 function Bell({ attention }: { attention: Attention }) {
   const has = useHas();
   if (!has("alerts", "schedules")) return null;

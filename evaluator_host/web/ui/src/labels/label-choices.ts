@@ -1,4 +1,4 @@
-/** The labels that a queue takes, each with its keys. */
+/** The labels that a queue accepts, each with its keys. */
 import type { LabelQueue } from "../api/types";
 
 export interface LabelChoice {

@@ -22,7 +22,7 @@ export default function LabelsPage({ query }: PageProps) {
     setAdding(false);
     setQuery({ new: null, job: null, rows: null, dataset: null });
   };
-  const head = ["Queue", "Rows of", "A label is", "Progress", "People", "Made"];
+  const head = ["Queue", "Rows of", "A label is", "Progress", "People", "Created"];
   return (
     <div class="page">
       <PageHead title="Review">

@@ -1,4 +1,4 @@
-/** A dialog that makes a label queue from rows of a job or of a data set. */
+/** A dialog that creates a label queue from rows of a job or of a data set. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Button } from "../components/button";
@@ -59,7 +59,7 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
     <>
       <Button onClick={onClose}>Cancel</Button>
       <Button kind="primary" type="submit" busy={busy} disabled={!complete}>
-        Make the queue
+        Create the queue
       </Button>
     </>
   );
@@ -92,7 +92,7 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
           Show the evaluators’ results before a row is labelled <span class="muted">(they may influence people)</span>
         </span>
       </label>
-      {error !== null && <ErrorNote title="The queue was not made" error={error} />}
+      {error !== null && <ErrorNote title="The queue was not created" error={error} />}
     </Dialog>
   );
 }

@@ -44,7 +44,7 @@ export default function AgreementPage({ params, query }: PageProps) {
           setQuery({ label });
         }}
       >
-        <Select label="Labels of people" value={label} options={options} onValue={setChosen} />
+        <Select label="Labels from people" value={label} options={options} onValue={setChosen} />
         <Button kind="primary" type="submit" disabled={label === ""}>
           Compare
         </Button>

@@ -1,4 +1,4 @@
-/** Counts for the badge of the bell: firing alerts, and schedules that made no job; loaded again while the tab is visible. */
+/** Counts for the badge of the bell: firing alerts, and schedules whose last run created no job; loaded again while the tab is visible. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { AlertReport, HostInfo, ScheduleReport } from "../api/types";
@@ -11,7 +11,7 @@ export function isFiring(alert: AlertReport): boolean {
   return alert.firing && !alert.acknowledged;
 }
 
-/** Whether the last run of a schedule made no job, without an alert that reports it. */
+/** Whether the last run of a schedule created no job, and no alert reports this. */
 function isMissed(schedule: ScheduleReport, alerts: readonly AlertReport[]): boolean {
   return schedule.last_error !== null && !schedule.paused && !alerts.some(({ rule, paused }) => rule.schedule === schedule.name && !paused);
 }
@@ -24,7 +24,7 @@ export function showAttention(alerts: readonly AlertReport[], schedules: readonl
 export interface Attention {
   /** Alerts that fire. */
   firing: number;
-  /** Schedules whose last run made no job, and that have no alert. */
+  /** Schedules whose last run created no job, and that have no alert. */
   missed: number;
 }
 
@@ -57,6 +57,6 @@ export function useAttention(host: HostInfo | null): Attention {
 /** The text of the badge for screen readers. */
 export function attentionInWords({ firing, missed }: Attention): string {
   const alerts = firing === 0 ? [] : [firing === 1 ? "1 alert is firing" : `${firing} alerts are firing`];
-  const schedules = missed === 0 ? [] : [missed === 1 ? "1 schedule made no job" : `${missed} schedules made no job`];
+  const schedules = missed === 0 ? [] : [missed === 1 ? "1 schedule created no job" : `${missed} schedules created no job`];
   return [...alerts, ...schedules].join(", ");
 }

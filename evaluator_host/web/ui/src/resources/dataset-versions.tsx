@@ -50,7 +50,7 @@ export function DatasetVersions({ name, query, onRestored }: Props) {
       <th scope="col" class="number">Rows</th>
       <th scope="col" class="number">Columns</th>
       <th scope="col" class="number" title="Size of the rows as JSON lines, as they are stored">Size</th>
-      <th scope="col">Made</th>
+      <th scope="col">Created</th>
       <th scope="col" aria-label="Actions" />
     </>
   );

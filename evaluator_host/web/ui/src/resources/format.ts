@@ -129,7 +129,7 @@ export function titleAmong(job: Titled, jobs: readonly Titled[]): string {
   return oneLine(job.title, 80) + (again ? `, ${moment(job.created_at)} (${shortId(job.id)})` : "");
 }
 
-/** Formats a value as one line of a table, cut at `most` characters. */
+/** Formats a value as one line of a table, truncated to `most` characters. */
 export function oneLine(value: unknown, most = 120): string {
   const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
   const line = text.replaceAll(/\s+/g, " ").trim();

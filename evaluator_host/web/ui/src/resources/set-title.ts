@@ -1,7 +1,7 @@
 import type { EnvironmentReport } from "../api/types";
 import { count } from "./format";
 
-/** The requested packages, cut if there are many. */
+/** The requested packages; only the first ones if there are many. */
 export function setTitle(report: EnvironmentReport): string {
   const asked = report.packages.filter((one) => one.requested);
   const shown = (asked.length > 0 ? asked : report.packages).map((one) => `${one.name} ${one.version}`);

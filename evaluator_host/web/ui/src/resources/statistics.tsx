@@ -155,7 +155,7 @@ function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readon
 }
 
 const MANY_METRICS = 8;
-const PERCENTILE = "Percentile at place p(n + 1)/100 of the n sorted values, interpolated";
+const PERCENTILE = "Percentile at position p(n + 1)/100 of the n sorted values, interpolated";
 
 interface MetricColumn {
   name: string;

@@ -3,7 +3,7 @@ import { CopyButton } from "../components/copy-button";
 import { shownJson } from "../json";
 import { count } from "./format";
 
-/** Shows a JSON value: text as it is, anything else as JSON. A long value is cut until the user expands it. */
+/** Shows a JSON value: text as it is, anything else as JSON. A long value is truncated until the user expands it. */
 export function Value({ label, value, empty = "nothing" }: { label: string; value: unknown; empty?: string }) {
   const [whole, setWhole] = useState(false);
   if (value === null || value === undefined) return <p class="muted value-none">{empty}</p>;

@@ -153,7 +153,7 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
                   Run now
                 </Button>
                 <PauseAndRemove route={route} one={one} reload={found.reload}>
-                  It makes no more jobs. The jobs that it made stay.
+                  It creates no more jobs. The jobs that it created stay.
                 </PauseAndRemove>
               </span>
             </td>
@@ -167,7 +167,7 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
 function Alerts({ found }: { found: Found<AlertReport> }) {
   if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Loading alerts" />;
-  if (found.value.length === 0) return <Empty title="No alerts yet">An alert watches the mean, the pass rate or the share of failed rows of a job, of a schedule’s jobs or of live traces. If the figure is out of bounds, the alert appears here; if you name a webhook, it is also sent there.</Empty>;
+  if (found.value.length === 0) return <Empty title="No alerts yet">An alert watches the mean, the pass rate or the share of failed rows of a job, of a schedule’s jobs or of live traces. If the metric is out of bounds, the alert appears here; if you name a webhook, it is also sent there.</Empty>;
   return (
     <>
       <AlertTable found={found} />

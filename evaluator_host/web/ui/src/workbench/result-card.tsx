@@ -194,13 +194,13 @@ function Outputs({ result }: { result: Result }) {
     <>
       {stdout !== "" && (
         <details class="fold" open>
-          <summary>Printed{truncated ? " (cut at the limit)" : ""}</summary>
+          <summary>Printed{truncated ? " (truncated at the limit)" : ""}</summary>
           <LongText text={stdout} name="stdout.txt" label="Printed" />
         </details>
       )}
       {stderr !== "" && (
         <details class="fold" open>
-          <summary>Errors printed{truncated ? " (cut at the limit)" : ""}</summary>
+          <summary>Errors printed{truncated ? " (truncated at the limit)" : ""}</summary>
           <LongText text={stderr} name="stderr.txt" label="Errors printed" />
         </details>
       )}

@@ -62,7 +62,7 @@ export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRo
         </div>
       </header>
       {rows.length === 0 ? (
-        <p class="row-none muted">Add rows of your data, from a data set, the failures of a job or live traces: they are scored again while you write. Enter the result that you expect of each row; Save keeps the rows with an expected result in the version.</p>
+        <p class="row-none muted">Add rows of your data, from a data set, the failures of a job or live traces: they are scored again while you write. Enter the result that you expect for each row; Save keeps the rows with an expected result in the version.</p>
       ) : (
         <>
           <Sums rows={rows} scores={scores} />
