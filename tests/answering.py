@@ -53,7 +53,7 @@ def answering(answer: Answer) -> Iterator[str]:
 @contextmanager
 def saying(answer: bytes | None, server: socket.socket) -> Iterator[None]:
     """During the block, send `answer` to each client of a listening socket, and close the connection. If `answer` is
-    None, accept no client.
+    None, do not accept clients.
     """
 
     def serve() -> None:

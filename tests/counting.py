@@ -33,7 +33,7 @@ def counted_builds(data_dir: Path) -> Iterator[set[str]]:
 
 
 class DeadIndex:
-    """An index that answers nothing: its address, and the number of connections to it (`asked`)."""
+    """An index that never answers: its address, and the number of connections to it (`asked`)."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -46,7 +46,7 @@ class DeadIndex:
 
 @contextlib.asynccontextmanager
 async def dead_index() -> AsyncIterator[DeadIndex]:
-    """Open an index that answers nothing; it can also stand in for a registry or a proxy."""
+    """Open an index that never answers; it can also stand in for a registry or a proxy."""
     index = DeadIndex()
     async with await asyncio.start_server(index.refuse, "127.0.0.1", 0) as server:
         index.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"

@@ -70,7 +70,7 @@ def bearer(key: str) -> dict[str, str]:
 def eventually(holds: Callable[[], bool], *, within_s: float = 20) -> None:
     until = time.monotonic() + within_s
     while not holds():
-        assert time.monotonic() < until, "it did not come to hold"
+        assert time.monotonic() < until, "the condition did not become true in time"
         time.sleep(0.05)
 
 

@@ -63,7 +63,7 @@ def _launch(name: str) -> None:
 def _collect(arguments: list[str]) -> None:
     import pytest  # noqa: PLC0415 - not where each process begins
 
-    gc.disable()  # nearly all objects of this process stay, so that looking for garbage would take seconds and find little
+    gc.disable()  # nearly all objects of this process stay, so that a garbage collection would take seconds and free little
     pytest.main(arguments)
     gc.enable()
     gc.collect()

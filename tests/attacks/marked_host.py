@@ -54,7 +54,7 @@ class Words:
             "EVALUATOR_HOST_PIP_INDEX_URL": f"https://user:{self.secret}@index.invalid/simple",
             "EVALUATOR_HOST_NPM_TOKEN": self.secret,
             "EVALUATOR_HOST_PROXY": f"http://user:{self.secret}@proxy.invalid:3128",
-            # the hosts keep no idle sandboxes, because starting them costs more than the tests themselves
+            # the hosts do not keep idle sandboxes, because starting them costs more than the tests themselves
             "EVALUATOR_HOST_IDLE_SANDBOXES": "0",
             **dict.fromkeys(FAMILIAR, self.secret),
         }

@@ -36,7 +36,7 @@ def escaped(home: Path) -> list[str]:
 
 
 def outward(home: Path) -> list[str]:
-    """Return the links in installed package sets that lead out of their package set."""
+    """Return the links in installed package sets that point outside their package set."""
     found = []
     for files in (home / "environments").glob("*/files"):
         found += [str(p) for p in files.rglob("*") if p.is_symlink() and not p.resolve().is_relative_to(files)]

@@ -54,7 +54,7 @@ while chunk := os.read(0, 65536):
 
 
 class AnsweringBackend(UnsandboxedBackend):
-    """Starts, in place of every sandbox, a process that answers each row at once and runs no code."""
+    """Starts, in place of every sandbox, a process that answers each row at once and does not run code."""
 
     def _command(self, spec: SandboxSpec) -> list[str]:
         return [sys.executable, "-I", "-S", "-c", _ANSWERS]

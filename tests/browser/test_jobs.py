@@ -1,4 +1,4 @@
-"""The pages of jobs: start a job with a form, follow it live, pause, resume and stop it; figures, plots, downloads, and
+"""The pages of jobs: start a job with a form, follow it live, pause, resume and stop it; statistics, plots, downloads, and
 comparison.
 """
 

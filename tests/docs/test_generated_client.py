@@ -93,7 +93,7 @@ def ours(document: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def walked(server: Server, ours: Any, provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the output of a generated Python client (`printed`), and with its requests and answers
+    """A folder with the output of a generated Python client (`printed`), and with its requests and responses
     (`calls.jsonl`).
     """
     folder = tmp_path_factory.mktemp("walk")
@@ -129,7 +129,7 @@ def test_a_generated_client_calls_every_operation(walked: Path, ours: Any) -> No
 def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answers(
     walked: Path, ours: Any, tmp_path: Path
 ) -> None:
-    """The compiler checks the real requests and answers, and would report wrong and unknown fields."""
+    """The compiler checks the real requests and responses, and would report wrong and unknown fields."""
     calls = [json.loads(line) for line in (walked / "calls.jsonl").read_text().splitlines()]
     wrong = [{**one, "answer": {**one["answer"], "score": "1"}} for one in calls if one["operation"] == "evaluate"]
     told = typed_calls(tmp_path, ours, [*calls, *wrong])
@@ -177,7 +177,7 @@ def named_operations(document: Any) -> dict[str, Any]:
 
 
 def typed_calls(folder: Path, document: Any, calls: list[dict[str, Any]]) -> str:
-    """Return the TypeScript compiler's messages about these calls and answers, which get the types in the document."""
+    """Return the TypeScript compiler's messages about these calls and responses, which get the types in the document."""
     typescript_types(folder, document)
     (folder / "package.json").write_text('{"type": "module"}')
     operations = named_operations(document)

@@ -1,4 +1,4 @@
-"""The OpenAPI document is true: the host accepts its examples, and gives the answers that it describes."""
+"""The OpenAPI document is true: the host accepts its examples, and sends the responses that it describes."""
 
 import json
 import re

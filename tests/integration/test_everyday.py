@@ -1,4 +1,4 @@
-"""Everyday work with a running host: job names and figures, schedules, edits to data sets, and labels."""
+"""Everyday work with a running host: job names and statistics, schedules, edits to data sets, and labels."""
 
 import io
 import json

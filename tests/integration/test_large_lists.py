@@ -45,7 +45,7 @@ def server(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def listed(server: Server, path: str) -> httpx.Response:
-    """Return the answer to a list, and check how much memory it took."""
+    """Request a list, check how much memory it took, and return the response."""
     server.client.get("/healthz")
     restart_peak(server.process.pid)
     before = peak_mb(server.process.pid)

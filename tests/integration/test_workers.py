@@ -183,7 +183,7 @@ def test_it_stops_as_one(host: Server) -> None:
 
 def test_calls_that_wait_are_limited_over_all_processes(tmp_path: Path) -> None:
     """Two rows run and twenty wait, in both processes together. Each process may accept one row fewer, because it keeps
-    a place for other workspaces. Without a common limit, twenty rows would wait in each process.
+    a slot for other workspaces. Without a common limit, twenty rows would wait in each process.
     """
     environment = {
         "EVALUATOR_HOST_WORKERS": "2",

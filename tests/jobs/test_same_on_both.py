@@ -1,4 +1,4 @@
-"""A job gives the same figures, rows in every order, downloads and comparisons on SQLite and on PostgreSQL."""
+"""A job gives the same statistics, rows in every order, downloads and comparisons on SQLite and on PostgreSQL."""
 
 import json
 from collections.abc import Iterator

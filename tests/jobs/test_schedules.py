@@ -1,5 +1,5 @@
-"""Schedules and alerts, with a real database and a real receiver: each scheduled time starts one job, and each bad
-figure sends one message.
+"""Schedules and alerts, with a real database and a real receiver: each scheduled time starts one job, and each
+metric out of bounds sends one message.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 def sources(desk: Desk) -> dict[str, Any]:
-    """Return the resources from which alerts get figures, connected as on a host."""
+    """Return the resources from which alerts read metrics, connected as on a host."""
     runs, traces = Schedules(desk.store.objects, desk.board), Traces(desk.store.database)
     return {"live": lambda: traces, "schedules": lambda: runs}
 
@@ -94,7 +94,7 @@ def alerts_of(desk: Desk, tmp_path: Path, *hosts: str, names: Lookups | None = N
 
 
 async def check(desk: Desk, alerts: Alerts, stored: StoredObject) -> None:
-    """Check the figures of an alert, and send the messages that are due."""
+    """Check the metric of an alert, and send the messages that are due."""
     await alerts.look(stored)
     for receiver, some in alerts.due(await desk.store.objects.list_objects("alert")).items():
         await alerts.send(receiver, some)

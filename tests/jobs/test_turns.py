@@ -1,4 +1,4 @@
-"""Jobs of several workspaces share a host's places for rows. A job during which two hosts died does not run a third
+"""Jobs of several workspaces share a host's slots for rows. A job during which two hosts died does not run a third
 time.
 """
 

@@ -1,4 +1,4 @@
-"""Data sets with as many and as long column names as are kept do not hold the event loop when they are listed."""
+"""Data sets with as many and as long column names as a host keeps do not block the event loop when they are listed."""
 
 import gc
 from dataclasses import replace

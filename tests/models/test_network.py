@@ -399,7 +399,7 @@ class TestWhatMustNotBePossible:
         assert "504" in result.reason
         assert "model_wait_exceeded" in result.reason
         result = await reached.score(evaluator, _CONNECT.format(to=f"api.test:{web.http}"), timeout=20)
-        # the host waits for no answer in a tunnel, so the row itself ran out of time
+        # the host does not wait for an answer in a tunnel, so the row itself ran out of time
         assert result.error is not None
         assert result.error.code is ErrorCode.TIMEOUT
 

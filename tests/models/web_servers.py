@@ -1,4 +1,4 @@
-"""Servers on loopback that stand in for other hosts, with HTTP and HTTPS, and host names that lead to them."""
+"""Servers on loopback that stand in for other hosts, with HTTP and HTTPS, and host names that resolve to them."""
 
 import contextlib
 import datetime as dt
@@ -34,7 +34,7 @@ class WebServers:
     addresses: dict[str, list[str]] = field(default_factory=dict)
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """Return the addresses of a name; names that end with .test lead to this machine."""
+        """Return the addresses of a name; names that end with .test resolve to this machine."""
         self.lookups.append(host)
         if host in self.addresses:
             return self.addresses[host]

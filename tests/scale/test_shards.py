@@ -1,4 +1,4 @@
-"""`run --shard` and `merge`: the merged figures of all shards equal those of one run, and a missing shard is named."""
+"""`run --shard` and `merge`: the merged statistics of all shards equal those of one run, and a missing shard is named."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Results in the store, on both databases: pages in every order, filters, and figures."""
+"""Results in the store, on both databases: pages in every order, filters, and statistics."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Traces that become rows of a data set are bounded in size and memory, and do not hold the event loop."""
+"""Traces that become rows of a data set are bounded in size and memory, and do not block the event loop."""
 
 import gc
 from dataclasses import replace

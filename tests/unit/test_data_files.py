@@ -1,4 +1,5 @@
-"""Data files of a workspace: limits on their size and on the folders for sandboxes hold, also for several callers."""
+"""Data files of a workspace: limits on their size and on the folders for sandboxes hold, even with several callers at
+once."""
 
 import asyncio
 import os

@@ -148,7 +148,7 @@ def test_only_the_first_parameters_of_code_are_read() -> None:
 
 
 async def first_bytes(*pieces: bytes) -> tuple[bytes, bytes | None]:
-    """Return what the host reads of a tunnel through which these pieces come one by one."""
+    """Return what the host reads from a tunnel through which these pieces come one by one."""
     tunnel = Tunnel(connected(Mock()), b"", lambda _: None)
     reading = asyncio.create_task(proxy._first_bytes(tunnel))
     for piece in pieces:
@@ -159,7 +159,7 @@ async def first_bytes(*pieces: bytes) -> tuple[bytes, bytes | None]:
 
 
 def records(message: bytes, size: int) -> list[bytes]:
-    """Cut a handshake message into TLS records."""
+    """Split a handshake message into TLS records."""
     parts = [message[at : at + size] for at in range(0, len(message), size)]
     return [b"\x16\x03\x01%b%b" % (len(part).to_bytes(2), part) for part in parts]
 

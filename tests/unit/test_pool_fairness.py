@@ -1,4 +1,5 @@
-"""The sandbox pool is fair: no workspace can take every sandbox or every place, and workspaces take turns."""
+"""The sandbox pool is fair: no workspace can take every sandbox or every place in the queue, and workspaces take
+turns."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Workspaces take turns, and no workspace gets every place if there is another workspace."""
+"""Workspaces take turns, and no workspace gets every slot if there is another workspace."""
 
 import asyncio
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Each wire refuses wrong keys, large bodies, endless loops and calls for which there is no room, with answers in the
-platform's own format.
+"""Each wire refuses wrong keys, large bodies, endless loops and calls for which there is no room, with responses in
+the platform's own format.
 
 After a wrong key or a large body, the status makes callers give up; if the host is full, the status makes them try
 again (docs/wires, *What comes back*).

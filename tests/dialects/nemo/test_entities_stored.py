@@ -1,4 +1,4 @@
-"""Large objects of NeMo's client: lists of them are bounded, do not hold the event loop, and count against the quota."""
+"""Large objects of NeMo's client: lists of them are bounded, do not block the event loop, and count against the quota."""
 
 import time
 from collections.abc import AsyncIterator

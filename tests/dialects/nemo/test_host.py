@@ -1,5 +1,5 @@
-"""A NeMo Evaluator metric is stored on a host under a name, and a job runs it over a data set. The rows and figures are
-the same as NeMo's.
+"""A NeMo Evaluator metric is stored on a host under a name, and a job runs it over a data set. The rows and statistics
+are the same as NeMo's.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The host does not trust a sandbox's report about classes: no name leads out of the project, no file is written twice."""
+"""The host does not trust a sandbox's report about classes: no path is outside the project, no file is written twice."""
 
 from pathlib import Path
 from typing import Any

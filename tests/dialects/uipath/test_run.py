@@ -1,4 +1,4 @@
-"""The result of an eval set: figures on one scale, raw numbers in UiPath's own format, and the evaluators' files."""
+"""The result of an eval set: scores on one scale, raw numbers in UiPath's own format, and the evaluators' files."""
 
 import json
 from pathlib import Path
