@@ -22,6 +22,7 @@ from sqlalchemy import update
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.system.lookups import Lookups
 from evaluator_host.platform.alerts.service import Alerts
+from evaluator_host.platform.evaluators.registry import ResolvedEvaluator
 from evaluator_host.platform.jobs import queue
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.platform.jobs.table import DesiredState, JobEvaluatorTable
@@ -144,6 +145,22 @@ async def test_a_schedule_waits_for_its_job_and_tells_what_it_cannot_make(desk: 
     assert (now.last_job, now.last_error) == (another.id, None)
     await schedules.delete_schedule(WORKSPACE, "often")
     assert await schedules.list_schedules(WORKSPACE) == []
+
+
+async def test_a_schedule_that_was_deleted_while_its_check_waited_makes_no_job(desk: Desk) -> None:
+    schedules = Schedules(desk.store.objects, desk.board)
+    for name in ("deleted", "kept"):
+        await schedules.add_schedule(WORKSPACE, name, SPEC, cron=MONDAYS)
+    for stored in await desk.store.objects.list_objects("schedule"):
+        due = {**json.loads(stored.content), "next_at": (datetime.now(UTC) - timedelta(minutes=1)).isoformat()}
+        assert await desk.store.objects.swap_object(stored, json.dumps(due))
+    both = await desk.store.objects.list_objects("schedule")
+    await schedules.delete_schedule(WORKSPACE, "deleted")
+    for stored in both:
+        await schedules.look_now(stored)
+    (job,) = await desk.board.list_jobs(WORKSPACE)
+    assert job.schedule == "kept"
+    await desk.ended(job)
 
 
 async def test_a_schedule_runs_on_after_a_clock_that_was_ahead(desk: Desk) -> None:
@@ -727,6 +744,34 @@ async def test_many_large_schedules_and_alerts_do_not_hold_the_event_loop(
         await asyncio.gather(*running, return_exceptions=True)
     gc.unfreeze()
     assert watch.longest_s < held, watch.longest
+
+
+async def test_slow_schedules_of_a_workspace_do_not_delay_those_of_another(desk: Desk) -> None:
+    free = asyncio.Event()
+
+    async def resolve(_workspace: str, _reference: str) -> ResolvedEvaluator:
+        await free.wait()
+        return ResolvedEvaluator(OK, None)
+
+    schedules = Schedules(desk.store.objects, replace(desk.board, resolve=resolve))
+    other = (await desk.store.workspaces.ensure_workspace("other")).id
+    free.set()
+    for number in range(10):
+        await schedules.add_schedule(WORKSPACE, f"slow{number}", JobSpec(["slow"], ROWS), cron=MONDAYS)
+    await schedules.add_schedule(other, "x", SPEC, cron=MONDAYS)
+    for one in await desk.store.objects.list_objects("schedule"):
+        content = json.dumps(json.loads(one.content) | {"next_at": "2020-01-06T07:00:00Z"})
+        assert await desk.store.objects.swap_object(one, content)
+    free.clear()
+    running = asyncio.create_task(schedules.run())
+    async with asyncio.timeout(60):
+        while (await schedules.get_schedule(other, "x")).last_job is None:
+            await asyncio.sleep(0.02)
+        free.set()
+        while any(one.last_job is None for one in await schedules.list_schedules(WORKSPACE)):
+            await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 def message(number: int) -> dict[str, Any]:

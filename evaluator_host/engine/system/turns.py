@@ -5,9 +5,11 @@ Once there is a second workspace, no workspace gets all places.
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
+from evaluator_host.engine.system.threads import work_for
 from evaluator_host.types.errors import Busy
 
 
@@ -139,3 +141,31 @@ class Turns:
         if self._per_free is not None:
             return may_take(own, self._places - self._running.total(), per_free=self._per_free, known=2)
         return own < (self._each or most_places(self._places, len(self._known)))
+
+
+class TasksInTurns:
+    """Starts tasks for workspaces, which take turns, so that slow work of one does not delay the work of another.
+
+    Args:
+      tasks: The group in which the tasks run.
+      places: Maximum number of tasks at a time; a workspace may have as many as then stay free.
+    """
+
+    def __init__(self, tasks: asyncio.TaskGroup, places: int) -> None:
+        self._tasks = tasks
+        self._turns = Turns(places, per_free=1)
+        self._under_way = set[tuple[str, ...]]()
+
+    def begin(self, workspace: str, key: tuple[str, ...], work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Start `work` as a task of this workspace, unless an earlier task with the same key is still under way."""
+        if key not in self._under_way:
+            self._under_way.add(key)
+            self._tasks.create_task(self._run(workspace, key, work))
+
+    async def _run(self, workspace: str, key: tuple[str, ...], work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        work_for(workspace)
+        try:
+            async with self._turns.turn(workspace):
+                await work()
+        finally:
+            self._under_way.discard(key)

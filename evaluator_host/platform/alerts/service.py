@@ -14,7 +14,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ import httpx
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.lookups import TENANT_NAMES, LookupFailed, Lookups, written_address
-from evaluator_host.engine.system.turns import Turns
+from evaluator_host.engine.system.turns import TasksInTurns
 from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.models.access import PORTS, is_listed, make_http_client, proxy_for, require_url
 from evaluator_host.platform.models.gateway.hosts import reachable
@@ -225,33 +225,17 @@ class Alerts:
 
     async def run(self) -> None:
         """Check the metrics of all alerts and send messages, until cancelled; a slow webhook does not delay others."""
-        looks, sends = Turns(_AT_ONCE, per_free=1), Turns(_AT_ONCE, per_free=1)
-        under_way = set[tuple[str, ...]]()
-
-        async def turn(turns: Turns, key: tuple[str, ...], work: Coroutine[Any, Any, object]) -> None:
-            try:
-                async with turns.turn(key[0]):
-                    # if the alert was deleted, nothing is left to do; another fault will be logged by the next check
-                    with suppress(NotFound, StoreUnavailable):
-                        await work
-            finally:
-                work.close()
-                under_way.discard(key)
-
-        def begin(turns: Turns, key: tuple[str, ...], work: Callable[[], Coroutine[Any, Any, object]]) -> None:
-            if key not in under_way:
-                under_way.add(key)
-                tasks.create_task(turn(turns, key, work()))
-
         async with asyncio.TaskGroup() as tasks:
+            looks, sends = TasksInTurns(tasks, _AT_ONCE), TasksInTurns(tasks, _AT_ONCE)
             while True:
                 try:
                     every = await self._objects.list_every(KIND)
                     await self._decode(every)
                     for stored in every:
-                        begin(looks, (stored.workspace_id, "look", stored.name), partial(self.look, stored))
+                        look = partial(_unless_gone, partial(self.look, stored))
+                        looks.begin(stored.workspace_id, (stored.id,), look)
                     for key, alerts in self.due(every).items():
-                        begin(sends, (*key, "send"), partial(self.send, key, alerts))
+                        sends.begin(key[0], key, partial(_unless_gone, partial(self.send, key, alerts)))
                 except StoreUnavailable as error:
                     _log.warning("alerts cannot be checked: %s", error)
                 with suppress(TimeoutError):
@@ -478,6 +462,12 @@ class Alerts:
             _signing_key(await self._secrets.reveal(workspace_id, rule.secret))
         if rule.url is not None:
             self._require_form(rule.url)  # checks the form only; the name is looked up for each message
+
+
+async def _unless_gone(work: Callable[[], Awaitable[object]]) -> None:
+    """Work on an alert; do nothing if the alert was deleted. The next check logs that the database does not answer."""
+    with suppress(NotFound, StoreUnavailable):
+        await work()
 
 
 def _not_allowed(host: str) -> InvalidRequest:

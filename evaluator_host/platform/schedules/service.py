@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from cronsim import CronSim, CronSimError
 
 from evaluator_host.engine.system.adapter import Adapter
+from evaluator_host.engine.system.turns import TasksInTurns
 from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.jobs.spec import JobSpec, label_of
 from evaluator_host.platform.store.objects import Objects, StoredObject
@@ -29,6 +30,7 @@ KIND: Final = "schedule"
 _MOST: Final = 100  # maximum number of schedules in a workspace
 _MOST_BYTES: Final = 256 << 10  # maximum number of bytes in a schedule's job, since each check reads it
 _LOOK_EVERY_S: Final = 5.0
+_AT_ONCE: Final = 8  # schedules that are checked at the same time
 _ALWAYS: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 _MISSED_COUNTED: Final = 1000
 _SHOWN: Final = 3
@@ -170,19 +172,32 @@ class Schedules:
         await self._objects.delete_object(KIND, workspace_id, name)
 
     async def run(self) -> None:
-        """Create jobs when their time has come, until cancelled."""
-        while True:
-            try:
-                every = await self._objects.list_every(KIND)
-                self._waiting = {one.id: self._waiting[one.id] for one in every if one.id in self._waiting}
-                for stored in every:
-                    if not self.waits(stored, now := datetime.now(UTC)):
-                        await self.look(stored, now)
-            except StoreUnavailable as error:
-                _log.warning("schedules cannot be checked: %s", error.detail)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S)
-            self._wake.clear()
+        """Create jobs when their time has come, until cancelled. Slow checks of one workspace do not delay another."""
+        async with asyncio.TaskGroup() as tasks:
+            looks = TasksInTurns(tasks, _AT_ONCE)
+            while True:
+                try:
+                    every = await self._objects.list_every(KIND)
+                    self._waiting = {one.id: self._waiting[one.id] for one in every if one.id in self._waiting}
+                    now = datetime.now(UTC)
+                    for stored in every:
+                        if not self.waits(stored, now):
+                            looks.begin(stored.workspace_id, (stored.id,), partial(self.look_now, stored))
+                except StoreUnavailable as error:
+                    _log.warning("schedules cannot be checked: %s", error.detail)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S)
+                self._wake.clear()
+
+    async def look_now(self, stored: StoredObject) -> None:
+        """Check a schedule, unless it was changed or deleted while the check waited; the next check has the change."""
+        try:
+            with suppress(NotFound):
+                current = await self._objects.get_object(KIND, stored.workspace_id, stored.name)
+                if (current.id, current.content) == (stored.id, stored.content):
+                    await self.look(stored, datetime.now(UTC))
+        except StoreUnavailable as error:
+            _log.warning("a schedule cannot be checked: %s", error.detail)
 
     def waits(self, stored: StoredObject, now: datetime) -> bool:
         """Whether an earlier check of the same object has found that nothing is to do now."""
