@@ -119,7 +119,12 @@ def test_a_verdict_without_a_meaning_is_refused(given: Any, language: Language) 
         ({"passed": 4, "total": 4}, 1, None),
         ({"passed": True, "total": 4}, 1, True),
         ({"passed": 1, "total": 4, "success": True}, 1, True),
-        ({"passed": 1, "total": 4, "score": 0.5}, 0.5, True),
+        ({"passed": 1, "total": 4, "score": 0.5}, 0.5, None),
+        ({"passed": 2, "total": 4, "score": 0.5}, 0.5, None),
+        ({"passed": 1, "failed": 2}, 1 / 3, None),
+        ({"passed": 5, "failed": 0}, 1, None),
+        ({"passed": True, "failed": 2}, 1, True),
+        ({"passed": 0, "failed": 0}, 0, False),
         ({"passed": 1, "total": 0}, 1, True),
         ({"passed": 1, "total": 4.5}, 1, True),
         ([{"name": "a", "passed": 1, "total": 4}, {"name": "b", "score": 1}], 0.625, None),
@@ -132,7 +137,7 @@ def test_counts_of_passed_checks_are_a_share(value: Any, score: float, passed: b
 
 def test_a_share_of_passed_checks_is_said() -> None:
     assert [one.message for one in result({"passed": 1, "total": 4}).warnings] == [
-        "the score is `passed` divided by `total`: 1 of 4"
+        "the score is the share of the checks that passed: 1 of 4"
     ]
     assert refusal({"passed": 6, "total": 4}, EVALUATE, PY).message.startswith("`passed` is 6, which means neither")
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeGuard
 
 from evaluator_host.engine.contracts.language_terms import described, terms, valid_returns
 from evaluator_host.engine.contracts.metric_leaves import NotFinite, TooDeep, add_leaves, finite
-from evaluator_host.engine.contracts.verdicts import REASON_KEYS, Verdict, passed_share, reason, verdict
+from evaluator_host.engine.contracts.verdicts import REASON_KEYS, Verdict, counted_checks, reason, verdict
 from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.json_values import VALUE_DEPTH
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
@@ -237,11 +237,9 @@ def _score(
         )
     if needs_score:
         raise _Refused(_without_score(value, language))
-    if (share := passed_share(value)) is not None and said.passed is None:
-        notes.append(
-            Note("coerced", f"the score is `passed` divided by `total`: {value['passed']} of {value['total']}")
-        )
-        return share, None
+    if (checks := counted_checks(value)) is not None and said.passed is None:
+        notes.append(Note("coerced", "the score is the share of the checks that passed: {} of {}".format(*checks)))
+        return checks[0] / checks[1], None
     return (None if said.passed is None else float(said.passed)), said.passed
 
 

@@ -12,6 +12,7 @@ from evaluator_host.types.warnings import remedy_of
 VERDICT_KEYS: Final = ("passed", "success", "pass", "is_passed", "isPassed")
 REASON_KEYS: Final = ("reason", "explanation", "comment", "log", "reasoning", "rationale")
 
+_ERRORS: Final = ("errors", "errored")  # keys with the number of checks that neither passed nor failed
 _WEAK_KEYS: Final = ("ok", "correct")
 """Keys that often mean something else, such as that a model answered: a bool under one of them is the verdict only if
 the object has no number that may be the score. The same is true of `status`."""
@@ -57,7 +58,7 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
 
 def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
     """Return the keys of an object that are its verdict, with their values, which may mean neither yes nor no."""
-    counted = () if passed_share(value) is None else ("passed",)
+    counted = () if counted_checks(value) is None else ("passed",)
     given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None and key not in counted}
     numbers = any(isinstance(one, int | float) and not isinstance(one, bool) for one in value.values())
     if given or numbers or "score" in value:
@@ -68,12 +69,23 @@ def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
     return weak
 
 
-def passed_share(value: dict[str, Json]) -> float | None:
-    """Return the share of passed checks in an object such as `{"passed": 2, "total": 3}`; None if it has a score."""
-    passed, total = value.get("passed"), value.get("total")
-    if type(passed) is not int or type(total) is not int or value.get("score") is not None:
+def counted_checks(value: dict[str, Json]) -> tuple[int, int] | None:
+    """Return how many checks passed, and of how many, in an object such as `{"passed": 2, "total": 3}`; else None.
+
+    The object may also count the checks that failed or ended with an error: `{"passed": 2, "failed": 1, "errors": 1}`.
+    """
+    passed, failed, total = value.get("passed"), value.get("failed"), value.get("total")
+    if type(passed) is not int:
         return None
-    return passed / total if 0 <= passed <= total and total > 0 else None
+    if total is None and type(failed) is int and failed >= 0:
+        total = passed + failed + sum(one for key in _ERRORS if type(one := value.get(key)) is int and one > 0)
+    return (passed, total) if type(total) is int and 0 <= passed <= total and total > 0 else None
+
+
+def passed_share(value: dict[str, Json]) -> float | None:
+    """Return the share of passed checks in an object that counts them; None if it has a score."""
+    checks = counted_checks(value) if value.get("score") is None else None
+    return None if checks is None else checks[0] / checks[1]
 
 
 def disagreement(first: str, other: str, *, passed: bool, language: Language) -> Note:
