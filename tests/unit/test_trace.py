@@ -176,6 +176,35 @@ def test_tokens_of_children_add_up_where_a_span_has_none() -> None:
     assert unit_of(root_of(trace)) == {"tokens": {"prompt": 7, "total": 7}, "costs": {"total": 0.5}}
 
 
+def test_flat_spans_have_tokens_costs_and_times_in_any_unit() -> None:
+    usage = {"gen_ai.usage.input_tokens": 3, "gen_ai.usage.output_tokens": 4, "gen_ai.usage.cost": 0.5}
+    start = 1_700_000_000
+    for unit in (1, 1000, 1_000_000, 1_000_000_000):
+        root = {"span_id": "a", "start_time": start * unit, "end_time": (start + 2) * unit, "attributes": {}}
+        trace, _ = convert({"spans": [root, {"span_id": "b", "parent_id": "a", "attributes": usage}]})
+        assert unit_of(root_of(trace)) == {
+            "duration": {"total": 2.0},
+            "tokens": {"prompt": 3, "completion": 4, "total": 7},
+            "costs": {"total": 0.5},
+        }
+    assert usage == {"gen_ai.usage.input_tokens": 3, "gen_ai.usage.output_tokens": 4, "gen_ai.usage.cost": 0.5}
+
+
+def test_a_flat_list_may_have_spans_as_otlp_writes_them() -> None:
+    child = {"spanId": "00000000000000c1", "parentSpanId": "00000000000000a0", "kind": 3} | {
+        "attributes": [attribute("gen_ai.usage.input_tokens", intValue="5")]
+    }
+    root = {
+        "spanId": "00000000000000a0",
+        "startTimeUnixNano": "1000000000500000000",
+        "endTimeUnixNano": "1000000002000000000",
+    }
+    trace, _ = convert({"spans": [child, root]})
+    found = root_of(trace)
+    assert unit_of(found) == {"duration": {"total": 1.5}, "tokens": {"prompt": 5, "total": 5}}
+    assert [(one["kind"], one["attributes"]["gen_ai.usage.input_tokens"]) for one in found["children"]] == [(3, 5)]
+
+
 def test_a_span_that_an_exporter_sent_twice_counts_once() -> None:
     usage = [attribute("gen_ai.usage.input_tokens", intValue=5)]
     child = {"spanId": "00000000000000c1", "parentSpanId": "00000000000000a0", "attributes": usage}

@@ -134,7 +134,7 @@ def _value(raw: Any, depth: int) -> Any:
 
 def records(groups: Any) -> list[SpanRecord]:
     """Return every span of `resourceSpans` once, in the order of the export."""
-    return [_record(span, number) for number, span in enumerate(distinct_spans(groups))]
+    return [record(span, number) for number, span in enumerate(distinct_spans(groups))]
 
 
 def expanded(flat: dict[str, Any]) -> dict[str, Any]:
@@ -173,7 +173,14 @@ def raw_spans(groups: Any) -> Iterator[dict[str, Any]]:
             yield from objects(scope.get("spans"))
 
 
-def _record(raw: dict[str, Any], position: int) -> SpanRecord:
+def is_exported(span: dict[str, Any]) -> bool:
+    """Return whether a span has OTLP's own form: times in nanoseconds, or attributes in a list."""
+    times = ("startTimeUnixNano", "start_time_unix_nano", "endTimeUnixNano", "end_time_unix_nano")
+    return isinstance(span.get("attributes"), list) or first_of(span, *times) is not None
+
+
+def record(raw: dict[str, Any], position: int) -> SpanRecord:
+    """Return the record of a span in OTLP's own form; `position` is its place, in case it has no id."""
     start_ns = _nanoseconds(first_of(raw, "startTimeUnixNano", "start_time_unix_nano"))
     end_ns = _nanoseconds(first_of(raw, "endTimeUnixNano", "end_time_unix_nano"))
     status = raw.get("status") if isinstance(raw.get("status"), dict) else {}
@@ -187,7 +194,7 @@ def _record(raw: dict[str, Any], position: int) -> SpanRecord:
         "start_time": _iso(start_ns) or as_text(first_of(raw, "startTime", "start_time")),
         "end_time": _iso(end_ns) or as_text(first_of(raw, "endTime", "end_time")),
         "status_code": _status(status.get("code") if status else first_of(raw, "statusCode", "status_code")),
-        "attributes": _with_unit_sources(expanded(attributes(raw.get("attributes"))), start_ns, end_ns),
+        "attributes": with_unit_sources(expanded(attributes(raw.get("attributes"))), start_ns, end_ns),
     }
     if status and isinstance(status.get("message"), str):
         span["status_message"] = status["message"]
@@ -205,7 +212,9 @@ def _event(raw: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_unit_sources(attributes: dict[str, Any], start_ns: int | None, end_ns: int | None) -> dict[str, Any]:
+def with_unit_sources(
+    attributes: dict[str, Any], start_ns: int | None = None, end_ns: int | None = None
+) -> dict[str, Any]:
     """Fill `ag.data` and `ag.metrics.unit` from the attributes that other instrumentations use.
 
     Return the attributes.

@@ -8,7 +8,8 @@ export and a flat list of spans are converted to this shape. A trace as Agenta s
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, Final
 
@@ -19,6 +20,10 @@ from evaluator_host.types.outcome import Note
 
 _DEPTH: Final = 48  # maximum depth of spans below a root; each takes two levels of JSON, and encoders stop at 254
 _UNITS: Final = ("tokens", "costs")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_NS: Final = 2.5e20  # in the year 9892
+_SINCE_1970: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+"""Units in a second, by the least number since 1970 that has this unit."""
 
 _Span = dict[str, Any]
 
@@ -83,12 +88,18 @@ def _flat_records(spans: list[Any]) -> list[SpanRecord]:
 
 
 def _flat_record(span: _Span, position: int) -> SpanRecord:
+    if otlp.is_exported(span):
+        found = otlp.record(span, position)
+        return replace(found, span={**span, **found.span})
     parent = next(
         (span[k] for k in ("parent_id", "parent_span_id", "parentSpanId") if isinstance(span.get(k), str)), None
     )
     start = _moment(span.get("start_time"))
     start_ns = int(start.timestamp() * 1e9) if start else 0
-    return SpanRecord(_span_id(span) or f"span-{position}", parent or None, start_ns, _documented(span, ""))
+    documented = _documented(span, "")
+    if isinstance(documented.get("attributes"), dict):
+        documented["attributes"] = otlp.with_unit_sources(dict(documented["attributes"]))
+    return SpanRecord(_span_id(span) or f"span-{position}", parent or None, start_ns, documented)
 
 
 def _span_id(span: _Span) -> str | None:
@@ -295,6 +306,9 @@ def _add_units(span: _Span, units: dict[str, Any]) -> None:
 
 
 def _moment(value: Any) -> datetime | None:
+    """Read a time: ISO 8601, or a number of seconds, milliseconds, microseconds or nanoseconds since 1970."""
+    if isinstance(value, int | float) and 0 < value < _LAST_NS:
+        return _EPOCH + timedelta(seconds=value / next((unit for least, unit in _SINCE_1970 if value >= least), 1))
     if not isinstance(value, str) or len(value) > 40:
         return None
     try:
