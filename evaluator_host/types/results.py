@@ -331,7 +331,8 @@ class Agreement:
     note: Annotated[
         str | None,
         Doc(
-            "How many rows with a label such as yes or no have no `passed`, so that their score decides; None if none."
+            "How many rows with a label such as yes or no have no `passed`, so that their score decides; whether "
+            "labels and results are of different kinds; None if neither."
         ),
     ] = None
 

@@ -17,7 +17,7 @@ from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, ModelBudget, Replay
 from evaluator_host.types.groups import value_in
 from evaluator_host.types.jobs import JobStatus
-from evaluator_host.types.results import AgreementCell
+from evaluator_host.types.results import Agreement, AgreementCell
 from tests.model_server import ModelServer
 from tests.models.conftest import KEY
 from tests.models.test_gateway import ONE
@@ -290,6 +290,32 @@ def test_labels_with_huge_numbers_are_compared_or_left_out() -> None:
     found = agreement("e", "human", labelled)
     assert (found.rows, found.incomparable) == (3, 4)
     assert found.weighted_kappa == pytest.approx(0.0)
+
+
+def of_pairs(*pairs: tuple[Any, Any], **more: Any) -> Agreement:
+    labelled = LabelledRows()
+    for row, (human, score) in enumerate(pairs):
+        labelled.add(row, human, {"status": "scored", "score": score, **more})
+    return agreement("e", "human", labelled)
+
+
+def test_large_numbers_agree_only_if_all_their_digits_do() -> None:
+    assert of_pairs((1000001, 1000002), (1000001, 1000001), (12345678.5, 12345678.5)).accuracy == pytest.approx(2 / 3)
+    assert of_pairs((0.333333, 1 / 3)).accuracy == 1  # the pages offer six digits
+
+
+def test_labels_of_another_kind_than_the_results_are_told() -> None:
+    assert of_pairs((1, 0.9), ("0", 0.2), (1, 1)).note == (
+        "people's labels are only 0 and 1, but 2 scores are neither; labels of yes and no are compared with the verdict "
+        "instead"
+    )
+    assert of_pairs((1, 1), (0, 1)).note is None
+    assert of_pairs((4, 0.8), (5, 1)).note == (
+        "people's labels (4, 5) are never those of the evaluator (0.8, 1), so no row can agree"
+    )
+    assert of_pairs(("pass", 1), ("fail", 1), label="ok", passed=True).note == (
+        "people's labels (pass, fail) are never those of the evaluator (ok), so no row can agree"
+    )
 
 
 def test_a_score_that_decides_without_a_verdict_is_told() -> None:

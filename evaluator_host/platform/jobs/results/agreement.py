@@ -26,6 +26,10 @@ _VERDICTS: Final = {
     **dict.fromkeys(("true", "yes", "pass", "passed", "correct"), True),
     **dict.fromkeys(("false", "no", "fail", "failed", "incorrect"), False),
 }
+_LARGE: Final = 1e5
+_BINARY: Final = frozenset(("0", "1"))
+_SAID: Final = frozenset(("true", "false"))
+_SHOWN, _SHOWN_CHARS = 4, 40
 _PASSING: Final = 0.5  # the lowest score that passes if an evaluator gives no verdict
 
 
@@ -46,7 +50,15 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
     if not isinstance(human, int | float) or score is None:
         return None
     number = _number(human)
-    return None if number is None else (f"{number:.6g}", f"{score:.6g}")
+    return None if number is None else (_of_number(number), _of_number(score))
+
+
+def _of_number(number: float) -> str:
+    """Return the class of a number: its first six digits, or all digits of a large number.
+
+    The pages offer numbers of six digits to people: 0.333333 agrees with a score of 1 / 3.
+    """
+    return f"{number:.6g}" if abs(number) < _LARGE else f"{number:.15g}"
 
 
 def _meant(human: Json, label: Json) -> Json:
@@ -161,7 +173,7 @@ def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
         ),
         confusion=tuple(cells),
         left_out=_left_out(labelled),
-        note=_note(labelled.by_score),
+        note=_note(labelled.by_score, human, said),
     )
 
 
@@ -176,13 +188,29 @@ def _left_out(labelled: LabelledRows) -> str:
     return ", ".join(f"{counted(rows, noun)} {why}" for rows, noun, why in reasons if rows)
 
 
-def _note(by_score: int) -> str | None:
-    if not by_score:
-        return None
-    return (
-        f"{counted(by_score, 'row')} without a verdict, so a score of at least {_PASSING} counts as passed; "
-        "to change this, give the evaluator a `threshold`"
-    )
+def _note(by_score: int, human: Counter[str], said: Counter[str]) -> str | None:
+    notes = []
+    if by_score:
+        notes.append(
+            f"{counted(by_score, 'row')} without a verdict, so a score of at least {_PASSING} counts as passed; "
+            "to change this, give the evaluator a `threshold`"
+        )
+    if human.keys() <= _BINARY and (others := sum(count for name, count in said.items() if name not in _BINARY)):
+        scores = "1 score is" if others == 1 else f"{others} scores are"
+        notes.append(
+            f"people's labels are only 0 and 1, but {scores} neither; labels of yes and no are compared with the "
+            "verdict instead"
+        )
+    elif human and human.keys().isdisjoint(said) and not said.keys() <= _SAID:
+        notes.append(
+            f"people's labels ({_some(human)}) are never those of the evaluator ({_some(said)}), so no row can agree"
+        )
+    return "; ".join(notes) or None
+
+
+def _some(classes: Counter[str]) -> str:
+    more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
+    return ", ".join(name[:_SHOWN_CHARS] for name, _ in classes.most_common(_SHOWN)) + more
 
 
 def wilson(hits: int, total: int) -> tuple[float, float] | None:
