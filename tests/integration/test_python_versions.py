@@ -2,6 +2,7 @@
 Python is installed, the error names the version.
 """
 
+import py_compile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from evaluator_host.engine.opening import open_engine
+from evaluator_host.engine.sandbox.bubblewrap.mounts import compile_runner
 from evaluator_host.engine.service import Service
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Evaluator, Language, Row
@@ -18,7 +20,7 @@ from tests.conftest import settings
 from tests.dialects.nemo.metrics import returning
 from tests.package_hosts import LABEL, Host
 from tests.package_index import Index
-from tests.python_versions import OTHER, OWN
+from tests.python_versions import MINORS, OTHER, OWN, executable
 from tests.server import PREWARMED, Server
 
 SETS = "/v1/environments"
@@ -42,6 +44,31 @@ async def test_an_evaluator_runs_on_the_python_it_asks_for(host: Service) -> Non
     assert await reason(host, VERSION, python=OWN) == OWN
     assert await reason(host, VERSION) == OWN
     assert {OWN, OTHER} <= set((await host.full_info()).pythons)
+
+
+async def test_a_sandbox_need_not_compile_the_runner(host: Service) -> None:
+    code = "import os\n\ndef evaluate(inputs, outputs, trace):\n    return {'score': 1, 'reason': ' '.join(os.listdir('/opt/runner/evaluator_runner/__pycache__'))}\n"
+    for python in (OWN, OTHER):
+        assert f"zygote.cpython-{python.replace('.', '')}.pyc" in str(await reason(host, code, python=python)).split()
+
+
+@pytest.mark.parametrize("python", MINORS)
+def test_compiled_runner_never_names_the_hosts_path(tmp_path: Path, python: str) -> None:
+    folder = tmp_path / "python"
+    (folder / "inner").mkdir(parents=True)
+    for name in ("imported.py", "inner/fresh.py"):
+        (folder / name).write_text("def f():\n    return 1\n")
+    by_the_host = Path(py_compile.compile(str(folder / "imported.py"), doraise=True) or "")
+    assert str(folder).encode() in by_the_host.read_bytes()
+
+    compile_runner(folder, executable(python))
+
+    compiled = sorted(folder.glob("**/*.pyc"))
+    assert [file.name for file in compiled] == [
+        f"{name}.cpython-{python.replace('.', '')}.pyc" for name in ("imported", "fresh")
+    ]
+    assert all(str(tmp_path).encode() not in file.read_bytes() for file in compiled)
+    assert all(b"/opt/runner/" in file.read_bytes() for file in compiled)
 
 
 async def test_packages_with_binaries_are_those_of_its_python(host: Service) -> None:

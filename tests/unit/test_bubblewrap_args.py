@@ -1,6 +1,5 @@
 """The arguments for bubblewrap, line by line: what a sandbox may see, and what it never gets."""
 
-import py_compile
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +10,6 @@ from evaluator_host.engine.sandbox.bubblewrap.mounts import (
     Bind,
     HostLibraries,
     HostPython,
-    compile_runner,
     find_libraries,
     find_python,
 )
@@ -275,22 +273,6 @@ def test_c_libraries_of_other_distributions(tmp_path, layout, bound, links):
     found = find_libraries(tmp_path)
     assert {str(bind.target) for bind in found.binds} == bound
     assert {str(target) for _, target in found.links} == links
-
-
-def test_compiled_runner_never_names_the_hosts_path(tmp_path: Path) -> None:
-    folder = tmp_path / "python"
-    (folder / "inner").mkdir(parents=True)
-    for name in ("imported.py", "inner/fresh.py"):
-        (folder / name).write_text("def f():\n    return 1\n")
-    by_the_host = Path(py_compile.compile(str(folder / "imported.py"), doraise=True) or "")
-    assert str(folder).encode() in by_the_host.read_bytes()
-
-    compile_runner(folder)
-
-    compiled = sorted(folder.glob("**/*.pyc"))
-    assert len(compiled) == 2
-    assert all(str(tmp_path).encode() not in file.read_bytes() for file in compiled)
-    assert all(b"/opt/runner/" in file.read_bytes() for file in compiled)
 
 
 @pytest.mark.parametrize("identity", [USER, ROOT])

@@ -23,7 +23,7 @@ from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 MINORS: Final = ("3.11", "3.12", "3.13", "3.14")
 _OLDEST_GLIBC: Final = (2, 28)  # glibc version assumed for wheels if the C library does not report its version
-_PROBE_S: Final = 20.0
+_RUN_S: Final = 20.0
 _PROBE: Final = """
 import json, sys, sysconfig
 names = ("stdlib", "platstdlib")
@@ -106,6 +106,18 @@ def machine_name(reported: str) -> str:
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(low, low)
 
 
+def run_python(program: Path, *arguments: str) -> bytes:
+    """Run an interpreter of this machine without packages, and return its standard output. Blocking.
+
+    Raises:
+      OSError: the interpreter cannot be started.
+      subprocess.SubprocessError: it failed, or took too long.
+    """
+    command = [str(program), "-I", "-S", *arguments]
+    # a program that the operator named or has on the PATH
+    return subprocess.run(command, capture_output=True, timeout=_RUN_S, check=True, env={}).stdout  # noqa: S603
+
+
 class Pythons:
     """The Python interpreters of this machine, except the one that runs this host. Thread-safe.
 
@@ -169,10 +181,7 @@ def _is(kind: Callable[[int], bool], path: Path) -> bool:
 def _probe(program: Path) -> PythonFacts | None:
     """Return what an interpreter reports about itself; None if it does not start, or sandboxes could not use it."""
     try:
-        ran = subprocess.run(  # noqa: S603 - a program that the operator named or has on the PATH
-            [str(program), "-I", "-S", "-c", _PROBE], capture_output=True, timeout=_PROBE_S, check=True, env={}
-        )
-        said = json.loads(ran.stdout)
+        said = json.loads(run_python(program, "-c", _PROBE))
         return _facts(said) if said["implementation"] == "cpython" else None
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError, Misconfigured):
         return None

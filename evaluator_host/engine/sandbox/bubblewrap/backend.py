@@ -11,6 +11,7 @@ import itertools
 import logging
 import platform
 import secrets
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,13 @@ from evaluator_host.engine.sandbox.base import Finding
 from evaluator_host.engine.sandbox.bubblewrap import doctor
 from evaluator_host.engine.sandbox.bubblewrap.descriptors import InheritedFds
 from evaluator_host.engine.sandbox.bubblewrap.identity import choose_identity
-from evaluator_host.engine.sandbox.bubblewrap.mounts import compile_runner, find_libraries, find_python, network_files
+from evaluator_host.engine.sandbox.bubblewrap.mounts import (
+    HostPython,
+    compile_runner,
+    find_libraries,
+    find_python,
+    network_files,
+)
 from evaluator_host.engine.sandbox.bubblewrap.policy import (
     Host,
     Identity,
@@ -93,6 +100,8 @@ class BubblewrapBackend(LocalBackend):
     ) -> None:
         super().__init__(tools, pythons)
         self._start = start
+        self._others: dict[str, HostPython] = {}  # interpreters besides the host's own, by minor version
+        self._lock = threading.Lock()  # held while `_others` changes
         self._templates: dict[str, Template] = {}  # templates, by interpreter
         self._failures = 0  # number of templates that failed
         self.instance = f"{instance}.{next(_BACKENDS)}"  # name of the folder that has its cgroups
@@ -224,7 +233,7 @@ class BubblewrapBackend(LocalBackend):
             }
             host = self._find_host(bwrap)
             self._check_paths()
-            await asyncio.to_thread(compile_runner, self._tools.runtimes / "python")
+            await asyncio.to_thread(compile_runner, self._tools.runtimes / "python", own_python().executable)
         except (OSError, ValueError, UnknownPolicy, Misconfigured) as error:
             raise SandboxUnavailable(f"bubblewrap sandboxes cannot be prepared: {error}") from error
         return _Ready(bwrap, host, seccomp, find_cgroups(self.instance))
@@ -236,7 +245,11 @@ class BubblewrapBackend(LocalBackend):
             raise SandboxUnavailable(
                 f"Python {minor} is no longer on this machine; install it again, or ask for another version"
             )
-        return replace(ready, host=replace(ready.host, python=find_python(facts)))
+        with self._lock:
+            if facts.minor not in self._others:
+                compile_runner(self._tools.runtimes / "python", facts.executable)
+                self._others[facts.minor] = find_python(facts)
+        return replace(ready, host=replace(ready.host, python=self._others[facts.minor]))
 
     def _check_paths(self) -> None:
         for path in (self._tools.node, self._tools.restricted, self._tools.runtimes):

@@ -1,13 +1,15 @@
 """Finds the files of this machine that a sandbox needs: interpreter, standard library, C libraries, files for DNS."""
 
-import compileall
+import contextlib
+import os
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from evaluator_host.engine.config.settings import system_ca_file
-from evaluator_host.engine.sandbox.pythons import PythonFacts, own_python
+from evaluator_host.engine.sandbox.pythons import PythonFacts, own_python, run_python
 
 PYTHON_HOME: Final = Path("/opt/python")  # where a sandbox has an interpreter that is not in /usr on the host
 RUNNER_HOME: Final = Path("/opt/runner")
@@ -134,12 +136,14 @@ def _third_party(source: Path) -> list[Path]:
     return sorted(folder for name in names for level in ("", "*/") for folder in source.glob(level + name))
 
 
-def compile_runner(folder: Path) -> None:
-    """Write byte code beside the Python runner if permitted, so that a sandbox starts 5 ms sooner.
+def compile_runner(folder: Path, python: Path) -> None:
+    """Let an interpreter write byte code beside the Python runner if permitted, so that a sandbox need not compile it.
 
     The byte code contains the paths of files in the sandbox, so that it reveals no path of the host. It replaces byte
     code that imports on the host have written, because that contains the host's paths.
     """
+    if not os.access(folder, os.W_OK):
+        return
     here = f"{folder}/".encode()
     for compiled in folder.glob("**/__pycache__/*.pyc"):
         try:
@@ -147,7 +151,8 @@ def compile_runner(folder: Path) -> None:
                 compiled.unlink()
         except OSError:  # this process has no permission, or another host was faster
             continue
-    compileall.compile_dir(str(folder), quiet=2, stripdir=str(folder), prependdir=str(RUNNER_HOME))
+    with contextlib.suppress(OSError, subprocess.SubprocessError):  # sandboxes then compile what is missing
+        run_python(python, "-m", "compileall", "-qq", "-s", str(folder), "-p", str(RUNNER_HOME), str(folder))
 
 
 def network_files(etc: Path = Path("/etc")) -> dict[str, bytes]:
