@@ -337,7 +337,7 @@ async def run_import(context: ImportContext, texts: Mapping[str, str], wish: Imp
 async def _taken(context: ImportContext, read: _Read) -> set[str]:
     """Return which of the found names are already in use, for evaluators or data sets."""
     evaluators = set(await context.evaluators.store.names(context.workspace))
-    datasets = {one.name for one in await context.datasets.list_datasets(context.workspace)}
+    datasets = set(await context.datasets.store.names(context.workspace))
     return ({one.name for one in read.found.evaluators} & evaluators) | ({one.name for one in read.rows} & datasets)
 
 

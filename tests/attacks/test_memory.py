@@ -2,18 +2,20 @@
 
 import http.client
 import json
+import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 import pytest
 
+from evaluator_host.platform.evaluators.bodies import EXACT_MATCH
 from tests.databases import Databases
 from tests.keyed import bearer, is_problem, make_key
 from tests.processes import own_seconds, peak_mb, restart_peak
@@ -131,6 +133,22 @@ def test_readers_who_do_not_read_hold_no_more_than_the_memory_for_requests(host:
                 return answer.status_code
 
         assert set(callers.map(call, range(8))) <= {200, 429}
+
+
+def test_lists_that_nobody_reads_hold_no_more_than_the_memory_for_requests(host: Host) -> None:
+    for number in range(24):
+        body = {"name": f"large{number}", "code": f"{EXACT_MATCH}\n# {'x' * 900_000}"}
+        assert host.ask(host.alpha, "POST", "/v1/evaluators", json=body).status_code == 201
+    with host.watched(), ExitStack() as stack:
+        readers = []
+        for _ in range(40):
+            reader = stack.enter_context(socket.create_connection(("127.0.0.1", host.server.port), timeout=60))
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            asked = f"GET /v1/evaluators HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {host.alpha}\r\n\r\n"
+            reader.sendall(asked.encode())
+            readers.append(reader)
+        begun = {reader.recv(12) for reader in readers}
+    assert begun == {b"HTTP/1.1 200", b"HTTP/1.1 429"}
 
 
 @pytest.mark.long

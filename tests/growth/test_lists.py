@@ -267,7 +267,7 @@ KINDS: Final = {
             "by id": lambda store, _: tables(store).datasets.get_dataset(WORKSPACE, "ds_7"),
         },
         {
-            "all": lambda store, _: tables(store).datasets.list_datasets(WORKSPACE),
+            "all": lambda store, _: parts_of(tables(store).datasets.list_datasets(WORKSPACE)),
             "unused": lambda store, _: tables(store).datasets.forget_unused(),
         },
     ),

@@ -48,7 +48,8 @@ async def test_a_queue_that_version_1_0_0_stored_counts_for_the_outputs_of_its_j
                 WORKSPACE, name, [0], dataset_id=first.dataset, job_id=job_id, own_outputs=False, content=content
             )
         counting = [
-            [one.name for one in await queues.list_queues(WORKSPACE, job=job.id)] for job in (same, other, asked)
+            [one.name async for part in queues.list_queues(WORKSPACE, job=job.id) for one in part]
+            for job in (same, other, asked)
         ]
         assert [sorted(names) for names in counting] == [["of-a-job", "of-rows"], ["of-rows"], []]
         for job in (first, same, other, asked):
@@ -77,7 +78,9 @@ async def test_labels_count_for_jobs_whose_mapping_shows_the_same_outputs(
         names = [f"queue-{number}" for number in range(len(same))]
         for name, job in zip(names, jobs, strict=False):
             await queues.create_queue(WORKSPACE, name, LabelTask(), job=job.id)
-        counting = [{one.name for one in await queues.list_queues(WORKSPACE, job=job.id)} for job in jobs]
+        counting = [
+            {one.name async for part in queues.list_queues(WORKSPACE, job=job.id) for one in part} for job in jobs
+        ]
         assert counting == [set(names)] * len(same) + [set()] * len(other)
         for job in jobs:
             await desk.ended(job)

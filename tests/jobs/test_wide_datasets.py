@@ -29,7 +29,7 @@ async def test_lists_of_wide_data_sets_do_not_hold_the_event_loop(database_url: 
         gc.freeze()
         with watching() as watch:
             shown = await shelf.get_dataset(WORKSPACE, "wide7")
-            listed = await shelf.list_datasets(WORKSPACE)
+            listed = [one async for part in shelf.list_datasets(WORKSPACE) for one in part]
             versions = await shelf.list_versions(WORKSPACE, "wide7")
         gc.unfreeze()
         assert (shown.outputs_column, shown.expected_column) == ("answer 7", "gold")

@@ -59,10 +59,10 @@ async def test_a_data_set_is_found_by_its_name_and_its_id(store: Store) -> None:
         == await tables(store).datasets.get_dataset(WORKSPACE, made.id)
     )
     assert made.facts == FACTS
-    assert await tables(store).datasets.list_datasets(WORKSPACE) == [made]
+    assert [part async for part in tables(store).datasets.list_datasets(WORKSPACE)] == [[made]]
     with pytest.raises(NotFound):
         await tables(store).datasets.get_dataset("other", made.id)
-    assert await tables(store).datasets.list_datasets("other") == []
+    assert [part async for part in tables(store).datasets.list_datasets("other")] == []
 
 
 async def test_a_name_is_taken_until_it_is_replaced_or_released(store: Store) -> None:
@@ -75,7 +75,7 @@ async def test_a_name_is_taken_until_it_is_replaced_or_released(store: Store) ->
     assert (await tables(store).datasets.get_dataset(WORKSPACE, "qa")).id == second.id
     assert (await tables(store).datasets.get_dataset(WORKSPACE, first.id)).name is None
     await tables(store).datasets.release(WORKSPACE, "qa")
-    assert await tables(store).datasets.list_datasets(WORKSPACE) == []
+    assert [part async for part in tables(store).datasets.list_datasets(WORKSPACE)] == []
     assert set(await tables(store).datasets.forget_unused()) == {first.id, second.id}
     assert await tables(store).datasets.ids() == frozenset()
 

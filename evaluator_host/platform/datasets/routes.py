@@ -13,9 +13,9 @@ from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.platform.http.bodies import Few, WholeNumber, Wire, example
 from evaluator_host.platform.http.error_responses import describe_error
-from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
+from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response, large_json_response
 from evaluator_host.platform.http.middleware import memory_of
-from evaluator_host.platform.named_routes import Named, list_route, used_routes
+from evaluator_host.platform.named_routes import Named, used_routes
 from evaluator_host.platform.users import Users
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.formats import Format
@@ -173,7 +173,11 @@ def datasets_api(
         path = await shelf.path(workspace, name)
         return FileResponse(path, media_type="application/x-ndjson", filename=f"{name}.jsonl")
 
-    list_route(router, DatasetReport, shelf.list_datasets, "List data sets, newest first.")
+    @router.get("", response_model=list[DatasetReport], name="datasets")
+    async def datasets(request: Request, workspace: WorkspaceOf) -> Response:
+        """List data sets, newest first."""
+        return await json_list(shelf.list_datasets(workspace), list, memory=memory_of(request.scope))
+
     things = Named(
         DatasetReport,
         shelf.get_dataset,
@@ -232,7 +236,7 @@ def _queries(shelf: DatasetService) -> APIRouter:
     @router.get("/{name}/versions", response_model=list[DatasetReport], responses=_MISSING)
     async def versions(name: str, workspace: WorkspaceOf) -> Response:
         """List the kept versions of a data set, newest first. `qa@2` is version 2 of `qa`."""
-        return json_response(await shelf.list_versions(workspace, name))
+        return await large_json_response(await shelf.list_versions(workspace, name))
 
     return router
 

@@ -1,7 +1,8 @@
 """Uploads, lists, reads and deletes data sets. An upload is read once and stored as JSON lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -185,9 +186,11 @@ class DatasetService:
         """Return a data set by its name or id."""
         return await self._report(await self.store.get_dataset(workspace_id, name))
 
-    async def list_datasets(self, workspace_id: str) -> list[DatasetReport]:
-        """Return the data sets of a workspace, the newest first."""
-        return [await self._report(dataset) for dataset in await self.store.list_datasets(workspace_id)]
+    async def list_datasets(self, workspace_id: str) -> AsyncGenerator[list[DatasetReport], None]:
+        """Yield the data sets of a workspace, the newest first, in parts of a few MB."""
+        async with aclosing(self.store.list_datasets(workspace_id)) as parts:
+            async for part in parts:
+                yield [await self._report(dataset) for dataset in part]
 
     async def lines(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[bytes]:
         """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer if over 16 MB."""

@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import secrets
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -33,6 +33,7 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import NameTaken
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
+_PART_BYTES: Final = 2 << 20  # characters of data sets that are read at once; each may have 200 KB of column names
 VERSIONS_KEPT: Final = 10  # versions of a data set to keep, besides those that jobs use
 # columns that are not facts about the rows
 _OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")
@@ -161,14 +162,26 @@ class Datasets(Repository):
             )
         return _dataset(row)
 
-    async def list_datasets(self, workspace_id: str) -> list[Dataset]:
-        """Return the named data sets of a workspace, the newest first."""
-        query = (
-            _datasets()
-            .where(DatasetTable.workspace_id == workspace_id, DatasetTable.name.is_not(None))
-            .order_by(DatasetTable.created_at.desc(), DatasetTable.id)
-        )
-        return await self._fetch(query)
+    async def list_datasets(self, workspace_id: str) -> AsyncGenerator[list[Dataset], None]:
+        """Yield the named data sets of a workspace, the newest first, in parts of a few MB."""
+        table = DatasetTable
+        query = _datasets().where(table.workspace_id == workspace_id, table.name.is_not(None))
+        query = query.order_by(table.created_at.desc(), table.id)
+        found = await self._part(query)
+        while found:
+            last = found[-1]
+            yield found
+            same = (table.created_at == last.created_at) & (table.id > last.id)
+            found = await self._part(query.where(or_(table.created_at < last.created_at, same)))
+
+    async def _part(self, query: Select[Any]) -> list[Dataset]:
+        rows = await self._database.fetch_part(query, most_bytes=_PART_BYTES)
+        return await asyncio.to_thread(lambda: [_dataset(row) for row in rows])
+
+    async def names(self, workspace_id: str) -> list[str]:
+        """Return the names of the data sets of a workspace."""
+        query = select(DatasetTable.name).where(DatasetTable.workspace_id == workspace_id)
+        return list(await self._database.fetch_values(query.where(DatasetTable.name.is_not(None))))
 
     async def list_versions(self, workspace_id: str, name: str) -> list[Dataset]:
         """Return the versions of a data set that are kept, the newest first."""

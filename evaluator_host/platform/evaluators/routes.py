@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Annotated, Any, Final, Protocol, runtime_checkable
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field, StringConstraints
 
 from evaluator_host.platform.evaluators.bodies import EXACT_MATCH, CasesIn, EvaluatorIn, case_dicts
@@ -15,6 +15,7 @@ from evaluator_host.platform.http.bodies import WholeNumber, Wire, example
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response
+from evaluator_host.platform.http.middleware import memory_of
 from evaluator_host.platform.users import Users
 from evaluator_host.types.jobs import EvaluatorScore
 from evaluator_host.types.results import JobEvaluatorReport
@@ -106,6 +107,7 @@ def evaluators_api(
 
     @router.get("", response_model=list[EvaluatorReport])
     async def evaluators(
+        request: Request,
         workspace: WorkspaceOf,
         tag: Annotated[str | None, Query(max_length=MOST_TAG, description="Only evaluators with this tag.")] = None,
     ) -> Response:
@@ -117,7 +119,7 @@ def evaluators_api(
             wanted = (one for one in part if tag is None or tag in one.tags)
             return [{**shown(one), "last_job": last.get(one.name)} for one in wanted]
 
-        return await json_list(registry.newest_versions(workspace), chosen)
+        return await json_list(registry.newest_versions(workspace), chosen, memory=memory_of(request.scope))
 
     @router.get("/{name}", response_model=EvaluatorReport, responses=_MISSING)
     async def newest(name: str, workspace: WorkspaceOf) -> Response:
@@ -161,9 +163,10 @@ def evaluators_api(
             await registry.delete_evaluator(caller.workspace, name)
 
     @router.get("/{name}/versions", response_model=list[EvaluatorReport], responses=_MISSING)
-    async def versions(name: str, workspace: WorkspaceOf) -> Response:
+    async def versions(name: str, request: Request, workspace: WorkspaceOf) -> Response:
         """List all versions, newest first."""
-        return await json_list(registry.versions(workspace, name), lambda part: [shown(one) for one in part])
+        found = registry.versions(workspace, name)
+        return await json_list(found, lambda part: [shown(one) for one in part], memory=memory_of(request.scope))
 
     @router.get(
         "/{name}/versions/{version}",

@@ -22,6 +22,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.http.auth.access import caller_of
 from evaluator_host.platform.http.error_responses import invalid_request
@@ -30,6 +31,7 @@ from evaluator_host.platform.plugins import row_document
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.json_texts import Octets
 from evaluator_host.types.json_values import (
+    LARGE_BYTES,
     InvalidJson,
     decode_given,
     encode_json,
@@ -45,6 +47,8 @@ _OWN: Final = "/v1/"  # paths of the host's own API begin with this
 _NAMED: Final = 50  # maximum number of unknown parameters that an error names
 _LETTERS: Final = 80  # an error shows at most this many characters of each name
 _JSON: Final = re.compile(r"\s*application/(?:[^/;\s]*\+)?json\s*(?:;.*)?", re.IGNORECASE)  # a Content-Type of JSON
+_SHORT_LIST_BYTES: Final = 2 << 20  # memory of most lists while they are sent
+_LONG_LIST_BYTES: Final = 24 << 20  # memory of a list with several parts: objects, decoded objects and text of one part
 DECODED_MB: Final = 128  # memory limit of a decoded body, in MB: a million small objects, which take 25 ms to free
 
 
@@ -289,26 +293,42 @@ def json_response(value: object, status: int = 200, headers: dict[str, str] | No
     return Response(encode_json(value), status, headers, media_type="application/json")
 
 
-async def json_list(parts: AsyncIterator[_Part], shown: Callable[[_Part], list[Any]]) -> Response:
+async def json_list(
+    parts: AsyncIterator[_Part], shown: Callable[[_Part], list[Any]], *, memory: Reservation
+) -> Response:
     """Return a JSON array of the items that `shown` makes from each part, and send it while the parts are read.
 
     Each part is converted and encoded in a thread.
+
+    Raises:
+      Busy: `memory` has no room for the list. A client that stops reading keeps a part in memory.
     """
+    memory.reserve(_SHORT_LIST_BYTES)
 
     async def texts() -> AsyncIterator[bytes]:
         mark = b"["
         async for part in parts:
             items = (await asyncio.to_thread(lambda part: encode_json(shown(part)), part))[1:-1]
+            del part
             if items:
                 yield mark + items
                 mark = b","
         yield b"]" if mark == b"," else b"[]"
 
     arrived = texts()
-    begun = await anext(arrived)  # an error becomes a response only before the first part is sent
+    # an error becomes a response only before the first part is sent
+    begun, ended = await anext(arrived), False
+    while not ended and len(begun) <= LARGE_BYTES:
+        following = await anext(arrived, b"")
+        begun, ended = begun + following, not following
+    if not ended:
+        memory.reserve(_LONG_LIST_BYTES)
+
+    held = [begun]
+    del begun
 
     async def whole() -> AsyncIterator[bytes]:
-        yield begun
+        yield held.pop()  # the text is not kept while the others are sent
         async for text in arrived:
             yield text
 

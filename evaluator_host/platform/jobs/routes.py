@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import FailFast, Field
 
@@ -14,6 +14,7 @@ from evaluator_host.platform.http.bodies import Few, Moment, Wire, example, fiel
 from evaluator_host.platform.http.deletion import ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response
+from evaluator_host.platform.http.middleware import memory_of
 from evaluator_host.platform.jobs.estimates import JobEstimates
 from evaluator_host.platform.jobs.service import JobService, job_report
 from evaluator_host.platform.jobs.spec import JobSpec
@@ -200,6 +201,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
 
     @router.get("", response_model=list[JobReport])
     async def jobs(
+        request: Request,
         workspace: WorkspaceOf,
         status: JobStatus | None = None,
         before: Annotated[
@@ -215,7 +217,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
         """List jobs, newest first, with the scores of each evaluator so far."""
         chosen = {"before": before, "status": status, "search": search, "schedule": schedule}
         parts = service.overviews(workspace, limit=limit, **chosen)
-        return await json_list(parts, lambda part: [job_report(one) for one in part])
+        return await json_list(parts, lambda part: [job_report(one) for one in part], memory=memory_of(request.scope))
 
     @router.get("/{job_id}", response_model=JobReport, responses=_MISSING)
     async def show(job_id: str, workspace: WorkspaceOf) -> Response:

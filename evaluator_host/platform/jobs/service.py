@@ -51,7 +51,10 @@ from evaluator_host.types.jobs import (
 )
 
 LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
-_JOBS_AT_ONCE: Final = 50  # jobs that are read and sent at a time, since a job may have a long mapping
+_JOBS_AT_ONCE: Final = 50  # maximum number of jobs that are read and sent at a time
+_FIRST_JOBS: Final = 4  # jobs that are read first, since a mapping and a prompt may have 1 MB each
+_PART_BYTES: Final = 2 << 20  # bytes that the jobs of a later part should have
+_OF_SCORE_BYTES: Final = 4 << 10  # what the scores of an evaluator count for in a part
 _NAMED: Final = 3  # maximum number of evaluators that a job's title names
 _COLUMN_CHARS: Final = 40  # characters of a column's name in a job's title
 _TRIES: Final = 3  # how many times to try to create a job; this fails if its data set is replaced meanwhile
@@ -217,13 +220,17 @@ class JobService:
     ) -> AsyncGenerator[list[JobOverview], None]:
         """Yield the jobs that `list_jobs` returns, in parts, before they are converted to reports."""
         after: Job | None = None
+        count = _FIRST_JOBS
         while limit > 0:
-            most = min(limit, _JOBS_AT_ONCE)
+            most = min(limit, count)
             part = await self.jobs.list_overviews(workspace_id, limit=most, after=after, **chosen)
-            yield part
-            if len(part) < most:
+            if not part:
                 return
-            limit, after = limit - most, part[-1].job
+            after, read, count = part[-1].job, len(part), _next_count(part)
+            yield part
+            if read < most:
+                return
+            limit -= most
 
     async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> JobReport:
         """Rename a job, or remove its name, and return the job."""
@@ -396,6 +403,12 @@ class JobService:
             self.folder.write, dataset_id, enumerate(given, start=1), format_="json", max_bytes=2 * ceiling
         )
         return await self.datasets.add_dataset(dataset_id, workspace_id, None, facts)
+
+
+def _next_count(part: Sequence[JobOverview]) -> int:
+    """Return how many jobs to read next, judging by the size of these."""
+    size = sum(len(one.job.request) + _OF_SCORE_BYTES * len(one.evaluators) for one in part)
+    return min(_JOBS_AT_ONCE, max(1, _PART_BYTES * len(part) // size))
 
 
 def job_report(overview: JobOverview) -> JobReport:

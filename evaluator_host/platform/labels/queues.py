@@ -1,8 +1,8 @@
 """Queues of rows, from a job or a data set, that people label. Agreement reports compare evaluators with the labels."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -137,16 +137,20 @@ class LabelQueues:
         status = rows.value if passed is None else None
         return await self.results.chosen_rows(workspace_id, job, evaluator=evaluator, status=status, passed=passed)
 
-    async def list_queues(self, workspace_id: str, *, job: str | None = None) -> list[LabelQueue]:
-        """Return the label queues of a workspace, newest first: all of them, or only those with labels for this job.
+    async def list_queues(self, workspace_id: str, *, job: str | None = None) -> AsyncGenerator[list[LabelQueue], None]:
+        """Yield the label queues of a workspace, newest first, in parts: all, or only those with labels for this job.
 
         Raises:
           NotFound: there is no such job.
         """
-        if job is None:
-            queues = await self.labels.list_queues(workspace_id)
-        else:
-            queues = await self._queues_of(await self.jobs.get_job(workspace_id, job))
+        if job is not None:
+            yield await self._reports(await self._queues_of(await self.jobs.get_job(workspace_id, job)))
+            return
+        async with aclosing(self.labels.parts(workspace_id)) as parts:
+            async for part in parts:
+                yield await self._reports(part)
+
+    async def _reports(self, queues: Sequence[StoredQueue]) -> list[LabelQueue]:
         counted = await self.labels.count_labels(queues)
         # a thread decodes the queues: each may have 100 KB of instructions and choices
         return await asyncio.to_thread(lambda: [_report(one, counted[one.id]) for one in queues])

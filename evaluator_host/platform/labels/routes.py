@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.platform.http.bodies import WholeNumber, Wire, example
 from evaluator_host.platform.http.error_responses import describe_error
-from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
+from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response, large_json_response
+from evaluator_host.platform.http.middleware import memory_of
 from evaluator_host.platform.labels.queues import MOST_ROWS, LabelQueues
 from evaluator_host.platform.labels.table import LabelState
 from evaluator_host.platform.named_routes import Named, named_routes
@@ -84,11 +85,12 @@ def labels_api(service: LabelQueues, access: Access) -> APIRouter:
 
     @router.get("", response_model=list[LabelQueue], responses=_MISSING)
     async def queues(
+        request: Request,
         workspace: WorkspaceOf,
         job: Annotated[str | None, Query(description="Only queues whose labels apply to this job.")] = None,
     ) -> Response:
         """List label queues, newest first."""
-        return json_response(await service.list_queues(workspace, job=job))
+        return await json_list(service.list_queues(workspace, job=job), list, memory=memory_of(request.scope))
 
     @router.post("/{name}/next", response_model=LabelRow, responses={**_MISSING, **_NONE})
     async def next_(name: str, body: PersonIn, caller: CallerOf) -> Response:

@@ -1,7 +1,7 @@
 """Stores queues of rows for people to label, and the labels."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -11,6 +11,7 @@ from sqlalchemy import (
     ColumnElement,
     ForeignKey,
     Index,
+    Select,
     UniqueConstraint,
     delete,
     func,
@@ -30,6 +31,9 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, NameTaken, NotFound
 
 HELD: Final = timedelta(minutes=10)
+_PART_BYTES: Final = (
+    2 << 20
+)  # characters of queues that are read at once; each may have 100 KB of instructions and choices
 _MOST: Final = 1000  # maximum number of label queues in a workspace
 _ROW_BYTES: Final = 64  # bytes that a row in a queue takes, besides its label and note
 _HELD: Final = text("held_by IS NOT NULL")
@@ -147,6 +151,21 @@ class Labels(Repository):
                 f"there is already a label queue named {name}; delete it first, or choose another name"
             ) from error
         return made
+
+    async def parts(self, workspace_id: str) -> AsyncGenerator[list[StoredQueue], None]:
+        """Yield the queues of a workspace, newest first, in parts of a few MB."""
+        table = LabelQueueTable
+        query = select(*columns_of(table, StoredQueue)).where(table.workspace_id == workspace_id)
+        query = query.order_by(table.created_at.desc(), table.id)
+        found = await self._part(query)
+        while found:
+            last = found[-1]
+            yield found
+            same = (table.created_at == last.created_at) & (table.id > last.id)
+            found = await self._part(query.where(or_(table.created_at < last.created_at, same)))
+
+    async def _part(self, query: Select[Any]) -> list[StoredQueue]:
+        return [StoredQueue(*row) for row in await self._database.fetch_part(query, most_bytes=_PART_BYTES)]
 
     async def list_queues(self, workspace_id: str, dataset_id: str | None = None) -> list[StoredQueue]:
         """Return the queues of a workspace, or only its queues over one data set, newest first."""
