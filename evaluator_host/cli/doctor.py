@@ -283,7 +283,7 @@ def install_service(
 
 
 def _closed(path: Path) -> Path | None:
-    """Return the folder above a path that other users cannot enter, or the path if they cannot read it; else None."""
+    """Return what keeps other users from a path: a folder above it, or the path itself. None if they can read it."""
     for folder in reversed(path.parents):
         if not folder.stat().st_mode & stat.S_IXOTH:
             return folder

@@ -297,7 +297,7 @@ def _first(rows: Sequence[object], which: str = "first") -> str:
 
 
 def _lines(name: str, form: str, get: Number, report: Report, baseline: Report | None) -> list[str]:
-    """Return the lines of a number for a Markdown table; `form` is the number format.
+    """Return the lines of a Markdown table for one number, such as the mean; `form` is the number format.
 
     If some rows have a value in only one report, a second line compares the rows that have a value in both.
     """

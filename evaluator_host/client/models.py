@@ -114,7 +114,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def import_answers(self, answers: Iterable[dict[str, Json]]) -> RecordedAnswers:
-        """Record the answers of an export; they replace recorded answers to the same requests.
+        """Record the answers in an export; they replace recorded answers to the same requests.
 
         Args:
           answers: The answers, in the form of `export_answers`.

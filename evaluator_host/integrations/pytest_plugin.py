@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PROPERTY: Final = "evaluator_host"
 _ENOUGH: Final = 0.5
-_SHOWN: Final = 1000  # show at most this many characters of each part of a row
+_SHOWN: Final = 1000  # maximum number of characters to show of each part of a row
 _WARNINGS_SHOWN: Final = 5
 
 
@@ -44,7 +44,7 @@ class ScoredEvaluator:
     _note: Callable[[str, object], None]
 
     def score(self, **row: Any) -> "EvaluationResult":
-        """Evaluate one row and return its result; `row` is its fields: `inputs`, `outputs`, `trace`, `messages`, …."""
+        """Evaluate one row and return its result; `row` has its fields: `inputs`, `outputs`, `trace`, `messages`, …."""
         result: EvaluationResult = self._engine.evaluate(self.evaluator, **row)
         error = None if result.error is None else f"{result.error.code}: {result.error.message}"
         warnings = [f"{note.code}: {note.text}" for note in result.warnings]

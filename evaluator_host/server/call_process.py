@@ -38,7 +38,7 @@ from evaluator_host.types.outcome import EvaluationResult
 # number of calls that are sent to an evaluator's process for each sandbox that the evaluator may have there
 _CALLS_AHEAD: Final = 4
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
-_PART_BYTES: Final = 1 << 16  # pass on this many bytes of a response at once
+_PART_BYTES: Final = 1 << 16  # bytes of a response to pass on at once
 _OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
 
 

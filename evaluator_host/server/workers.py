@@ -147,7 +147,7 @@ class _Processes:
         self._debug = debug
 
     async def keep(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> None:
-        """Keep a process running: start it again when it is lost, after growing pauses, until it ends as planned."""
+        """Keep a process running: restart it when it is lost, after growing pauses, until it ends as planned."""
         pause_s = _PAUSE_S
         while True:
             began = time.monotonic()
@@ -322,7 +322,7 @@ def run_calls(
     address: tuple[Any, ...],  # address of the host's first listening socket
     *place: Any,
 ) -> None:
-    """Answer calls in this process until the host stops. `place` is number, folder and port of a `CallProcess`."""
+    """Answer calls in this process until the host stops. `place`: number, folder and port of the `CallProcess`."""
 
     async def serve() -> None:
         part = CallProcess(settings, backend, *place)

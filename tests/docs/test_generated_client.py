@@ -191,7 +191,7 @@ def typed_calls(folder: Path, document: Any, calls: list[dict[str, Any]]) -> str
 
 
 def given_of(call: dict[str, Any]) -> dict[str, Any]:
-    """Return the query and the answer of a call, and its body if the body is JSON."""
+    """Return the query and the response of a call, and its body if the body is JSON."""
     given = {name: call[name] for name in ("query", "body") if call[name] not in (None, {})}
     return {**given, "answer": call["answer"]}
 

@@ -343,7 +343,7 @@ def test_doctor_says_that_another_process_holds_the_file(machine: Machine) -> No
     locked_database(machine)
     done = machine.command("doctor")
     assert done.returncode == 3
-    assert "database is locked; nothing was changed: try again; if this machine is not busy, end the" in one_line(done)
+    assert "database is locked; nothing was changed; try again; if this machine is not busy, end the" in one_line(done)
 
 
 def test_doctor_says_that_little_disk_is_left(machine: Machine) -> None:

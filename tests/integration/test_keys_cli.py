@@ -111,7 +111,7 @@ def test_a_mistake_is_told_with_what_would_do(url: str, arguments: tuple[str, ..
     assert said in done.stderr
 
 
-NO_DATABASE = "there is no data of a host in {folder}: evaluator-host.db does not exist"
+NO_DATABASE = "no host has stored data in {folder}: evaluator-host.db does not exist"
 NO_SETS = "there are no package sets in {folder}: the folder environments does not exist"
 
 

@@ -367,7 +367,7 @@ async def test_code_without_a_grant_has_no_address(granted: Granting) -> None:
 async def test_an_unknown_model_is_refused_before_anything_runs(granted: Granting) -> None:
     with pytest.raises(InvalidRequest, match="no model 'other'") as refused:
         await granted.service.check(Evaluator(ONE, models=("other",)))
-    assert "there are: claude, judge" in refused.value.problems[0].hint
+    assert "the models are: claude, judge" in refused.value.problems[0].hint
 
 
 async def test_only_granted_models_are_answered_under_the_names_that_were_given(granted: Granting) -> None:

@@ -109,7 +109,7 @@ def test_a_mapping_fills_fields_from_columns_and_nested_columns(tmp_path: Path) 
     rows, bad = read(tmp_path, "a.jsonl", '{"gold": 1, "answer": {"text": "x"}}\n{"gold": 2}\n', mapping=mapping)
     inputs = {"gold": 1, "answer": {"text": "x"}, "correct_answer": 1}
     assert rows == [(1, Row(inputs, "x", variables={"target": 1}))]
-    assert bad == [(2, "there is no column 'answer.text'; there are: gold")]
+    assert bad == [(2, "there is no column 'answer.text'; the columns are: gold")]
 
 
 def test_a_limit_stops_reading(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_wires_are_named_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_unknown_wire_is_refused_with_the_nearest() -> None:
     with pytest.raises(Misconfigured, match="did you mean langfuse"):
         named_wires(Settings(wires=("langfuze",)))
-    with pytest.raises(Misconfigured, match=r"there are coze, .*langfuse"):
+    with pytest.raises(Misconfigured, match=r"the wires are coze, .*langfuse"):
         named_wires(Settings(wire_options={"xyz": WireOptions()}))
 
 

@@ -490,7 +490,7 @@ def _signing_key(secret: str) -> bytes:
 
 
 def _end(job: JobReport) -> str:
-    """Return a text that identifies this end of the job, which may run and end again."""
+    """Return a string that identifies this end of the job, because a resumed job ends again."""
     return f"{job.id} {job.finished_at}"
 
 

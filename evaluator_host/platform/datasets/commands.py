@@ -132,7 +132,7 @@ def scores(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show the scores of each stored evaluator in the newest jobs; if one fell, say how to compare two jobs."""
+    """Show the scores of each stored evaluator in the newest jobs; if a score fell, say how to compare two jobs."""
     found = client.datasets.scores(name, limit=limit)
     if as_json or found.evaluators:
         print_found(found, history_table, as_json=as_json)

@@ -258,7 +258,9 @@ def _column(record: dict[str, Any], column: str) -> Any:
     if value is _MISSING:
         meant = nearest(column, record)
         guess = f"; did you mean {meant}?" if meant is not None else ""
-        raise BadRow(f"there is no column {column!r}; there are: {', '.join(list(record)[:_SHOWN]) or 'none'}{guess}")
+        raise BadRow(
+            f"there is no column {column!r}; the columns are: {', '.join(list(record)[:_SHOWN]) or 'none'}{guess}"
+        )
     return value
 
 

@@ -16,7 +16,7 @@ from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.files import INDEX, PLACE, ROWS, STRIDE, RowsFolder
 from evaluator_host.types.errors import Misconfigured, StoreUnavailable
 
-_CACHED_BYTES: Final = 64 << 20  # larger data sets are read from the bucket in ranges, without a local copy
+_CACHED_BYTES: Final = 64 << 20  # larger data sets are read in ranges, without a local copy
 _RANGE_BYTES: Final = 4 << 20
 # how long a refused request is retried; a request without a response fails after 30 s
 _AGAIN_WITHIN: Final = timedelta(seconds=20)

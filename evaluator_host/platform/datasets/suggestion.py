@@ -27,7 +27,7 @@ _OF_THE_ROW: Final = frozenset(
 )
 _TEXT_CHARS: Final = 20  # smallest average length of a column that may hold a model's texts
 _CHARS: Final = 1000  # how many characters of a value are compared
-MOST_COLUMNS: Final = 1000  # use the names of at most this many columns
+MOST_COLUMNS: Final = 1000  # maximum number of columns whose names are used
 _NAME_CHARS: Final = 200  # longest name to compare with a misspelt one
 _SHOWN: Final = 12
 _SHOWN_CHARS: Final = 80

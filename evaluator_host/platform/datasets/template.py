@@ -66,7 +66,7 @@ class _CodeGenerator(CodeGenerator):
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """Checks the processor time at lookups, filters and joins. A loop that takes long always does one of these."""
+    """Checks the processor time at lookups, filters and joins. A slow loop always does one of these."""
 
     intercepted_binops = frozenset({"+"})
     code_generator_class = _CodeGenerator

@@ -259,7 +259,7 @@ def delete(name: _NameArgument, *, force: options.ForceOption = False, client: C
 
 
 def _with_what_it_had(client: Client, name: str, evaluator: Evaluator) -> Evaluator:
-    """From the newest version of `name`, take the settings that were not given. Print them. Return the evaluator."""
+    """Fill settings that were not given from the newest version of `name`, and print them. Return the evaluator."""
     from evaluator_host.platform.evaluators import evaluator_files  # noqa: PLC0415 - as above
 
     before = client.evaluators.get(name)

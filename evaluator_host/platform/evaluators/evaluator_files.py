@@ -202,7 +202,7 @@ def tell_files(given: LoadedEvaluator) -> None:
 
 
 def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[str]]:
-    """From the version `before`, take settings that were not given. Return the evaluator and these settings in words.
+    """Fill settings that were not given from the version `before`. Return the evaluator, and these settings in words.
 
     Code, files and data are never taken. Nothing is taken if one version is a judge, or if the language changed.
     """
@@ -283,7 +283,7 @@ def _validated(model: type[_Body], body: dict[str, Any]) -> _Body:
 
 
 def _config(given: str) -> Any:
-    """Return the configuration in an option, which is JSON or the path of a JSON file."""
+    """Parse an option that is JSON, or the path of a JSON file, and return the configuration in it."""
     text = given if given.lstrip().startswith("{") else read_utf8(Path(given))
     try:
         return decode_json(text.encode("utf-8", "replace"))

@@ -87,7 +87,7 @@ class JudgeIn(_Part):
         """Return `evaluator` with the code that the host generates from this form.
 
         Raises:
-          InvalidRequest: the threshold lies outside the scale.
+          InvalidRequest: the threshold is outside the scale.
         """
         form = self.model_dump(mode="json")
         scores = [one.score for one in self.labels]

@@ -132,7 +132,7 @@ class ConnectionLimits(HttpToolsProtocol):
         self.cycle.transport = cast("asyncio.Transport", _ResponseTransport(self, self.cycle))
 
     def on_body(self, body: bytes) -> None:
-        """Pass a part of the body to the application; discard it when the response was already sent."""
+        """Pass a part of the body to the application; discard it if the response has already been sent."""
         self._head_bytes = 0
         self._body_bytes += len(body)
         if self.cycle.response_complete:

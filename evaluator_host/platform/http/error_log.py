@@ -1,7 +1,7 @@
 """Logs errors without users' data, in lines that no user's data can forge, and without blocking the event loop.
 
-Only the class of an exception and its places in the code are logged, since its message may quote a user's data. A
-separate thread writes the lines. So the host goes on even if nobody reads the terminal or the pipe.
+Only the class of an exception and its code locations are logged, since its message may quote a user's data. A separate
+thread writes the lines. So the host keeps working even if nobody reads the terminal or the pipe.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class LineFormatter(logging.Formatter):
 
 
 class DataFreeFormatter(LineFormatter):
-    """Formats log records. Only the class of an exception and its places in the code appear."""
+    """Formats log records. Of an exception, only the class and the code locations appear."""
 
     def formatException(self, ei: _Fault) -> str:  # noqa: N802 - as above
         """Return the chain of exceptions, the cause first, without their messages."""

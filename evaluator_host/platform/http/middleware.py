@@ -150,7 +150,7 @@ class AccessMiddleware:
         named = _HOST.fullmatch(host)
         if named is None or (named.group(1) or named.group(2)) not in self._hosts:
             raise Refused(
-                f"this host does not know the name {host[:100]!r} as its own; "
+                f"{host[:100]!r} is not a name of this host; "
                 "use localhost, or ask the operator to add the name to EVALUATOR_HOST_ALLOWED_HOSTS"
             )
         origin = headers.get(b"origin")

@@ -82,7 +82,7 @@ class JobEstimates:
         return JobEstimate(total * len(statistics), scored, failed, used, whole, tuple(over), target)
 
     async def _asked_target(self, job_id: str, rows: int) -> tuple[int, ModelUsage]:
-        """Return for how many of the first rows the job's target was asked, and its use as far as it reports it."""
+        """Return how many of the first rows were sent to the job's target, and the use that the target reported."""
         asked, used = 0, ModelUsage()
         async for found in self._jobs.outputs.stretches(job_id, 0, rows):
             asked += len(found)

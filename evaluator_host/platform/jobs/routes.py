@@ -76,7 +76,7 @@ class JobConfigIn(Wire):
     budget: BudgetIn = Field(BudgetIn(), description="Limits for the whole job's use of granted models.")
 
     def to_model(self) -> JobConfig:
-        """Return the configuration that the service takes."""
+        """Return the configuration in the type that the service uses."""
         return JobConfig(**{**dict(self), "budget": self.budget.to_model()})
 
 

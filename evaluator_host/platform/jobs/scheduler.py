@@ -175,7 +175,7 @@ class Scheduler:
         return await asyncio.to_thread(lambda: {one for one in datasets if has_rows(one)})
 
     def _next(self, waiting: list[Job]) -> Job | None:
-        """Return the job to claim now, or None: the oldest job of the workspace that comes next."""
+        """Return the job to claim now: the oldest job of the workspace whose turn is next. None if there is none."""
         if len(self._running) >= self._at_once:
             return None
         at_work = self._at_work()

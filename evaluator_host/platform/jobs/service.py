@@ -53,8 +53,8 @@ from evaluator_host.types.jobs import (
 LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
 _JOBS_AT_ONCE: Final = 50  # maximum number of jobs that are read and sent at a time
 _FIRST_JOBS: Final = 4  # jobs that are read first, since a mapping and a prompt may have 1 MB each
-_PART_BYTES: Final = 2 << 20  # bytes that the jobs of a later part should have
-_OF_SCORE_BYTES: Final = 4 << 10  # what the scores of an evaluator count for in a part
+_PART_BYTES: Final = 2 << 20  # bytes that the jobs in each later part should have
+_OF_SCORE_BYTES: Final = 4 << 10  # bytes that an evaluator's scores are assumed to take in a part
 _NAMED: Final = 3  # maximum number of evaluators that a job's title names
 _COLUMN_CHARS: Final = 40  # characters of a column's name in a job's title
 _TRIES: Final = 3  # how many times to try to create a job; this fails if its data set is replaced meanwhile

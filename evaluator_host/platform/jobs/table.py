@@ -669,7 +669,7 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
 
 
 _FAILED: Final = '{"status":"failed"'  # how the JSON of a failed result begins
-_ZERO: Final = '"failures":"zero"'  # in the request of every job that counts failed rows as 0, and in some others
+_ZERO: Final = '"failures":"zero"'  # text in the request of every job that counts failed rows as 0, and in some others
 
 
 class _OnlyConfig(FunctionElement[str]):

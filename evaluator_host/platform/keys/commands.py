@@ -119,7 +119,7 @@ def revoke(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Revoke a key. Running hosts refuse it within about a second; jobs that it started go on."""
+    """Revoke a key. Running hosts refuse it within about a second; jobs that it started continue."""
     settings = load_settings(data_dir=data_dir)
     revoked = with_store(settings, lambda store: store.keys.revoke(key, workspace=workspace))
     if as_json:

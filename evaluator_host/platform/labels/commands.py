@@ -140,7 +140,7 @@ def clear(name: _NameArgument, row: _RowArgument, *, client: ClientOption, as_js
 
 @app.command()
 def start(name: _NameArgument, *, by: _ByOption = None, client: ClientOption) -> None:
-    """Label one row after the other; Enter skips a row, q ends."""
+    """Label one row after the other; Enter skips a row, q quits."""
     queue = client.labels.get(name)
     if queue.task.instructions:
         err.print(plain(queue.task.instructions))

@@ -24,7 +24,7 @@ class _Client:
 
 
 class OriginClients:
-    """A client for each origin, so that a slow provider uses no connections that another provider needs.
+    """A client for each origin, so that a slow provider does not use up connections that another provider needs.
 
     Bound to one event loop.
 

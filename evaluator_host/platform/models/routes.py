@@ -202,7 +202,7 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
 
     @router.post("/v1/model-answers/import", response_model=RecordedAnswers, openapi_extra=_LINES, responses=_NO_ANSWER)
     async def import_(request: Request, caller: CallerOf) -> Response:
-        """Record the answers of an export; they replace recorded answers to the same requests."""
+        """Record the answers in an export; they replace recorded answers to the same requests."""
         with AuditedCall(access, caller, "models.import"):
             await service.recordings.import_lines(caller.workspace, _lines(request.stream()))
         return json_response(RecordedAnswers(*await service.store.count_answers(caller.workspace)))

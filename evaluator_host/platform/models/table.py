@@ -15,7 +15,7 @@ from evaluator_host.platform.store.tables import Table
 from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.models import DayUsage
 
-PART_BYTES: Final = 4 << 20  # once recorded answers have this many bytes, no more are read with them
+PART_BYTES: Final = 4 << 20  # size of a part of recorded answers; the answer that reaches this size ends the part
 _PAGE: Final = 200
 _MEASURED_EACH: Final = 16  # sizes are summed again once the answers have grown by a sixteenth of the limit
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")

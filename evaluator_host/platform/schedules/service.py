@@ -256,7 +256,7 @@ def _read(stored: StoredObject, now: datetime) -> tuple[_Schedule, datetime | No
 
 
 def _passed(kept: _Schedule, following: datetime | None, now: datetime) -> _Schedule:
-    """Return a schedule whose time has come, without the job, as it is after the latest time that has passed."""
+    """Return a schedule as it is after its latest time that has passed; the job of that time is not created yet."""
     assert kept.next_at is not None  # noqa: S101 - its time has come
     later = _times(kept.cron, kept.timezone, kept.next_at)
     passed = list(itertools.takewhile(lambda at: at <= now, itertools.islice(later, _MISSED_COUNTED)))

@@ -56,7 +56,7 @@ def rotate(
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Encrypt all secrets with a new key. The command opens the database itself; hosts may go on running.
+    """Encrypt all secrets with a new key. The command opens the database itself; hosts may keep running.
 
     The new key is added to the file secrets.key. If the keys are in EVALUATOR_HOST_SECRETS_KEY, first add a new key at
     the beginning of this setting.

@@ -305,7 +305,7 @@ class Repository:
         self._database = database
 
     async def _not_found(self, what: str, given: str, names: Select[Any], *, otherwise: str) -> NotFound:
-        """Return the error for an unknown name, which suggests the nearest of `names`, or else `otherwise`."""
+        """Return the error for an unknown name. It suggests the nearest of `names`, or else `otherwise`."""
         known = [str(row[0]) for row in await self._database.fetch_all(names.limit(_NAMES))]
         return NotFound(f"there is no {what} {given[:80]}; {what_was_meant(given, known, otherwise=otherwise)}")
 
@@ -405,7 +405,7 @@ def _unavailable(address: Address, error: Exception) -> StoreUnavailable:
     if isinstance(cause, OSError):
         return StoreUnavailable(f"the database {address} cannot be used: {refusal_of(cause)}")
     to_do = next((advice for words, advice in _TO_DO if words in reason), "try again")
-    return StoreUnavailable(f"the database {address} does not work: {reason}; nothing was changed: {to_do}")
+    return StoreUnavailable(f"the database {address} does not work: {reason}; nothing was changed; {to_do}")
 
 
 def refuse_bytes(engine: SyncEngine) -> SyncEngine:

@@ -19,7 +19,7 @@ _NAME_IT: Final = "give the host's data directory with --data-dir or EVALUATOR_H
 
 
 def require_data(settings: Settings) -> None:
-    """Check that a host has stored data at the place in these settings. A PostgreSQL server is not contacted.
+    """Check that a host has stored data in the database of these settings. A PostgreSQL server is not contacted.
 
     Raises:
       InvalidRequest: the file of the database does not exist.
@@ -28,7 +28,7 @@ def require_data(settings: Settings) -> None:
 
     file = address(revealed(settings.database_url), settings.data_dir).file
     if file is not None and not file.exists():
-        raise InvalidRequest(f"there is no data of a host in {file.parent}: {file.name} does not exist; {_NAME_IT}")
+        raise InvalidRequest(f"no host has stored data in {file.parent}: {file.name} does not exist; {_NAME_IT}")
 
 
 def require_own_folder(settings: Settings) -> None:

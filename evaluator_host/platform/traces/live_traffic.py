@@ -403,7 +403,7 @@ class Traffic:
 
 
 def _named(key: _Key, traces: Iterable[str], version: int | None) -> list[tuple[str, str]]:
-    """Return the evaluator's reference and version, and the id of each trace of a session, or of the only trace."""
+    """Return `(reference and version of an evaluator, trace id)` for each trace of a session, or the only trace."""
     return [(f"{key.reference} {version}", trace_id) for trace_id in traces or (key.trace_id,)]
 
 

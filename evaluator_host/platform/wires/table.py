@@ -30,6 +30,6 @@ def require_known(names: Iterable[str], setting: str) -> None:
     for name in names:
         if name not in wires():
             near = nearest_name(name, wires())
-            hint = f"did you mean {near}?" if near else f"there are {', '.join(wires())}"
+            hint = f"did you mean {near}?" if near else f"the wires are {', '.join(wires())}"
             problem = Problem(setting, f"there is no wire {name[:80]!r}", hint)
             raise Misconfigured(f"there is no wire {name[:80]!r}; {hint}", problems=(problem,))

@@ -240,7 +240,7 @@ class Records(Repository):
         self._leases.pop((record.workspace, record.id), None)
 
     def _content(self, record: Record) -> str:
-        """Convert a record to the JSON that is stored. This takes long if it encrypts an environment."""
+        """Convert a record to the JSON that is stored. This is slow if it encrypts an environment."""
         sealed = None
         if record.env:
             text = encode_json(record.env).decode()
@@ -249,7 +249,7 @@ class Records(Repository):
         return encode_json({**told, "packages": record.packages, "env": sealed}).decode()
 
     def _record(self, workspace: str, text: str, *, strict: bool = True) -> Record:
-        """Make a record from stored JSON. Long or encrypted JSON takes long, so read it in a thread.
+        """Make a record from stored JSON. This is slow for long or encrypted JSON, so read that in a thread.
 
         Unless `strict` is set, an environment that cannot be decrypted is empty.
         """

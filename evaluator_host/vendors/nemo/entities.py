@@ -281,7 +281,7 @@ def _insertion(place: Place, made: Entity, content: str) -> Insert:
 
 
 async def _require_namespace(connection: AsyncConnection, place: Place) -> None:
-    """Check that the namespace of a place exists, and in a transaction keep it until the end."""
+    """Check that the namespace of a place exists, and lock it until the transaction ends."""
     name = place.namespace
     if name not in ("", DEFAULT):
         query = select(EntityTable.id).where(_named(_namespaces(place.workspace_id), name)).with_for_update(read=True)
@@ -290,7 +290,7 @@ async def _require_namespace(connection: AsyncConnection, place: Place) -> None:
 
 
 async def _locked(connection: AsyncConnection, place: Place, name: str) -> Entity:
-    """Return an entity, which no other transaction can delete or add to before the end of this one."""
+    """Return an entity, and lock it: until this transaction ends, no other can delete it or add to it."""
     row = (await connection.execute(_entities().where(_named(place, name)).with_for_update())).first()
     if row is None:
         raise _missing(place, name)

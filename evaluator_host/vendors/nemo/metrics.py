@@ -29,7 +29,7 @@ class Metrics:
         return _shown(await self._entities.add_entity(_place(workspace_id, namespace), name, content))
 
     async def get(self, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
-        """Return the description of a metric, which does not include its content.
+        """Return the description of a metric, without its content.
 
         Raises:
           NotFound: there is no metric with that name.

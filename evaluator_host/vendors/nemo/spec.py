@@ -150,7 +150,7 @@ class ModelIn(Wire):
 
 
 class GenericAgentIn(Wire):
-    """An agent that takes JSON over HTTP."""
+    """An agent that receives JSON over HTTP."""
 
     model_config = _STRICT
 

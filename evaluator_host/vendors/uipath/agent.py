@@ -68,7 +68,7 @@ def find_entry_point(root: Path, name: str | None) -> EntryPoint:
     if name not in functions:
         meant = nearest_name(name, list(functions))
         hint = f"; did you mean {meant}?" if meant else f"; it has {', '.join(functions)}"
-        raise InvalidRequest(f"{file} names no function {name!r}{hint}")
+        raise InvalidRequest(f"{file} does not name a function {name!r}{hint}")
     return _entry_point(root, file, name, functions[name])
 
 

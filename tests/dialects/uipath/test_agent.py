@@ -70,7 +70,7 @@ def test_a_project_that_is_too_large_says_what_is(tmp_path: Path) -> None:
     [
         ({}, None, "does not name a function to run"),
         ({"functions": {"a": "main.py:main", "b": "tools.py:x"}}, None, "choose one with --entrypoint: a, b"),
-        ({"functions": {"main": "main.py:main"}}, "mian", "names no function 'mian'; did you mean main?"),
+        ({"functions": {"main": "main.py:main"}}, "mian", "does not name a function 'mian'; did you mean main?"),
         ({"functions": {"main": "main.py"}}, None, "is 'main.py', not FILE.py:FUNCTION"),
         ({"functions": {"main": 3}}, None, "is 3, not FILE.py:FUNCTION"),
         ({"functions": {"main": "gone.py:main"}}, None, "there is no such file"),

@@ -165,7 +165,7 @@ def _histogram(ordered: "array[float]") -> tuple[Bin, ...]:
 async def with_rubrics(
     metrics: tuple[Aggregate, ...], rubrics: Rubrics, results: AsyncIterator[StoredResult]
 ) -> tuple[Aggregate, ...]:
-    """Return `metrics` with the number of rows at each level of their rubrics, counted in results of scored rows."""
+    """Return `metrics` with the number of rows at each level of their rubrics, counted over scored rows."""
     labels = Counter({(f"{name}.label", label): 0 for name, rubric in rubrics.items() for label in rubric})
     async for one in results:
         given = (await _value(one)).get("labels")

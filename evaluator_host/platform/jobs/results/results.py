@@ -389,7 +389,7 @@ class JobResults:
         answers = {"outputs", "output", "trace", *map(column_of, mapped)}
         if (found := await asyncio.to_thread(rows_differ, self._folder, one, other, answers)) is not None:
             raise InvalidRequest(
-                f"the jobs are over different rows ({one.label}, {other.label}): {found}; jobs can be compared only "
+                f"the jobs have different rows ({one.label}, {other.label}): {found}; jobs can be compared only "
                 "if their rows are the same except for the answers"
             )
 

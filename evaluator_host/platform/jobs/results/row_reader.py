@@ -123,7 +123,7 @@ class _Part:
     rows: dict[int, int]
 
     def memory_bytes(self, places: Iterable[int] | None = None) -> int:
-        """Return how many bytes of memory the results at these places take with their rows; by default, all results."""
+        """Return how many bytes of memory these results take with their rows; by default, all results."""
         chosen = list(range(len(self.results)) if places is None else places)
         numbers = {self.results[place].row for place in chosen}
         return sum(self.weights[place] for place in chosen) + sum(self.rows[number] for number in numbers)

@@ -245,7 +245,7 @@ class Results(Repository):
 
 
 def _joined(stored: Any, part: str) -> StoredResult:
-    """Merge a result with its shared part. If both have a field, the result's own field counts."""
+    """Merge a result with its shared part. If both have a field, the result's own field takes precedence."""
     if not part:
         return StoredResult(*stored)
     result = f'{part[:-1]},"metrics":{stored.metrics},{stored.result[1:]}'

@@ -130,7 +130,7 @@ class RequestReader:
                     return None
 
     def _destination(self, head: h11.Request) -> HostPort | None:
-        """Return the host to which a request goes, after checks. None if the request is for this host.
+        """Check a request, and return the host that it is for; None if it is for this host.
 
         Raises:
           Refused: the row may not call that host, or two readers could understand the request differently.

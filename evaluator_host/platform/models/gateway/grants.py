@@ -155,7 +155,7 @@ class ModelDirectory:
                 await self.hosts.require(model.url, field="url")
         if model is None:
             known = ", ".join(one.name for one in await self.list(workspace)) or "none"
-            hint = f"there are: {known}; you can register a model with `evaluator-host models create`"
+            hint = f"the models are: {known}; you can register a model with `evaluator-host models create`"
             if self._store is not None and not (await self.hosts.show()).may_allow:
                 hint += ", if the operator allows its host (EVALUATOR_HOST_JUDGE_HOSTS)"
             raise InvalidRequest.of("evaluator.models", f"there is no model {name[:80]!r}", hint)

@@ -317,7 +317,7 @@ async def _pass_request(
 ) -> None:
     """Forward a request and its response.
 
-    Both are parsed and written anew, not copied byte for byte, so that their lengths are unambiguous.
+    Both are parsed and rewritten, not copied byte for byte, so that their lengths are unambiguous.
     """
     reader, writer = streams
     writer.write(sent.data)
