@@ -47,12 +47,9 @@ from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import EvaluationError
 
 _TOGETHER_AT_ONCE: Final = 2
-_NODES_EVERY_S: Final = 1.0  # seconds between two updates of the stored list of nodes that a job uses
 _ROOM_EVERY_S: Final = 5.0  # how often, in seconds, to check whether the workspace may store more
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
-_PATIENCE: Final = 40  # the job fails after this many attempts in a row without a result, about ten minutes
-_ROW_PATIENCE: Final = 10  # a row that fails in this many rounds because of the host is stored as failed
 
 _log = logging.getLogger(__name__)
 

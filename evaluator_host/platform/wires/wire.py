@@ -28,7 +28,6 @@ MARGIN_S: Final = 0.5
 
 _SKEW_S: Final = 300
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
-_INVALID: Final = "this key does not work: it is unknown, revoked or expired"
 
 Refuse: TypeAlias = Callable[[HostError, str], Response]
 """Takes an error of the host and the path below the wire; returns the response in the platform's terms."""

@@ -27,7 +27,6 @@ from evaluator_host.vendors.nemo.spec import AGENTS
 from evaluator_host.vendors.nemo.status import COMPLETED, failure_of
 
 NAMES: Final = ("aggregate-scores", "row-scores", "artifacts")
-_CHUNK: Final = 256 << 10
 _PLAIN: Final = ("sum", "mean", "min", "max", "std_dev", "variance")
 
 Levels = list[dict[str, Any]]
