@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from evaluator_host.engine.sandbox.messages import LoadRequest
 from evaluator_host.engine.sandbox.session import Sandbox
@@ -233,6 +233,17 @@ async def test_rows_with_criteria_by_evaluator_ask_only_those(desk: Desk) -> Non
     assert counts == [(1, 1, 1), (2, 1, 0), (0, 3, 0)]
     assert figures.evaluators[0].errors[0].code == "target_failed"
     assert figures.evaluators[2].run_ms is None
+
+
+async def test_metrics_of_rows_without_the_score_count(desk: Desk) -> None:
+    job = await desk.ended(await desk.start(["ok"] * 5))
+    for row, status, metrics in [(0, "scored", '{"b":1}'), (1, "skipped", '{"b":0.5}'), (2, "skipped", '{"b":0}')]:
+        now = {"status": status, "metrics": metrics, **({"score": None} if status == "skipped" else {})}
+        chosen = update(ResultTable).where(ResultTable.row == row).values(**now)
+        await tables(desk.store).jobs._database.change_rows(chosen)
+    (found,) = (await desk.results.statistics(WORKSPACE, job.id)).evaluators
+    counts = {one.name: (one.count, one.mean, one.nan_count) for one in found.metrics}
+    assert (found.skipped, counts) == (2, {"score": (3, 1.0, 0), "b": (3, 0.5, 2)})
 
 
 async def test_an_evaluator_that_does_not_load_fails_its_rows_and_no_other_ones(desk: Desk) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from evaluator_host.platform.terminal.summary import Summary
-from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note
+from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note, Status
 from tests.unit.test_warnings import SCORED
 
 
@@ -33,6 +33,17 @@ def test_each_metric_has_its_figures_though_there_is_no_score(order: tuple[int, 
             "max": 0.1 * 3,
         },
     }
+
+
+def test_skipped_rows_have_metrics_but_no_time() -> None:
+    made = summary((0, 1))
+    made.add(replace(SCORED, status=Status.SKIPPED, score=None, metrics={"close": 0.5}), row=2, line=3)
+    found = made.to_json(bad_lines=0, seconds=1)
+    assert (found["skipped"], found["metrics"]["close"]["rows"]) == (1, 3)
+    skipped = Summary()
+    skipped.add(replace(SCORED, status=Status.SKIPPED, score=None, metrics={}), row=0, line=1)
+    assert skipped.to_json(bad_lines=0, seconds=1)["run_ms"] == {"p50": None, "p99": None}
+    assert "a row ran" not in shown(skipped)
 
 
 def shown(made: Summary) -> str:

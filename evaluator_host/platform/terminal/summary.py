@@ -71,7 +71,8 @@ class Summary:
         """Count the result of one row. `row` is the row's number, from 0, and `line` its line in the data file."""
         self.rows += 1
         self.statuses[result.status] += 1
-        self._run_ms.add(result.timing_ms.run)
+        if result.status is not Status.SKIPPED:
+            self._run_ms.add(result.timing_ms.run)
         self._warnings.add(row, result)
         if result.passed is not None:
             self._verdicts[result.passed] += 1
@@ -192,7 +193,7 @@ class Summary:
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", warnings_text(found["warnings"]) or None),
                 ("speed", None if found["rows_per_s"] is None else f"{found['rows_per_s']} rows/s"),
-                ("a row ran", f"{run_ms['p50']} ms (p50), {run_ms['p99']} ms (p99)"),
+                ("a row ran", run_ms["p50"] and f"{run_ms['p50']} ms (p50), {run_ms['p99']} ms (p99)"),
                 ("first failure", None if failure is None else _failure(failure)),
             ),
         )

@@ -406,15 +406,15 @@ class JobResults:
             nonlocal gathered
             gathered = _Gathered(zero=zero)
             async for one in self._results.values(job_id, evaluator.position):
-                gathered.add(one)
-                if one.status != Status.SKIPPED:
-                    for name, value in one.metrics_with(zero=False).items():
-                        values.add(name, value)
+                metrics = one.metrics_with(zero=False)
+                gathered.add(one, metrics.keys())
+                for name, value in metrics.items():
+                    values.add(name, value)
             for _ in range(gathered.zeros):
                 values.add("score", 0.0)
 
         def statistics_of(name: str, values: "array[float]") -> Aggregate:
-            rows = gathered.scored + (gathered.zeros if name == "score" else 0)
+            rows = gathered.scored + gathered.beside_skips[name] + (gathered.zeros if name == "score" else 0)
             return aggregate(name, values, nan_count=max(0, rows - len(values)))
 
         metrics = tuple((await by_name(fill, statistics_of, most=most)).values())
@@ -458,10 +458,12 @@ class _Gathered:
         self._has_scores = False
         self._errors: dict[str, tuple[int, int]] = {}
         self._run_ms = array("d")
+        self.beside_skips: Counter[str] = Counter()  # values of metrics in skipped rows, by metric
 
-    def add(self, one: ResultValues) -> None:
+    def add(self, one: ResultValues, metrics: Collection[str]) -> None:
         self._statuses[one.status] += 1
         if one.status == Status.SKIPPED:
+            self.beside_skips.update(metrics)
             return
         self._verdicts[one.passed] += 1
         self._has_scores = self._has_scores or one.score is not None
