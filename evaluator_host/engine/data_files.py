@@ -29,10 +29,11 @@ from evaluator_host.types.stored import DataFile
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _FILES, _LAYOUTS, _CONTENT, _PATHS = "files", "layouts", "content", "paths.json"
 _PARTIAL: Final = "partial-"
-_LOCK: Final = "lock"  # file that is locked while a data file is counted and moved to its place
+_LOCK: Final = "lock"  # file that is locked while a data file is counted and moved into place
 _ABANDONED_S: Final = 3600.0  # age from which an unfinished upload or layout counts as abandoned
 _FOLDERS: Final = 50_000  # maximum number of folders in a workspace's layouts; each takes 4 KB on disk
-_NO_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # from file systems without hard links
+# errors from file systems without hard links
+_NO_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 _READ_BYTES: Final = 1 << 20
 _FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # every user may read, because each sandbox has a user of its own
 
@@ -137,7 +138,7 @@ class DataFiles:
             self._make_room(workspace)
             stage = layout.parent / f"{_PARTIAL}{folders}-{secrets.token_hex(8)}"
             try:
-                stage.mkdir()  # now other processes count its folders too
+                stage.mkdir()  # from now on, other processes count its folders too
                 _require_folders(layout.parent, folders)
                 self._link(workspace, data, stage / _CONTENT)
                 (stage / _PATHS).write_bytes(paths)
@@ -259,12 +260,14 @@ def _facts(path: Path) -> DataFile:
     return DataFile(f"sha256:{path.name}", found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
 
-def _require_folders(layouts: Path, more: int) -> None:
+def _require_folders(layouts: Path, own: int) -> None:
     names = [path.name.removeprefix(_PARTIAL).partition("-")[0] for path in layouts.iterdir()]
-    if sum(int(name) for name in names if name.isdecimal()) > _FOLDERS:
+    others = sum(int(name) for name in names if name.isdecimal()) - own
+    if others + own > _FOLDERS:
         raise OverQuota(
-            f"the data files of the workspace's evaluators lie in {_FOLDERS} folders already, and this evaluator needs "
-            f"{more}; put its files in fewer folders, or try again when other evaluators have not run for a few hours"
+            f"this evaluator's data files need {own} folders, and those of the workspace's other evaluators take "
+            f"{others} of at most {_FOLDERS}; put its files in fewer folders, or try again once other evaluators have "
+            "not run for a few hours"
         )
 
 
@@ -274,8 +277,8 @@ def _link_or_copy(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno == errno.EMLINK:
             raise OverQuota(
-                "the evaluators of the workspace have the same data file at too many paths; put it at fewer paths, or "
-                "try again when other evaluators have not run for a few hours"
+                "the evaluators of this workspace use the same data file under too many paths; use fewer paths, or try "
+                "again once other evaluators have not run for a few hours"
             ) from error
         if error.errno not in _NO_LINKS:
             raise
