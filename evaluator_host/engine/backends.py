@@ -1,6 +1,7 @@
 """Chooses the sandbox backend and opens it; checks every backend for the command `doctor`.
 
-`auto` takes bubblewrap when it works, else Docker, else refuses to start: user code never runs unsandboxed by accident.
+`auto` chooses bubblewrap if it works, otherwise Docker. If neither works, the host does not start, so that user code
+never runs without a sandbox by accident.
 """
 
 import logging

@@ -87,7 +87,7 @@ def test_code_copied_from_a_web_pages_source_is_named_as_such(
 def test_a_file_without_the_folders_above_it_is_told_so(code: str, said: bool) -> None:
     error = EvaluationError(ErrorCode.LOAD_ERROR, "2", type="IndexError")
     found = advised(error, Evaluator(code), Contract.EVALUATE)
-    assert ("say in `path` where the code itself lies" in (found.hint or "")) is said
+    assert ("say in `path` where the code itself is" in (found.hint or "")) is said
 
 
 @pytest.mark.parametrize(("where", "said"), [("typing.py", True), ("site-packages/mine.py", False)])

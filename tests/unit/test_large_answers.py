@@ -112,7 +112,7 @@ def test_processes_of_a_host_divide_what_models_may_be_asked_at_once(tmp_path: P
     def places(workers: int) -> tuple[int, int]:
         settings = Settings(data_dir=tmp_path, workers=workers)
         gateway = Gateway(settings, None)
-        return gateway.turns._places, Judges(settings, None)._turns._places
+        return gateway.turns._slots, Judges(settings, None)._turns._slots
 
     assert (places(1), places(2), places(64)) == ((341, 32), (171, 16), (6, 1))
 

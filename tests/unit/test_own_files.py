@@ -111,7 +111,9 @@ def test_what_may_hold_secrets_or_answers_stays(root: Path) -> None:
     for name in ("venv.x", "build.x", "evals.eval_sets.x"):
         assert modules(root, f"import {name}\n") == []
     (root / "settings.py").symlink_to(root / ".env")
-    with pytest.raises(InvalidRequest, match=r"settings\.py leads through a link to .*\.env, which is not sent"):
+    with pytest.raises(
+        InvalidRequest, match=r"settings\.py resolves through a link to .*\.env, a file that may not be sent"
+    ):
         sent(root, "import settings\n")
 
 
@@ -123,9 +125,9 @@ def test_links_within_the_project_go_along_and_no_others(root: Path, tmp_path: P
     (root / "round").symlink_to(root)
     (root / "nowhere.py").symlink_to("/not/there")
     assert modules(root, "import alias, nowhere\n") == ["alias.py"]
-    with pytest.raises(InvalidRequest, match=r"linked\.py leads through a link to /etc/passwd, outside the project"):
+    with pytest.raises(InvalidRequest, match=r"linked\.py resolves through a link to /etc/passwd, outside the project"):
         sent(root, "import linked\n")
-    with pytest.raises(InvalidRequest, match=r"folder/leaf\.py leads through a link to .*, outside the project"):
+    with pytest.raises(InvalidRequest, match=r"folder/leaf\.py resolves through a link to .*, outside the project"):
         sent(root, "import folder.leaf\n")
     assert len(modules(root, f"import {'round.' * 5}models\n")) == 1
     os.mkfifo(root / "pipe.py")
@@ -288,10 +290,12 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
     assert modules_of(file, "import both\n") == ["both.py"]
     (checkout.parent / "linked.py").symlink_to("/etc/passwd")
     write(checkout.parent / ".secret" / "leaf.py", "x = 1\n")
-    with pytest.raises(InvalidRequest, match=r"linked\.py leads through a link to .*, outside the project"):
+    with pytest.raises(InvalidRequest, match=r"linked\.py resolves through a link to .*, outside the project"):
         modules_of(file, "import linked\n")
     (checkout.parent / "hidden.py").symlink_to(".secret/leaf.py")
-    with pytest.raises(InvalidRequest, match=r"hidden\.py leads through a link to .*leaf\.py, which is not sent"):
+    with pytest.raises(
+        InvalidRequest, match=r"hidden\.py resolves through a link to .*leaf\.py, a file that may not be sent"
+    ):
         modules_of(file, "import hidden\n")
 
 

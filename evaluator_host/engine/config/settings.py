@@ -28,22 +28,23 @@ SETS_FOLDER: Final = "environments"  # folder of the data directory with the ins
 
 _PORT: Final = 8710
 _PREFIX: Final = "EVALUATOR_HOST_"
-_NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")  # variables of commands, without the prefix
-_OF_OTHERS: Final = ("TEST_", "BENCH_", "SERVICE_", "PORT_")  # set by tests, benchmarks, and Kubernetes for a service
+_NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")  # variables for commands, without the prefix
+# prefixes of variables that tests, benchmarks or Kubernetes (for a service) set
+_OF_OTHERS: Final = ("TEST_", "BENCH_", "SERVICE_", "PORT_")
 _PLAIN_VARIABLES: Final = {"port": "PORT", "database_url": "DATABASE_URL", "ca_file": "SSL_CERT_FILE"}
 _IDLE_HOST_MB: Final = 192
 _IDLE_SANDBOX_MB: Final = 8  # measured memory of an idle Python sandbox without packages
 FEWEST_SANDBOXES: Final = 16
 SANDBOX_DESCRIPTORS: Final = 6
 _FEW_DESCRIPTORS: Final = 1024  # file descriptors for everything but sandboxes, such as connections
-_SANDBOX_PROCESSES: Final = 8  # in an idle sandbox, with threads: 5 for Python, 13 for JavaScript
+_SANDBOX_PROCESSES: Final = 8  # in an idle sandbox, including threads: 5 for Python, 13 for JavaScript
 _MOST_DESCRIPTORS: Final = 65_536
-_FEWEST_STARTS: Final = 2  # so that no workspace has to wait for every start of another
+_FEWEST_STARTS: Final = 2  # so that no workspace has to wait for all starts of another
 _RUNNING_PER_PROCESSOR: Final = 4
 
 
 class SandboxChoice(StrEnum):
-    """The backend to use; `auto` takes bubblewrap when it works, else Docker, else refuses to start."""
+    """The backend to use; `auto` chooses bubblewrap if it works, otherwise Docker."""
 
     AUTO = "auto"
     BUBBLEWRAP = "bubblewrap"
@@ -272,7 +273,7 @@ class Settings(BaseSettings):
     )
     storage_url: str | None = Field(
         None,
-        description="S3-compatible storage for rows and files, s3://bucket/prefix; default the data directory.",
+        description="S3-compatible storage for rows and files, s3://bucket/prefix; default: the data directory.",
     )
     sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="Sandbox backend: auto, bubblewrap, docker or none.")
     sandbox_start: SandboxStart = Field(
@@ -315,7 +316,7 @@ class Settings(BaseSettings):
     )
     target_hosts: tuple[str, ...] = Field(
         (),
-        description="Hosts whose models jobs may call: name, name:port or *; default any, or none once a key exists.",
+        description="Hosts whose models jobs may call: name, name:port or *; default: any, or none once a key exists.",
     )
     webhook_hosts: tuple[str, ...] = Field(
         ("public",),

@@ -1,1 +1,1 @@
-"""Dialects: the ways in which evaluators are written. Each dialect has a folder here; `table.py` lists the dialects."""
+"""Dialects: the ways in which evaluators are written. `table.py` finds their folders, here or in plugins."""

@@ -29,7 +29,7 @@ def interpret_every(
     """Return one result with the scores of all evaluators as metrics, and the value that each evaluator returned.
 
     If an evaluator gives further metrics, their names are `evaluator.metric`. An evaluator that is named only by
-    its place in a list gets the name of its only score. Everywhere the metric `score` is the score of the result, so an
+    its place in a list gets the name of its only score. The metric `score` is always the score of the result, so an
     evaluator called `score` becomes the metric `score.score`. `settings.score_output` may name an evaluator, a metric,
     or a score that only one evaluator gives: the score of the result comes from there. Otherwise it is the mean of all
     scores; but if `settings.entry` is `*`, or `settings.score_output` is set, there is no score. An evaluator that
@@ -129,7 +129,7 @@ def _part(
     language: Language,
     settings: EvaluatorSettings,
 ) -> Scored:
-    """Return an evaluator's result, or one of its scores: with verdict and reason if the dialect has them."""
+    """Return an evaluator's result, or one of its scores, with a verdict and a reason if the dialect has them."""
     name, inner = source
     outcome = outcomes[name]
     if inner is None or isinstance(outcome, EvaluationError):

@@ -72,7 +72,7 @@ class LeftOut:
     Attributes:
       where: Place of the part in the file.
       reason: Why it is not imported.
-      value: The part itself, so that nothing is lost; a long part is cut.
+      value: The part itself, so that nothing is lost; a long part is truncated.
     """
 
     where: str
@@ -95,7 +95,7 @@ class Found:
 
 
 def shown(value: Json) -> Json:
-    """Return a value for a report; a large value is cut."""
+    """Return a value for a report; a large value is truncated."""
     text = value if isinstance(value, str) else repr(value)
     return value if len(text) <= _SHOWN_BYTES else f"{text[:_SHOWN_BYTES]}…"
 
@@ -115,7 +115,7 @@ class SentFiles:
         self._missing = missing
 
     def path(self, relative: str) -> str | None:
-        """Return a path relative to the root for a path relative to the folder; None if it leads out of the root."""
+        """Return a path relative to the root for a path relative to the folder; None if it is outside the root."""
         path = posixpath.normpath(posixpath.join(self._folder, relative.replace("\\", "/")))
         return None if path.startswith(("/", "..")) else path
 
@@ -179,7 +179,7 @@ class Names:
 
 
 def slug(text: str) -> str:
-    """Return a string that is valid in a name: all but letters, digits, dots, dashes and underscores are replaced."""
+    """Return a valid name: all characters except letters, digits, dots, dashes and underscores are replaced."""
     made = re.sub(r"[^A-Za-z0-9._-]+", "-", str(text)).strip("-._")
     return made[:_NAME_CHARACTERS].strip("-._")
 

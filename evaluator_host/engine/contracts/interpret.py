@@ -20,7 +20,7 @@ from evaluator_host.types.warnings import remedy_of
 
 __all__ = ["Scored", "invalid_text", "labelled", "mapping", "numeric_text", "parsed", "read", "terms", "text_as_number"]
 
-FINITE: Final = "return a finite number; look for a division by zero or the mean of nothing"
+FINITE: Final = "return a finite number; look for a division by zero, or the mean of an empty list"
 _SCORE_NAMES: Final = frozenset(("score", "value", "result", "rating", "scores", "grade", "accuracy"))
 _KEYS_READ: Final = 50
 _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
@@ -203,7 +203,7 @@ def numeric_text(text: str, language: Language) -> EvaluationError:
 def invalid_text(text: str, language: Language, *, needs_score: bool = False) -> EvaluationError:
     """Return the error for a string that has no meaning in a dialect.
 
-    `needs_score` is whether the error asks for an object with a score, and for nothing else.
+    `needs_score` says whether the error asks only for an object with a score.
     """
     return _invalid(f"the evaluator returned the text {text[:_SHOWN]!r}", language, needs_score=needs_score)
 

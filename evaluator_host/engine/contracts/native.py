@@ -169,7 +169,7 @@ def scored(
       notes: Notes of the result.
       chosen: Name of the score that counts alone (`settings.score_output`), or None.
       first_leads: Whether the first score counts alone.
-      skipped: Note of a row that is skipped because no score that counts has a value; None if such a row counts as
+      skipped: Note for a row that is skipped because no score that counts has a value; None if such a row counts as
         scored.
     """
     found = list(named)
@@ -325,5 +325,5 @@ def text_of(value: Json) -> str:
 
 
 def shown(value: Json) -> str:
-    """Return a value as JSON, cut to a length that fits into a message."""
+    """Return a value as JSON, truncated to a length that fits into a message."""
     return json.dumps(value, ensure_ascii=False)[:_SHOWN]

@@ -29,11 +29,12 @@ _MEANING_OF_PLACE: Final = {
 _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
 """Pairs of arguments that are never equal, so that code that compares them always scores 0."""
 _MOST_CHARS: Final = 200_000
-_SHORT_TOKENS: Final = 16  # an answer limited to so few tokens is meant to be cut, for example a classifier's label
+# an answer limited to so few tokens is meant to be truncated, for example a classifier's label
+_SHORT_TOKENS: Final = 16
 
 
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:
-    """Return a warning with a correction if parameters of the entry function get other arguments than their names say.
+    """Return a warning and a correction if the names of the entry function's parameters do not match their arguments.
 
     For example, `def evaluate(input, output, expected)` gets a trace as `expected`, and so always scores 0.
     """

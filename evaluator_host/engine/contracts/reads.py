@@ -23,7 +23,7 @@ _TEXTS: Final = ("answer", "result", "text", "content")
 """Parameters that get the output in contract `function` if no name clearly means output; the first one counts."""
 _MAIN_OUTPUTS: Final = frozenset({"completion", "output", "outputs"})
 _COLUMNS_FIRST: Final = (Contract.FUNCTION, Language.PYTHON)
-_CHARS: Final = 80  # maximum length of a name in the facts about code; longer names are cut
+_CHARS: Final = 80  # maximum length of a name in the facts about code; longer names are truncated
 _EVALUATORS: Final = 256  # maximum number of evaluators whose results are cached
 
 P = ParamSpec("P")

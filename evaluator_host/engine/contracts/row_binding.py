@@ -1,4 +1,4 @@
-"""Converts rows to the bodies of calls, as the evaluator's dialect requires; large rows in a child process."""
+"""Converts rows to the bodies of calls, as the evaluator's dialect requires; converts large rows in a child process."""
 
 import re
 from collections.abc import Set as AbstractSet

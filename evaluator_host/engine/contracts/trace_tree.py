@@ -110,7 +110,7 @@ def _nested(records: list[SpanRecord]) -> dict[str, _Span]:
     """Return the root spans by id, each with the spans below it; roots without a parent id come first.
 
     Each span occurs once, even if the parent ids make no sense. If the parent is unknown, the span is a root. A cycle
-    is cut at its earliest span. Spans that are too deep become siblings of their parent.
+    is broken at its earliest span. Spans that are too deep become siblings of their parent.
     """
     ordered = sorted(records, key=lambda record: (record.parent is not None, record.start_ns))
     by_id: dict[str, SpanRecord] = {}

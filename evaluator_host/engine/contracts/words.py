@@ -44,7 +44,7 @@ ALIKE: Final = tuple(
         "id rowid key",
     )
 )
-"""Names of columns that usually hold the same."""
+"""Groups of names: columns with names in the same group usually hold the same values."""
 _MEANING: Final = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
 _PARTS: Final = frozenset(
     ["expected", "gold", "golden", "truth", "gt", "wanted"]

@@ -52,7 +52,7 @@ def settle(root: Path) -> None:
 
     Raises:
       PackagesFailed: an entry is not a file, folder or link; an entry lies too deep, or its path is too long; a folder
-        cannot be read; a link leads out of `root`; or there are too many entries.
+        cannot be read; a link points outside `root`; or there are too many entries.
     """
     home = root.resolve()
     try:
@@ -86,7 +86,7 @@ def _settle_one(entry: Entry, home: Path) -> None:
 
 
 def outward_links(root: Path) -> list[str]:
-    """Return the symbolic links that lead nowhere or out of `root`: in a sandbox they could lead to other files."""
+    """Return the symbolic links that are broken or point outside `root`: in a sandbox, they may have other targets."""
     home = root.resolve()
     return [entry.path for entry in walk(root) if entry.is_link and not _stays(entry, home)]
 
@@ -150,7 +150,7 @@ def _digest(entry: Entry) -> str:
     if entry.is_link:
         return f"link:{entry.target()}"
     mode = entry.stat.st_mode
-    if not entry.is_file:  # reading a pipe would wait for ever
+    if not entry.is_file:  # reading a pipe would block forever
         return f"mode:{mode:o}"
     entry.chmod(stat.S_IMODE(mode) | 0o444)
     with entry.open() as file:

@@ -323,7 +323,7 @@ class Environments:
         Other processes may then remove the set, unless a row in this process uses it.
         """
         self._forget(digest)
-        for _ in range(_LOOKS):  # idle sandboxes need a few milliseconds to end
+        for _ in range(_LOOKS):  # idle sandboxes take a few milliseconds to end
             if self._usage.release(digest):
                 return
             await asyncio.sleep(_LOOK_EVERY_S)

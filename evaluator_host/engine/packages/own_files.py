@@ -5,8 +5,8 @@ It only parses files, and runs none of them.
 Python modules are looked for in these places, in this order: the root of the project, its folder `src`, and the
 evaluator's folder; the folders between evaluator and root, and those above, up to the root of the checkout; the rest of
 the checkout, if it has only one module of this name. JavaScript and TypeScript files are found by their relative paths.
-Files in hidden folders, virtual environments and build output are not sent. Links that lead out of the project are not
-sent either.
+Files in hidden folders, virtual environments and build output are not sent. Links that point outside the project are
+not sent either.
 """
 
 import ast
@@ -58,7 +58,7 @@ class Project:
     packages: bool = True  # whether a module with the name of a well-known package may come from the checkout, too
 
     def holds(self, path: Path) -> bool:
-        """Return whether a path lies in the project, or in the checkout around it."""
+        """Return whether a path is in the project, or in the checkout around it."""
         return path.is_relative_to(self.root) or (self.checkout is not None and path.is_relative_to(self.checkout))
 
     def shown(self, path: Path) -> str:
@@ -113,7 +113,7 @@ def find_project(file: Path) -> Project:
 def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]:
     """Return two lists of files below a folder: the files that may be sent, and the files that cannot be sent.
 
-    A file cannot be sent if it is not text, or is a link that leads out of the folder. Hidden files, and files in
+    A file cannot be sent if it is not text, or is a link that points outside the folder. Hidden files, and files in
     folders from which nothing is sent, are in neither list.
 
     Raises:
@@ -166,7 +166,8 @@ def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Seq
       extra: Further files to send, such as data that the code reads.
 
     Raises:
-      InvalidRequest: a file leads out of the project or cannot be sent, or the files are too many or too large.
+      InvalidRequest: a file is outside the project or cannot be sent, or there are too many files, or they are too
+      large.
     """
     around = replace(project, root=project.root.resolve())
     try:
@@ -248,7 +249,7 @@ class _Collected:
     """Collects the files to send, and checks each of them."""
 
     project: Project  # the project, with the real path of its root
-    path: str = ""  # path of the evaluator from the root; empty when it lies elsewhere
+    path: str = ""  # path of the evaluator from the root; empty if it is elsewhere
     texts: dict[str, str] = field(default_factory=dict)  # contents of the files, by path from the root
     _bytes: int = 0
 
@@ -257,13 +258,13 @@ class _Collected:
         real = path.resolve()
         if not self.project.holds(real):
             raise InvalidRequest(
-                f"the path {shown} leads through a link to {real}, outside the project {self.project.root}; "
+                f"the path {shown} resolves through a link to {real}, outside the project {self.project.root}; "
                 "replace the link with the file itself"
             )
         if real.suffix not in suffixes or not self.project.may_hold(real.parent):
             raise InvalidRequest(
-                f"the path {shown} leads through a link to {real}, which is not sent; replace the link with the file "
-                "itself"
+                f"the path {shown} resolves through a link to {real}, a file that may not be sent; replace the link "
+                "with a copy of the file"
             )
         if not shown.isprintable():
             raise InvalidRequest(f"{shown!r} has a character that cannot be shown; give it another name")
@@ -494,7 +495,7 @@ def imported_names(text: str, package: str) -> Iterator[str]:
 def _names(node: ast.ImportFrom, package: str) -> Iterator[str]:
     above = package.split(".") if package else []
     if node.level > len(above):
-        return  # an import that leads above the package of the program
+        return  # a relative import that goes above the package of the program
     base = ".".join([*above[: len(above) - node.level + 1], *([node.module] if node.module else [])])
     base = base if node.level else str(node.module)
     yield base

@@ -194,7 +194,7 @@ def module_of(package: str, language: Language) -> str | None:
 
 
 def is_plain(module: str) -> bool:
-    """Return whether authors often give a module's name to their own files, as often as they import the package."""
+    """Return whether authors give a module's name to their own files as often as they import the package."""
     return module.partition(".")[0].lower() in known_names()["plain_words"]
 
 

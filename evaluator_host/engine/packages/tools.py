@@ -83,7 +83,7 @@ class Tools:
 
 @lru_cache(maxsize=1)
 def installed_tools() -> Tools:
-    """Return the tools that were installed with this package.
+    """Return the tools that come with the host's own installation: uv, node and npm, and the host's Python interpreter.
 
     Raises:
       Misconfigured: the Node distribution that this host depends on is not installed.
@@ -154,7 +154,7 @@ def _exhausted(said: str) -> MachineExhausted | None:
 
 
 def _clipped(said: str) -> str:
-    """Return the end of a tool's output, and cut its long lines. Packages can put any text into it."""
+    """Return the end of a tool's output, with long lines truncated. Packages can put any text into it."""
     return "\n".join(line[:_LINE_CHARS] for line in said[-_SAID_CHARS:].splitlines())
 
 

@@ -127,7 +127,7 @@ class EvaluatorPool:
     def worth(self) -> float:
         """Return the recent leases per sandbox.
 
-        Idle sandboxes are ended first where this number is small.
+        Evaluators with a small number lose their idle sandboxes first.
         """
         return self.uses / max(1, self.size)
 
@@ -265,7 +265,7 @@ class StartQueue:
 
         While a large sandbox waits for room, a smaller sandbox starts first only if its workspace would then use no
         more memory than the workspace of the large sandbox. Otherwise small sandboxes could keep the large one waiting
-        for ever.
+        forever.
         """
         most_mb: float = math.inf
         for entry, spec in self._eligible():

@@ -1,4 +1,4 @@
-"""Limits how many sandboxes and how many places in the queue each workspace may use.
+"""Limits how many sandboxes, and how many places in the queue, each workspace may use.
 
 A workspace may take three sandboxes for each sandbox that stays free, and nine places of the queue for each place that
 stays free. So a workspace that floods the host gets 3/4 of the sandboxes and 9/10 of the queue; two such workspaces get
@@ -154,7 +154,7 @@ class Share:
 
     @property
     def retry_after_s(self) -> float:
-        """Return how many seconds a refused caller should wait: as long as the last call waited, or the queue stood."""
+        """Return how long a refused caller should wait: as long as the last caller, or as the queue has not moved."""
         stalled_s = time.monotonic() - self.moved_at
         return min(_LATEST_S, max(_SOONEST_S, self.waited_s, stalled_s))
 

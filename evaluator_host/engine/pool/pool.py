@@ -35,7 +35,9 @@ _log = logging.getLogger(__name__)
 # seconds that a row waits before one more sandbox is started: about as long as a start takes
 GROW_AFTER_S: Final = 0.03
 REAP_EVERY_S: Final = 1.0
-IDLE_GROWTH_MB: Final = 64  # an idle sandbox that grows by more MB between two measurements is ended
+# an idle sandbox is ended if it grows by more than this many MB between two measurements; if memory is short, a
+# sandbox whose row waits is ended too
+IDLE_GROWTH_MB: Final = 64
 _MEASURED_FOR_S: Final = 5.0
 _SHUTTING_DOWN: Final = "the host is shutting down; try again later"
 _MANY_WARM: Final = 32  # in a pool with more sandboxes than this, the least used one is ended before a prewarmed one
@@ -204,7 +206,7 @@ class Pool:
 
     def _divide(self, parts: int) -> None:
         self.capacity.divide(parts)
-        self._starts.set_places(max(1, self.limits.max_starting // parts))
+        self._starts.set_slots(max(1, self.limits.max_starting // parts))
 
     @property
     def waiting(self) -> int:

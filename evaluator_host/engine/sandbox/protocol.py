@@ -66,7 +66,7 @@ def encode_head(header: dict[str, Any], body_bytes: int) -> bytes:
 
 
 class FrameDecoder:
-    """Cuts a byte stream into frames.
+    """Splits a byte stream into frames.
 
     An incomplete frame is kept for the next call of `feed`. Memory is limited: if a frame exceeds `header_bytes` or
     `body_bytes`, `feed` raises `ProtocolError` as soon as the eight bytes with the lengths have arrived.

@@ -195,7 +195,7 @@ def _facts(said: dict[str, Any]) -> PythonFacts:
         executable = Path(said["executable"]).resolve()
     if not executable.is_relative_to(prefix):
         raise Misconfigured(
-            f"the interpreter {executable} lies outside its own prefix {prefix}; install that Python again, or another"
+            f"the interpreter {executable} is outside its own prefix {prefix}; install that Python again, or another"
         )
     folders = tuple(sorted({Path(folder).resolve() for folder in said["folders"]}))
     return PythonFacts(said["version"], prefix, executable, folders, said["library"], bool(said["shared"]))

@@ -109,7 +109,7 @@ class _NoAnswer(Exception):
         super().__init__(reason)
         self.ended = ended  # whether the sandbox had ended
         self.reason = reason  # reason to write to the log
-        self.timed_out = timed_out  # whether the sandbox was silent for all of its time
+        self.timed_out = timed_out  # whether the sandbox used up its time without sending an answer
         self.starved = starved  # whether the machine gave the sandbox no processor time
 
 
@@ -202,7 +202,7 @@ class Sandbox:
         self._left = False  # whether the decoder has frames that were left when time was up
         self._last_id = 0
         self._window = SendWindow()
-        self._outgoing: list[Octets] = []  # frames that are written together once nothing is left to read
+        self._outgoing: list[Octets] = []  # frames to write together once nothing is left to read
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
         self._gates: dict[str, Gate] = {}  # gates of unanswered rows, by id

@@ -278,7 +278,7 @@ _TABLE: Final = (
         r"^\d+$",
         lambda _, code: (
             "the code is alone in the sandbox, without the folders above it: if it reads files there, send them in `files`, "
-            "and say in `path` where the code itself lies"
+            "and say in `path` where the code itself is"
             if re.search(r"__file__.{0,80}\.parents\[", code)
             else None
         ),

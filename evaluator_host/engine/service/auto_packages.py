@@ -54,7 +54,7 @@ class AutoPackages:
         """Return an evaluator with only exact pins; an evaluator without `auto` stays as it is.
 
         Raises:
-          InvalidRequest: this host chooses no packages.
+          InvalidRequest: this host does not choose packages.
           IndexUnavailable: the index does not answer.
           HostError: the code cannot be loaded now.
         """

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 SLICE_S: Final = 0.0005  # seconds of work on the rows of all batches together, until the host looks for calls again
-LONGEST_PAUSE_S: Final = 0.025  # longest pause of a batch, so that it goes on slowly even if calls never cease
+LONGEST_PAUSE_S: Final = 0.025  # longest pause of a batch, so that it continues slowly even if calls never stop
 
 
 class CallsFirst:

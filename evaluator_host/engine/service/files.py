@@ -65,9 +65,9 @@ def _data_problems(evaluator: Evaluator) -> Iterator[Problem]:
         field = f"evaluator.data.{path[:_PATH_CHARACTERS]}"
         yield from _path_problems(field, path)
         if path in evaluator.files or path in folders:
-            yield Problem(field, "another file has this path, or lies below it", "rename one of them")
+            yield Problem(field, "another file has this path, or is below it", "rename one of them")
         if any(above in evaluator.files or above in evaluator.data for above in _above(path)):
-            yield Problem(field, "this path lies below another file", "rename one of them")
+            yield Problem(field, "this path is below another file", "rename one of them")
         if _DIGEST.fullmatch(digest) is None:
             hint = "upload the file with POST /v1/data, and give the digest that it returns: sha256:9f86d0…"
             yield Problem(field, f"{digest[:80]!r} is not a digest", hint)

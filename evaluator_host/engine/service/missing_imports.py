@@ -79,7 +79,7 @@ def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
         file = f'send it in `files`, by its path: {{"{inner}": "…"}}'
         if inner != path:
             folder = "evals/" * path.count("../")
-            file += f", and say in `path` where the code lies, such as {folder}score{suffixes[0]}"
+            file += f", and say in `path` where the code is, such as {folder}score{suffixes[0]}"
         if one.path.endswith(".py") and one.path != module_path(module):
             module = one.path[:_SHOWN]
         if one.pin is None:

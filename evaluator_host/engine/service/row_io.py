@@ -70,7 +70,7 @@ from evaluator_host.types.warnings import WARNINGS, code_threshold_notes, remedy
 
 _PINS_PATIENCE_S: Final = 5.0  # how long a result may wait for exact pins, in seconds
 _SHOWN_KEYS, _KEY_CHARS = 10, 80
-_GAVE_UP: Final = "Timeout during "  # log message of libraries that compare mathematics
+_GAVE_UP: Final = "Timeout during "  # beginning of a log message from libraries that compare mathematics
 _SCALE, _PERCENT = 10, 100  # a score from 1 to 10 is probably a rating, one up to 100 a percentage
 _SHAPING: Final = CallLimits(cpu_s=20, memory_mb=1024, argument_bytes=BODY_BYTES + (1 << 20), result_bytes=BODY_BYTES)
 

@@ -27,7 +27,7 @@ class RowStream:
     def __init__(
         self,
         pool: Pool,  # leases the sandboxes
-        processes: LimitedProcesses,  # read large rows
+        processes: LimitedProcesses,  # child processes that read large rows
         prepared: Prepared,  # the evaluator
         rows: Iterable[Given] | AsyncIterable[Given],  # rows, as for `RowCalls`
         *,

@@ -151,11 +151,11 @@ class Service:
         return scored
 
     async def pinned(self, evaluator: Evaluator, *, caller: Caller = DEFAULT_CALLER) -> Evaluator:
-        """Return an evaluator with exact pins in place of `auto`; for this, its code is loaded in a sandbox.
+        """Return an evaluator with exact pins in place of `auto`. This loads its code in a sandbox.
 
         Raises:
-          InvalidRequest: this host chooses no packages.
-          IndexUnavailable: the index does not say which versions there are.
+          InvalidRequest: this host does not choose packages.
+          IndexUnavailable: the index does not list the available versions.
         """
         return await self._auto.pinned(evaluator, caller.workspace)
 

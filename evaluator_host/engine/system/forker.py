@@ -1,7 +1,7 @@
 """Forks the worker processes of a host, and carries calls between them and the host.
 
 The process that forks the workers is itself forked from the host. This happens before the host has an event loop or
-threads, because a fork may leave locks of threads locked for ever. A worker shares the memory of modules that the host
+threads, because a fork may leave locks of threads locked forever. A worker shares the memory of modules that the host
 has imported, and starts in milliseconds. All workers end when the host ends in any way, but not when the process that
 forked them ends. The processes trust each other.
 """

@@ -159,4 +159,4 @@ TENANT_NAMES: Final = Lookups()
 """Looks up names that callers chose; there is one for the whole process, because its threads are shared."""
 
 MODEL_NAMES: Final = Lookups()
-"""Looks up hosts of models that the operator allows; here each host has a share, instead of each workspace."""
+"""Looks up hosts of models that the operator allows; here each host gets a share, not each workspace."""

@@ -26,7 +26,7 @@ class _Part:
     def __init__(self, total_bytes: int) -> None:
         self.total = total_bytes
         self.used = 0
-        # bytes that each workspace uses; 0 for a workspace that used some earlier
+        # bytes that each workspace uses; 0 for a workspace that used some before
         self._by_workspace: Counter[str] = Counter()
 
     def fits(self, workspace: str, size: int) -> bool:
@@ -165,7 +165,7 @@ def return_large_blocks() -> None:
 
     With another C library, do nothing.
 
-    By default, after a large block was freed, glibc keeps later blocks of up to 32 MB for reuse.
+    By default, once a large block has been freed, glibc keeps later blocks of up to 32 MB for reuse.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)

@@ -199,7 +199,7 @@ def open_folder(root: Path, below: str) -> Iterator[int]:
     try:
         for name in filter(None, below.split("/")):
             if name == "..":
-                raise NotADirectoryError(errno.ENOTDIR, "the path leads out of the folder", below)
+                raise NotADirectoryError(errno.ENOTDIR, "the path points outside the folder", below)
             outer, folder = folder, os.open(name, _FOLDER, dir_fd=folder)
             os.close(outer)
         yield folder
@@ -320,7 +320,7 @@ class _Removal:
                     self._problem = error
 
     def _move_up(self, name: str, folder: int) -> None:
-        os.close(_open_up(name, folder))  # makes it writable, because a folder that is not cannot be moved
+        os.close(_open_up(name, folder))  # makes it writable, because a folder that is not writable cannot be moved
         root = self._levels[0]
         self._moved += 1
         new = f"{self._token}{self._moved}"

@@ -1,6 +1,6 @@
-"""Divides places between workspaces, which take turns.
+"""Shares out a limited number of slots between workspaces, which take turns.
 
-Once there is a second workspace, no workspace gets all places.
+Once there is a second workspace, no workspace may hold every slot, unless there is only one slot.
 """
 
 import asyncio
@@ -13,16 +13,16 @@ from evaluator_host.engine.system.threads import work_for
 from evaluator_host.types.errors import Busy
 
 
-def most_places(places: int, known: int) -> int:
-    """Return how many of `places` one workspace may have at a time, if there are `known` workspaces."""
-    return places if known <= 1 else max(1, places - 1)
+def most_slots(slots: int, known: int) -> int:
+    """Return how many of `slots` one workspace may have at a time, if there are `known` workspaces."""
+    return slots if known <= 1 else max(1, slots - 1)
 
 
 def may_take(own: int, free: int, *, per_free: int, known: int) -> bool:
-    """Return whether a workspace that has `own` places may take one more, if `free` places are left.
+    """Return whether a workspace that has `own` slots may take one more, if `free` slots are left.
 
-    A workspace may always have one place. If it is the only one of the `known` workspaces, it may take all places. Else
-    it may have at most `per_free` places for each free place.
+    A workspace may always have one slot. If it is the only one of the `known` workspaces, it may take all slots. Else
+    it may have at most `per_free` slots for each free slot.
     """
     if own == 0 or known <= 1:
         return own == 0 or free > 0
@@ -30,29 +30,29 @@ def may_take(own: int, free: int, *, per_free: int, known: int) -> bool:
 
 
 class Shares:
-    """Counts the places that workspaces hold, and keeps some places free for other workspaces.
+    """Counts the slots that workspaces hold, and keeps some slots free for other workspaces.
 
     Args:
-      places: Number of places.
-      what: What the places are for, in words for the error message, such as `uploads`.
-      per_free: How many places a workspace may hold for each place that stays free, once there is a second workspace.
+      slots: Number of slots.
+      what: What the slots are for, in words for the error message, such as `uploads`.
+      per_free: How many slots a workspace may hold for each slot that stays free, once there is a second workspace.
     """
 
-    def __init__(self, places: int, what: str, *, per_free: int = 3) -> None:
-        self._places = places
+    def __init__(self, slots: int, what: str, *, per_free: int = 3) -> None:
+        self._slots = slots
         self._what = what
         self._per_free = per_free
         self._taken: dict[str, int] = {}
 
     @contextmanager
     def hold(self, workspace: str) -> Iterator[None]:
-        """Hold a place during the block.
+        """Hold a slot during the block.
 
         Raises:
-          Busy: the workspace holds all the places that it may have.
+          Busy: the workspace holds all the slots that it may have.
         """
         own = self._taken.setdefault(workspace, 0)
-        free = self._places - sum(self._taken.values())
+        free = self._slots - sum(self._taken.values())
         if not may_take(own, free, per_free=self._per_free, known=len(self._taken)):
             raise Busy(f"{own} {self._what} of this workspace are under way; send fewer at once", retry_after_s=2)
         self._taken[workspace] += 1
@@ -63,22 +63,22 @@ class Shares:
 
 
 class Turns:
-    """Limits how much work runs at a time: workspaces take turns, and one workspace cannot occupy every place.
+    """Limits how much work runs at a time: workspaces take turns, so that one workspace does not block the others.
 
-    Until a second workspace requests a place, the first may take every place. Bound to one event loop.
+    Until a second workspace requests a slot, the first may take every slot. Bound to one event loop.
 
     Args:
-      places: Maximum number of calls that run at the same time.
-      each: Maximum number of places of one workspace, even if it is the only workspace. None for all places, or for all
+      slots: Maximum number of calls that run at the same time.
+      each: Maximum number of slots of one workspace, even if it is the only workspace. None for all slots, or for all
         but one once there is a second workspace.
-      per_free: Instead of `each`: how many places a workspace may have for each place that stays free.
+      per_free: Instead of `each`: how many slots a workspace may have for each slot that stays free.
       queue_limit: Maximum number of waiting calls of one workspace; None for any number.
     """
 
     def __init__(
-        self, places: int, *, each: int | None = None, per_free: int | None = None, queue_limit: int | None = None
+        self, slots: int, *, each: int | None = None, per_free: int | None = None, queue_limit: int | None = None
     ) -> None:
-        self._places = places
+        self._slots = slots
         self._each = each
         self._per_free = per_free
         self._queue_limit = queue_limit
@@ -88,7 +88,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, workspace: str) -> AsyncIterator[None]:
-        """Wait for a place for this workspace, and hold the place during the `with` block.
+        """Wait for a slot for this workspace, and hold the slot during the `with` block.
 
         Raises:
           Busy: `queue_limit` calls of the workspace are already waiting.
@@ -114,9 +114,9 @@ class Turns:
         finally:
             self._end(workspace)
 
-    def set_places(self, places: int) -> None:
-        """Change the number of places; work that is running keeps its place."""
-        self._places = places
+    def set_slots(self, slots: int) -> None:
+        """Change the number of slots; work that is running keeps its slot."""
+        self._slots = slots
         self._next()
 
     def _end(self, workspace: str) -> None:
@@ -124,7 +124,7 @@ class Turns:
         self._next()
 
     def _next(self) -> None:
-        while self._running.total() < self._places and (workspace := self._whose()) is not None:
+        while self._running.total() < self._slots and (workspace := self._whose()) is not None:
             waiters = self._waiting.pop(workspace)
             waiter = waiters.popleft()
             if waiters:
@@ -139,8 +139,8 @@ class Turns:
     def _may_work(self, workspace: str) -> bool:
         own = self._running[workspace]
         if self._per_free is not None:
-            return may_take(own, self._places - self._running.total(), per_free=self._per_free, known=2)
-        return own < (self._each or most_places(self._places, len(self._known)))
+            return may_take(own, self._slots - self._running.total(), per_free=self._per_free, known=2)
+        return own < (self._each or most_slots(self._slots, len(self._known)))
 
 
 class TasksInTurns:
@@ -148,12 +148,12 @@ class TasksInTurns:
 
     Args:
       tasks: The group in which the tasks run.
-      places: Maximum number of tasks at a time; a workspace may have as many as then stay free.
+      slots: Maximum number of tasks at a time; a workspace may have as many as then stay free.
     """
 
-    def __init__(self, tasks: asyncio.TaskGroup, places: int) -> None:
+    def __init__(self, tasks: asyncio.TaskGroup, slots: int) -> None:
         self._tasks = tasks
-        self._turns = Turns(places, per_free=1)
+        self._turns = Turns(slots, per_free=1)
         self._under_way = set[tuple[str, ...]]()
 
     def begin(self, workspace: str, key: tuple[str, ...], work: Callable[[], Coroutine[Any, Any, object]]) -> None:

@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Final
 
 from evaluator_host.engine.sandbox.linux.instance import is_dead, this_instance
-from evaluator_host.engine.system.turns import most_places
+from evaluator_host.engine.system.turns import most_slots
 from evaluator_host.platform.jobs.ended import record_end
 from evaluator_host.platform.jobs.failures import error_json
 from evaluator_host.platform.jobs.run import JobContext, JobRun
@@ -179,7 +179,7 @@ class Scheduler:
         if len(self._running) >= self._at_once:
             return None
         at_work = self._at_work()
-        most = most_places(self._at_once, len({*self._served, *(job.workspace_id for job in waiting)}))
+        most = most_slots(self._at_once, len({*self._served, *(job.workspace_id for job in waiting)}))
         suspected = any(job.attempts and not run.progressed for job, run, _ in self._running.values())
         may = (job for job in waiting if at_work[job.workspace_id] < most and not (suspected and job.attempts))
         return min(may, key=lambda job: (*self._turn(job.workspace_id, at_work), job.created_at), default=None)

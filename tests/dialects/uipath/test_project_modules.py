@@ -113,7 +113,7 @@ def test_a_module_that_leads_out_of_the_project_is_refused(file: Path, tmp_path:
     (tmp_path / "models.py").unlink()
     (tmp_path / "models.py").symlink_to("/etc/passwd")
     for asked in (("eval", "shared"), ("register", file.name)):
-        assert "models.py leads through a link to" in local(tmp_path, *asked, code=2).stderr
+        assert "models.py resolves through a link to" in local(tmp_path, *asked, code=2).stderr
 
 
 def test_an_error_of_syntax_in_a_module_is_the_sandboxes(file: Path, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ class BuildContext:
     allow_source_builds: bool
     ceiling_mb: int
     free_disk_mb: int = 0  # MB to leave free on the disk of the data directory
-    packages_from: str | None = None  # repository of a registry, for sets whose lock is known
+    packages_from: str | None = None  # repository in a container registry, searched first if the lock is known
 
 
 class Build:

@@ -68,7 +68,7 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
     if finished.code != 0:
         raise _pip_failure(finished, index)
     (files / ".lock").unlink(missing_ok=True)  # uv's own lock file
-    await asyncio.to_thread(remove, files / "bin")  # scripts that name this host's Python
+    await asyncio.to_thread(remove, files / "bin")  # scripts that contain the path of this host's Python
 
 
 def _pip_failure(finished: Finished, index: IndexSettings) -> HostError:

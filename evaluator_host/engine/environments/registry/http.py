@@ -50,7 +50,7 @@ _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 _LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
 _TAKEN: Final = f"{_MANIFEST}, application/vnd.docker.distribution.manifest.v2+json"
-_DOCUMENT_BYTES: Final = 4 << 20  # size limit of a manifest, configuration or answer, in bytes
+_DOCUMENT_BYTES: Final = 4 << 20  # size limit of a manifest, configuration or response, in bytes
 _TIMEOUT: Final = httpx.Timeout(30.0, read=120.0, write=120.0)
 _PIECE_BYTES: Final = 256 << 10
 _LAYERS: Final = 127  # maximum number of layers that an engine can mount

@@ -219,9 +219,9 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
 def _inside(folder: Path, name: str) -> Path:
     parts = PurePosixPath(name).parts
     if len(parts) > DEPTH + 1:
-        raise PackagesFailed(f"{name[:80]!r}… in the package set lies more than {DEPTH} folders deep{_NOT_OURS}")
+        raise PackagesFailed(f"{name[:80]!r}… in the package set is more than {DEPTH} folders deep{_NOT_OURS}")
     if not parts or parts[0] == "/" or ".." in parts:
-        raise PackagesFailed(f"{name!r} in the package set lies outside the set{_NOT_OURS}")
+        raise PackagesFailed(f"{name!r} in the package set is outside the set{_NOT_OURS}")
     return folder.joinpath(*parts[1:])
 
 

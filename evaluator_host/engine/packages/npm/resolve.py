@@ -169,7 +169,7 @@ def _checked(path: str, entry: dict[str, Any]) -> str:
         )
     if "integrity" not in entry and not entry.get("inBundle"):
         raise PackagesFailed(
-            f"The registry has no integrity hash of {name}@{entry.get('version')}. Pin another version or package."
+            f"The registry has no integrity hash for {name}@{entry.get('version')}. Pin another version or package."
         )
     return name
 

@@ -25,7 +25,7 @@ _BLOCK: Final = 64 << 10
 # maximum number of bytes to read from one wheel; its list of files and some modules take a hundredth of that
 _READ_BYTES: Final = 48 << 20
 _TEXT_BYTES: Final = 4 << 20  # maximum number of bytes to read from one module
-# maximum number of modules to search for the names of one import: `from .core import *` leads to others
+# maximum number of modules to search for the names of one import: `from .core import *` makes it search others
 _MODULES: Final = 400
 _WHOLE_BYTES: Final = 8 << 20  # maximum size of a wheel that is fetched in one piece
 _BINARY: Final = (".so", ".pyd")

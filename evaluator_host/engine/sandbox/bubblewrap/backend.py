@@ -138,7 +138,7 @@ class BubblewrapBackend(LocalBackend):
                     await link.destroy()
                     raise
         except OSError as error:
-            if isinstance(error, FileNotFoundError):  # somebody removed our cgroup; the next start makes it again
+            if isinstance(error, FileNotFoundError):  # somebody removed our cgroup; the next start creates it again
                 self._preparing = None
             raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {refusal_of(error)}") from error
         return link

@@ -77,7 +77,7 @@ class BubblewrapProcesses:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._init, signal.SIGKILL)
         elif self._wrapper.returncode is None:
-            # Bubblewrap may be about to start the first process, which would then wait for ever: stop it, then look.
+            # Bubblewrap may be about to start the first process, which would then wait forever: stop it, then look.
             with contextlib.suppress(OSError):
                 os.kill(self._wrapper.pid, signal.SIGSTOP)
             for pid in child_pids(self._wrapper.pid):
@@ -141,10 +141,10 @@ def _move_all(init_pid: int, cgroup: Cgroup) -> None:
 
 
 def kill_orphans() -> int:
-    """Kill sandboxes that wait for ever because bubblewrap died before it started the runner; return how many.
+    """Kill sandboxes that wait forever because bubblewrap died before it started the runner; return how many.
 
     The first process of a sandbox waits until bubblewrap lets it continue; only then does it end together with
-    bubblewrap (`--die-with-parent`). If bubblewrap is killed before, the process waits for ever, in no cgroup, and no
+    bubblewrap (`--die-with-parent`). If bubblewrap is killed before, the process waits forever, in no cgroup, and no
     host knows about it. Sandboxes of other programs that use bubblewrap are left alone.
     """
     killed = 0

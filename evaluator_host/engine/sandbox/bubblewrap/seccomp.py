@@ -118,7 +118,7 @@ def compile_policy(policy: Mapping[str, Any], machine: str) -> bytes:
         program += _rule(rule, processor)
     program.append((_RETURN, 0, 0, _ALLOW))
     if len(program) > MAX_INSTRUCTIONS:
-        raise UnknownPolicy(f"the filter has {len(program)} instructions, the kernel takes {MAX_INSTRUCTIONS}")
+        raise UnknownPolicy(f"the filter has {len(program)} instructions; the maximum is {MAX_INSTRUCTIONS}")
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
 
 

@@ -75,8 +75,8 @@ class Template:
 
         Args:
           order: The request: `disk_bytes`, the files of `/etc`, `rlimits`, the `own_user` of a user namespace or null,
-            the places for the folders as `mounts`, and the `arguments` of the runner.
-          folders: The folders to mount at the places in `mounts`.
+            the paths at which to mount the folders as `mounts`, and the `arguments` of the runner.
+          folders: The folders to mount at the paths in `mounts`.
 
         Raises:
           TemplateLost: the template failed to make a sandbox; bubblewrap may still be able to start it without a

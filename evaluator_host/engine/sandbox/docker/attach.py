@@ -19,7 +19,7 @@ RESUME_BYTES: Final = 256 * 1024
 WRITE_HIGH_BYTES: Final = 1024 * 1024
 
 _HEADER: Final = 8
-# size limit of the answer to an attach request: an engine sends 200 bytes, or an error in JSON
+# size limit of the response to an attach request: an engine sends 200 bytes, or an error in JSON
 _HANDSHAKE_BYTES: Final = 64 * 1024
 _STDERR: Final = 2
 

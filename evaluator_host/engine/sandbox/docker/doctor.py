@@ -16,7 +16,7 @@ _BUILD: Final = "run `evaluator-host images build`"
 
 
 PODMAN_RUNTIME: Final = (
-    "Podman's service takes no runtime per container through Docker's API and would silently use its own; "
+    "Podman's service does not accept a runtime per container through Docker's API, and would silently use its own; "
     "make the runtime its default (`runtime` in containers.conf) and unset EVALUATOR_HOST_DOCKER_RUNTIME"
 )
 

@@ -86,7 +86,7 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
     `root` is the part of the hierarchy that is mounted: a container may see only a part.
     """
-    if path.startswith("/.."):  # the group lies outside the part that this process can see
+    if path.startswith("/.."):  # the group is outside the part that this process can see
         return mount
     if root != "/" and (path == root or path.startswith(root + "/")):
         path = path[len(root) :]

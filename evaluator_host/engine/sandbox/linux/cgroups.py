@@ -1,6 +1,6 @@
 """Gives each sandbox a cgroup, in which the kernel limits memory, processes and CPU; cgroup version 1 or 2.
 
-Sandboxes' groups lie below the host's own group (`…/evaluator-host.<random>/<sandbox>`), so that a limit on the host
+Sandboxes' groups are below the host's own group (`…/evaluator-host.<random>/<sandbox>`), so that a limit on the host
 also limits its sandboxes. Each host has its own folder, and so its own CPU weight: in a common folder, busy hosts would
 share one weight. `cgroup_discovery` finds the place. If a machine grants no cgroups, the watchdog takes over.
 

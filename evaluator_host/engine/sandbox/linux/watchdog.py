@@ -196,7 +196,7 @@ def _tmpfs_bytes(pid: int) -> int:
 def _socket_bytes(pid: int) -> int:
     """Return how many bytes the sockets in a process's network namespace can hold.
 
-    The kernel does not tell how many bytes they really hold.
+    The kernel does not report how many bytes they really hold.
     """
     for line in read_text(f"/proc/{pid}/net/sockstat").splitlines():
         name, _, value = line.partition(": used ")

@@ -155,7 +155,7 @@ async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awai
     clock = WorkClock(limit_s)
     try:
         while not (await asyncio.wait([task], timeout=clock.next_look_s))[0]:
-            # the id is asked for at each look, since the process may still be starting
+            # look up the id each time, since the process may still be starting
             clock.count(look_at(first_pid()))
             if clock.starved:
                 raise Starved

@@ -22,7 +22,7 @@ const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: st
   [/(?:send (it|them) |goes )in `files`/g, (_, what) => (what === undefined ? "goes under Add a file…" : `add ${what} with Add a file…`)],
   [/; `evaluator-host [a-z-]+ list` lists the (?:names|ids)/g, ""],
   [/^this workspace has not requested a package set (.+); request one with POST .*/, "there is no package set $1"],
-  [/, and say in `path` where the code lies, such as [\w./]+/g, ""],
+  [/, and say in `path` where the code is, such as [\w./]+/g, ""],
 ];
 
 export function inPageWords(text: string): string {

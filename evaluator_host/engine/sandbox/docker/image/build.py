@@ -102,7 +102,7 @@ def _ask_registry(client: docker.APIClient, reference: str) -> None:
     try:
         client.inspect_distribution(reference)  # type: ignore[no-untyped-call]
     except docker.errors.NotFound as error:
-        if "page not found" not in str(error):  # Podman has no such request; its pull will report what is wrong
+        if "page not found" not in str(error):  # Podman does not have this endpoint; the pull will report what is wrong
             raise
     finally:
         client.timeout = timeout
