@@ -1,6 +1,7 @@
 """Makes the evaluator, and all that it can import, importable in Python processes that user code starts.
 
-The variables of `environment` lead a child to `children/sitecustomize.py`, which extends its import path. The child of
+The variables of `environment` make a child import `children/sitecustomize.py`, which extends its import path. The child
+of
 a process pool (`multiprocessing`'s spawn and forkserver, joblib) unpickles functions of module `evaluator`, so the
 child loads the evaluator again from a file that holds its load frame. Only processes that have imported a module in
 `_POOLS` write this file.
@@ -95,7 +96,11 @@ def interpreters_left() -> bool:
 
 
 def content(header: dict[str, Any], body: bytes) -> bytes:
-    """Return the content of the evaluator's file: the load frame without secrets. Children get secrets as variables."""
+    """Return the content of the file from which child processes load the evaluator.
+
+    It is the load frame with only the header's fields in `_HEADER`, so without secrets, which children inherit as
+    environment variables.
+    """
     head = jsontext.encode({name: header[name] for name in _HEADER}).encode()
     return len(head).to_bytes(4, "big") + head + body
 

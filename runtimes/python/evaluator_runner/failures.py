@@ -145,7 +145,7 @@ def _own_module(lines: list[str], line: int) -> str | None:
             file, path = f"evals/{name.replace('.', '/')}.py", f"evals/{inner}score.py"
             return (
                 f"{'.' * one.level}{name} is a file of yours: send it in `files`, and say in `path` where this one "
-                f'lies (`files` {{"{file}": "…"}}, `path` "{path}"), or import it by its name alone'
+                f'is (`files` {{"{file}": "…"}}, `path` "{path}"), or import it by its name alone'
             )
     return None
 

@@ -7,7 +7,7 @@ or platform, which most evaluators call in one function only. Packages that are 
 import that the code catches fails as usual. A name that a light module (the runner's small replacement of a platform's
 package) lacks is a placeholder, too, because a file may import a judge that its evaluator never calls.
 
-No placeholder has a value: code that compares, tests, counts or formats a placeholder gets an error, even while the
+A placeholder has no value: code that compares, tests, counts or formats a placeholder gets an error, even while the
 code loads.
 """
 

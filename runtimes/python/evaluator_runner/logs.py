@@ -59,7 +59,7 @@ class LogStream:
         return size
 
     def drain(self) -> None:
-        """Read the bytes that are in the pipe now; stop after one full pipe, because rows may print without end."""
+        """Read what is in the pipe now, but at most one pipe's capacity, because a row may print endlessly."""
         total = 0
         while total < _DRAIN_BYTES and (size := self.read()):
             total += size

@@ -1,4 +1,4 @@
-"""Reads the parameters of a callable; a plain function needs no import of `inspect` (40 ms)."""
+"""Reads the parameters of a callable. For plain functions, it does not import `inspect`, which takes 40 ms."""
 
 from __future__ import annotations
 

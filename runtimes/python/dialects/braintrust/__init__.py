@@ -79,7 +79,10 @@ def _scores_of_eval(outline: Outline) -> list[str]:
 
 
 def _registered(outline: Outline) -> list[str]:
-    """Return the handlers that the code gives to `project.scorers.create`; for a scorer without one, its own name."""
+    """Return the names of the handlers given to `project.scorers.create`.
+
+    A scorer without a handler is listed by its name, or else by its line.
+    """
     if not (outline.parsed and outline.imports("braintrust")):
         return []
     names: list[str] = []

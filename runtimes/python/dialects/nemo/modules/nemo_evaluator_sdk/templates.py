@@ -81,5 +81,5 @@ def _value(expression: TemplateExpression, context: dict[str, Any]) -> Any:
     names = {name: value for name, value in context.items() if isinstance(name, str) and name.isidentifier()}
     value = expression(**names)
     if isinstance(value, _environment().undefined):
-        str(value)  # raises an error with the name
+        str(value)  # an undefined value raises an error that names the variable when it is converted to text
     return value

@@ -12,7 +12,7 @@ _ABSENT = object()
 
 
 class FieldMapping(BaseModel):
-    """The column for each canonical field; a dot in a column's name leads into a nested object."""
+    """The column for each canonical field; a dot in a column's name means a field of a nested object."""
 
     model_config = ConfigDict(defer_build=True, extra="forbid")
 

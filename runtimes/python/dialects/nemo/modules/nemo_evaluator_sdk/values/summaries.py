@@ -41,7 +41,7 @@ def table(records: list[Record]) -> str:
     columns = list(dict.fromkeys(name for record in records for name in record))
     cells = [[_cell(record.get(name, "")) for name in columns] for record in records]
     widths = [
-        max(len(name), *(len(row[at]) for row in cells))  # a column's name is never cut
+        max(len(name), *(len(row[at]) for row in cells))  # a column's name is never truncated
         for at, name in enumerate(columns)
     ]
     lines = (
