@@ -21,12 +21,12 @@ class Metric(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleReport:
-    """A schedule, the answer of `GET /v1/schedules/{name}`."""
+    """A schedule, the response to `GET /v1/schedules/{name}`."""
 
     name: Annotated[str, Doc("Unique within the workspace.")]
     cron: Annotated[str, Doc("`0 7 * * 1`: minute, hour, day of the month, month, day of the week.")]
     timezone: Annotated[str, Doc("Name of the time zone of `cron`: `Europe/Berlin`.")]
-    paused: Annotated[bool, Doc("Whether it is paused, and so makes no jobs.")]
+    paused: Annotated[bool, Doc("Whether it is paused, and so does not create jobs.")]
     next_runs: Annotated[
         tuple[datetime, ...], Doc("The next three times at which it will run; empty while it is paused.")
     ]
@@ -37,9 +37,7 @@ class ScheduleReport:
     last_error: Annotated[str | None, Doc("Why the last run made no job; None when it made one.")]
     missed: Annotated[
         int,
-        Doc(
-            "Runs that were left out because the host was stopped (at most 1,000) or the job before was still running."
-        ),
+        Doc("Runs that were skipped because the host was stopped (at most 1,000) or the job before was still running."),
     ]
     evaluators: Annotated[tuple[str, ...], Doc("Labels of the job's evaluators.")]
     dataset: Annotated[str | None, Doc("Name of the data set; None if the schedule has rows of its own.")]
@@ -54,7 +52,8 @@ class AlertRule:
 
     metric: Annotated[Metric, Doc("The number to watch.")]
     url: Annotated[
-        str | None, Doc("The webhook: a POST with a JSON body; None for the pages alone.", max_length=2000)
+        str | None,
+        Doc("The webhook: a POST with a JSON body; None to show messages only on the pages.", max_length=2000),
     ] = None
     job: Annotated[str | None, Doc("Id of the job that it watches; None for another source.", **_NAME)] = None
     schedule: Annotated[str | None, Doc("Name of the schedule whose jobs it watches.", **_NAME)] = None
@@ -90,7 +89,7 @@ class DeliveryReport:
 
 @dataclass(frozen=True, slots=True)
 class AlertReport:
-    """An alert, the answer of `GET /v1/alerts/{name}`."""
+    """An alert, the response to `GET /v1/alerts/{name}`."""
 
     name: Annotated[str, Doc("Unique within the workspace.")]
     rule: Annotated[AlertRule, Doc("When it fires, and where it sends its message.")]

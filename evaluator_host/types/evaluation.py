@@ -37,7 +37,7 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of loading an evaluator in a sandbox and running its cases; the answer of `POST /v1/check`."""
+    """The result of loading an evaluator in a sandbox and running its cases; the response to `POST /v1/check`."""
 
     ok: Annotated[bool, Doc("Whether the evaluator loads, no import that it needs is missing, and all cases pass.")]
     contract: Annotated[str | None, Doc("The contract that applies; None when the evaluator does not load.")]
@@ -54,7 +54,7 @@ class CheckReport:
     logs: Annotated[Logs, Doc("Output of the code at module level.")] = field(default_factory=Logs)
     classes: Annotated[
         tuple[EvaluatorClass, ...],
-        Doc("Evaluator classes in the code, in order of definition, also those that cannot be used."),
+        Doc("Evaluator classes in the code, in order of definition, including those that cannot be used."),
     ] = ()
     not_loaded: Annotated[
         tuple[str, ...],
@@ -102,7 +102,7 @@ class EditorProblem:
 
 @dataclass(frozen=True, slots=True)
 class EditorAnswer:
-    """The answer of `POST /v1/editor`.
+    """The response to `POST /v1/editor`.
 
     It contains what the request asked for; all other fields are empty.
     """
@@ -120,7 +120,7 @@ class EditorAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HostInfo:
-    """Facts about the host, the answer of `GET /v1/info`."""
+    """Facts about the host, the response to `GET /v1/info`."""
 
     version: Annotated[str, Doc("Version of Evaluator Host.")]
     backend: Annotated[str, Doc("`bubblewrap`, `docker` or `none`.")]
@@ -134,7 +134,7 @@ class HostInfo:
     runtimes: Annotated[dict[str, str], Doc('Version by runtime: `{"python": "3.13", "node": "24"}`.')] = field(
         default_factory=dict
     )
-    pythons: Annotated[tuple[str, ...], Doc("Further minor versions of Python that evaluators may ask for.")] = ()
+    pythons: Annotated[tuple[str, ...], Doc("Further minor versions of Python that evaluators may request.")] = ()
     contract_fields: Annotated[
         dict[str, tuple[str, ...]], Doc("Fields of settings and rows that only some contracts use, by contract.")
     ] = field(default_factory=dict)
@@ -180,7 +180,7 @@ class BatchSummary:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The answer of `POST /v1/evaluate/batch`."""
+    """The response to `POST /v1/evaluate/batch`."""
 
     results: Annotated[tuple[EvaluationResult, ...], Doc("Results in the order of the rows.")]
     summary: Annotated[BatchSummary, Doc("Counts, mean and times of the results.")]

@@ -76,7 +76,7 @@ class JobConfig:
     shard: Annotated[
         str | None,
         Doc(
-            "Which of these rows to score, `3/16`: those whose index leaves 3 when divided by 16; None for all.",
+            "Which of these rows to score: `3/16` for rows whose index modulo 16 is 3; None for all.",
             pattern=r"^\d{1,7}/\d{1,7}$",
         ),
     ] = None
@@ -174,7 +174,7 @@ class Target:
         bool, Doc("Send the prompt to `/completions`; as a chat message where the endpoint has no such path.")
     ] = False
     agent: Annotated[
-        dict[str, Json] | None, Doc("How an agent at `base_url` is asked (docs/jobs.md#agents); None for a model.")
+        dict[str, Json] | None, Doc("How to call an agent at `base_url` (docs/jobs.md#agents); None for a model.")
     ] = None
 
 
@@ -285,7 +285,7 @@ class ScoreLine:
 
 @dataclass(frozen=True, slots=True)
 class ScoreHistory:
-    """A table of evaluators and jobs over one data set, the answer of `GET /v1/datasets/{name}/scores`."""
+    """A table of evaluators and jobs over one data set, the response to `GET /v1/datasets/{name}/scores`."""
 
     dataset: Annotated[str, Doc("Name that the data set had when the jobs were made.")]
     jobs: Annotated[tuple[ScoredJob, ...], Doc("The newest completed jobs, the oldest of them first.")]
@@ -305,7 +305,7 @@ class JobError:
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A job, the answer of `GET /v1/jobs/{id}`."""
+    """A job, the response to `GET /v1/jobs/{id}`."""
 
     id: Annotated[str, Doc("`job_` and 20 hex digits.")]
     name: Annotated[str | None, Doc("Name that somebody gave the job; None if it has none.")]

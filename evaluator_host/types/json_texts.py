@@ -11,14 +11,14 @@ Octets: TypeAlias = bytes | memoryview
 """Bytes, or a view of a part of other bytes."""
 
 _PIECE_BYTES: Final = 64 << 10  # number of bytes to examine together, few enough for the processor's cache
-_OVERLAP: Final = 512  # number of bytes that pieces share, so that no number is cut unseen
+_OVERLAP: Final = 512  # number of bytes that pieces share, so that no number is split unnoticed
 _MANY_DIGITS: Final = b"0" * 300  # this many digits, each replaced by 0, may be a number beyond a double's range
 _HUGE: Final = b"e000"  # an exponent of three digits, each replaced by 0
 # how many matches of _HUGE to look at in a piece before assuming a huge number; most matches are in strings
 _MOST_HUGE: Final = 100
 _MOST_LEVELS: Final = 200  # maximum levels of nesting; one of the host's encoders refuses a few more
 _LEVELS_AT_ONCE: Final = 64
-_MOST_ITEMS: Final = 2000  # maximum number of items in a list; cutting so many takes 2 ms
+_MOST_ITEMS: Final = 2000  # maximum number of items in a list; splitting so many takes 2 ms
 _SHORT_BYTES: Final = 4 << 10
 _LIKE: Final = str.maketrans("123456789.E+{}:,\t\r\n", "0000000000ee[]     ")
 _KINDS: Final = bytes(ord(chr(byte).translate(_LIKE)) for byte in range(256))

@@ -190,7 +190,7 @@ def require_single_keys(data: bytes, value: Any) -> None:
     """
     with suppress(RecursionError):  # such deep values are refused when they are decoded
         if (path := repeated_key(data, encode_json(value))) is not None:
-            raise InvalidJson(f"the key at {path} is there twice, and only the last would count; send it once")
+            raise InvalidJson(f"the key at {path} appears twice, and only the last value would be kept; send it once")
 
 
 def _has_long_number(data: bytes) -> bool:

@@ -57,7 +57,7 @@ class Labeller:
 
 @dataclass(frozen=True, slots=True)
 class LabelQueue:
-    """A queue of rows, the answer of `GET /v1/label-queues/{name}`."""
+    """A queue of rows, the response to `GET /v1/label-queues/{name}`."""
 
     name: Annotated[str, Doc("Unique within the workspace.")]
     job: Annotated[str | None, Doc("Id of the job whose rows it has; None for a data set.")]
@@ -68,8 +68,8 @@ class LabelQueue:
     task: Annotated[LabelTask, Doc("What people are asked.")]
     rows: Annotated[int, Doc("Number of rows.")]
     labelled: Annotated[int, Doc("Rows with a label.")]
-    skipped: Annotated[int, Doc("Rows that people left out.")]
-    waiting: Annotated[int, Doc("Rows that wait.")]
+    skipped: Annotated[int, Doc("Rows that people skipped.")]
+    waiting: Annotated[int, Doc("Rows that wait for a label.")]
     people: Annotated[tuple[Labeller, ...], Doc("People, and how many rows each has labelled.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
 

@@ -28,7 +28,8 @@ def nearest_name(given: str, known: Iterable[str], *, alike: float = _ALIKE) -> 
         matcher.set_seq1(one)
         if matcher.real_quick_ratio() >= alike and (most := matcher.quick_ratio()) >= alike:
             same = next((at for at, (a, b) in enumerate(zip(one, wanted, strict=False)) if a != b), len(wanted))
-            likely.append((most + same / _LETTERS, one))  # of names with the same letters, those that begin alike
+            # among names with the same letters, those that begin alike come first
+            likely.append((most + same / _LETTERS, one))
     similar = []
     for _, one in nlargest(_COMPARED, likely):
         matcher.set_seq1(one)

@@ -76,9 +76,9 @@ class Note:
 class Logs:
     """The output that an evaluator printed."""
 
-    stdout: Annotated[str, Doc("Standard output, cut at the limit `log_kb`.")] = ""
-    stderr: Annotated[str, Doc("Standard error, cut at the limit `log_kb`.")] = ""
-    truncated: Annotated[bool, Doc("Whether either was cut.")] = False
+    stdout: Annotated[str, Doc("Standard output, truncated at the limit `log_kb`.")] = ""
+    stderr: Annotated[str, Doc("Standard error, truncated at the limit `log_kb`.")] = ""
+    truncated: Annotated[bool, Doc("Whether either was truncated.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class ParameterFacts:
     name: str
     read: Annotated[bool, Doc("Whether the code reads it.")] = False
     tested: Annotated[bool, Doc("Whether the code tests if there is a value.")] = False
-    keys: Annotated[tuple[str, ...], Doc("Keys and attributes that the code reads of it.")] = ()
+    keys: Annotated[tuple[str, ...], Doc("Keys and attributes that the code reads from it.")] = ()
     compared: Annotated[tuple[str, ...], Doc("Other parameters with which the code compares it as a whole.")] = ()
 
 
@@ -225,9 +225,9 @@ class MissingImport:
             "author's; with `pin` as well, it may be a package, too."
         ),
     ] = None
-    names: Annotated[tuple[str, ...], Doc("Names that the code reads of the module; empty if they are not known.")] = ()
+    names: Annotated[tuple[str, ...], Doc("Names that the code reads from the module; empty if not known.")] = ()
     problem: Annotated[str | None, Doc("Why no package provides it here; None if a package does.")] = None
-    optional: Annotated[bool, Doc("Whether the code goes on with another value, or with a stand-in.")] = False
+    optional: Annotated[bool, Doc("Whether the code continues with another value, or with a stand-in.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,11 +349,11 @@ class ModelUsage:
     input_tokens: Annotated[int, Doc("Tokens of the requests to models.")] = 0
     output_tokens: Annotated[int, Doc("Tokens of their answers.")] = 0
     cost: Annotated[
-        float | None, Doc("Cost by the prices of the models; None if a model without a price was asked.")
+        float | None, Doc("Cost by the prices of the models; None if a model without a price was called.")
     ] = 0.0
     wait_ms: Annotated[float, Doc("Milliseconds in which the row waited for an answer.")] = 0.0
     connections: Annotated[int, Doc("Connections to other hosts.")] = 0
-    network_bytes: Annotated[int, Doc("Bytes that these connections carried, both ways.")] = 0
+    network_bytes: Annotated[int, Doc("Bytes that these connections carried, in both directions.")] = 0
     replayed_input_tokens: Annotated[int, Doc("Tokens that `replayed` requests would have sent to models.")] = 0
     replayed_output_tokens: Annotated[int, Doc("Tokens of the recorded answers.")] = 0
     replayed_cost: Annotated[float | None, Doc("What they would have cost; None without a price.")] = 0.0
@@ -388,7 +388,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The normalised result of one row, the answer of `POST /v1/evaluate` (docs/api.md)."""
+    """The normalised result of one row, the response to `POST /v1/evaluate` (docs/api.md)."""
 
     status: Annotated[
         Status,

@@ -51,16 +51,16 @@ class Aggregate:
     ] = None
     percentiles: Annotated[
         dict[str, float] | None,
-        Doc("`p10`, `p20` … `p100`, `p99`: place p(n + 1)/100 of n sorted values, interpolated."),
+        Doc("`p10`, `p20` … `p100`, `p99`: the value at position p(n + 1)/100 of n sorted values, interpolated."),
     ] = None
     histogram: Annotated[tuple[Bin, ...], Doc("Ten equal bins, or one when all values are equal.")] = field(default=())
     rubric_distribution: Annotated[
         tuple[LevelCount, ...] | None,
         Doc("Levels of a judge's rubric, in the rubric's order; None for any other metric."),
     ] = None
-    mode_category: Annotated[str | None, Doc("Most frequent label of the rubric; of several, the first by name.")] = (
-        None
-    )
+    mode_category: Annotated[
+        str | None, Doc("Most frequent label of the rubric; of equally frequent ones, the first by name.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class EvaluatorStatistics:
 
 @dataclass(frozen=True, slots=True)
 class JobStatistics:
-    """The answer of `GET /v1/jobs/{id}/results`."""
+    """The response to `GET /v1/jobs/{id}/results`."""
 
     evaluators: Annotated[tuple[EvaluatorStatistics, ...], Doc("Statistics by evaluator, in the job's order.")]
 
@@ -152,7 +152,7 @@ class GroupStatistics:
     failed: Annotated[int, Doc("Rows that failed.")]
     skipped: Annotated[int, Doc("Rows that it did not have to score.")]
     mean: Annotated[float | None, Doc("Mean score; None if no row has one.")]
-    mean_rows: Annotated[int, Doc("Rows that the mean is over.")]
+    mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")]
     pass_rate: Annotated[
         float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None if no row has `passed`.")
     ]
@@ -162,7 +162,7 @@ class GroupStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Scores of one evaluator by the values of a column, the answer of `GET /v1/jobs/{id}/groups`."""
+    """Scores of one evaluator by the values of a column, the response to `GET /v1/jobs/{id}/groups`."""
 
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
     groups: Annotated[tuple[GroupStatistics, ...], Doc("The first 200 values, sorted; rows without a value last.")]
@@ -184,7 +184,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangePage:
-    """Rows whose score changed, in order, the answer of `GET /v1/jobs/{id}/compare/{other}/changes`."""
+    """Rows whose score changed, in order, the response to `GET /v1/jobs/{id}/compare/{other}/changes`."""
 
     changes: Annotated[tuple[Change, ...], Doc("At most `limit` of them.")]
     next: Annotated[int | None, Doc("`after` of the next page; None if this is the last page.")]
@@ -358,7 +358,7 @@ class JobRow:
     index: Annotated[int, Doc("Number of the row in the data set, from 0.")]
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
     row: Annotated[dict[str, Json], Doc("The row of the data set, unmapped.")]
-    result: Annotated[dict[str, Any], Doc("The result, as `POST /v1/evaluate` answers it.")]
+    result: Annotated[dict[str, Any], Doc("The result, as `POST /v1/evaluate` returns it.")]
     output: Annotated[
         Json, Doc("Answer of the job's model; on a page of rows also outputs that a template makes; else None.")
     ] = None
@@ -392,7 +392,7 @@ class JobRowPage:
 
     rows: Annotated[tuple[JobRow, ...], Doc("Rows in the requested order.")]
     next_cursor: Annotated[str | None, Doc("Cursor of the next page; None on the last page.")]
-    total: Annotated[int | None, Doc("Number of all rows that the filters let through; None unless asked for.")] = None
+    total: Annotated[int | None, Doc("Number of all rows that match the filters; None unless requested.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +402,7 @@ class JobRowDetail:
     index: Annotated[int, Doc("Number of the row in the data set, from 0.")]
     row: Annotated[dict[str, Json], Doc("The row of the data set, unmapped.")]
     given: Annotated[
-        dict[str, Json] | None, Doc("The mapped row, as `POST /v1/evaluate` takes it; None when the mapping failed.")
+        dict[str, Json] | None, Doc("The mapped row, as `POST /v1/evaluate` accepts it; None when the mapping failed.")
     ]
     results: Annotated[tuple[JobRow, ...], Doc("The results so far, in the order of the evaluators.")]
 

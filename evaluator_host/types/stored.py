@@ -22,7 +22,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorReport:
-    """A version of a named evaluator, the answer of `GET /v1/evaluators/{name}`."""
+    """A version of a named evaluator, the response to `GET /v1/evaluators/{name}`."""
 
     name: Annotated[str, Doc("Unique within the workspace.")]
     version: Annotated[int, Doc("This version, from 1.")]
@@ -41,7 +41,7 @@ class EvaluatorReport:
     cases: Annotated[tuple[dict[str, Json], ...], Doc("Rows with their expected results, as they were given.")] = ()
     failing_cases: Annotated[
         tuple[CaseProblem, ...] | None,
-        Doc("Cases that failed when this version was stored; None in answers to other requests."),
+        Doc("Cases that failed when this version was stored; None in responses to other requests."),
     ] = None
     tags: Annotated[tuple[str, ...], Doc("Tags, sorted; the same for all versions.")] = ()
     message: Annotated[str, Doc("Why this version was made.")] = ""
@@ -75,7 +75,7 @@ class TraceReport:
     evaluator: Annotated[str, Doc("The version that scored it, `latency@2`.")]
     trace_id: Annotated[str, Doc("In hex.")]
     received_at: Annotated[datetime, Doc("In UTC.")]
-    result: Annotated[dict[str, Any], Doc("The result, as `POST /v1/evaluate` answers it.")]
+    result: Annotated[dict[str, Any], Doc("The result, as `POST /v1/evaluate` returns it.")]
     trace: Annotated[
         dict[str, Json], Doc('The spans as OTLP/JSON, `{"resourceSpans": […]}` (opentelemetry.io/docs/specs/otlp).')
     ]
@@ -108,7 +108,7 @@ class DatasetFacts:
 
 @dataclass(frozen=True, slots=True)
 class DatasetReport:
-    """A data set, the answer of `GET /v1/datasets/{name}`."""
+    """A data set, the response to `GET /v1/datasets/{name}`."""
 
     name: Annotated[str, Doc("Name of the data set; its id if the rows came with a job.")]
     id: Annotated[str, Doc("`ds_` and 16 hex digits.")]
@@ -145,7 +145,7 @@ class FoundRow:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """The rows that a search found, the answer of `GET /v1/datasets/{name}/search`. `total` counts all of them."""
+    """The rows that a search found, the response to `GET /v1/datasets/{name}/search`. `total` counts all of them."""
 
     rows: tuple[FoundRow, ...]
     total: int
@@ -163,7 +163,7 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """The answer of `GET /v1/datasets/{name}/changes`: some rows that differ, and how many there are of each kind."""
+    """The response to `GET /v1/datasets/{name}/changes`: some rows that differ, and how many there are of each kind."""
 
     rows: tuple[RowChange, ...]
     changed: int
@@ -193,7 +193,7 @@ class ColumnFacts:
     top: Annotated[tuple[TopValue, ...], Doc("The five most frequent values.")]
     min: Annotated[
         float | None,
-        Doc("Lowest value; like `max` and `mean`, None unless all values are numbers or texts of numbers."),
+        Doc("Lowest value; like `max` and `mean`, None unless all values are numbers, or texts that contain numbers."),
     ]
     max: Annotated[float | None, Doc("Highest value.")]
     mean: Annotated[float | None, Doc("Mean value.")]
@@ -219,7 +219,7 @@ class SecretReport:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that evaluators of the workspace may read, the answer of `POST /v1/data`."""
+    """A file that evaluators of the workspace may read, the response to `POST /v1/data`."""
 
     digest: Annotated[str, Doc("`sha256:` and 64 hex digits: as an evaluator's `data` names it.")]
     size_bytes: int
@@ -228,12 +228,12 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """The storage of a workspace, the answer of `GET /v1/usage`. Package sets are shared, and not counted."""
+    """The storage of a workspace, the response to `GET /v1/usage`. Package sets are shared, and not counted."""
 
     workspace: Annotated[str, Doc("Name of the workspace.")]
     quota_bytes: Annotated[int, Doc("Bytes that the workspace may store; 0 for no limit.")]
     total_bytes: Annotated[int, Doc("Bytes that it stores: the sum of the following.")] = 0
-    datasets_bytes: Annotated[int, Doc("Rows of data sets, those that came with jobs included.")] = 0
+    datasets_bytes: Annotated[int, Doc("Rows of data sets, including those that came with jobs.")] = 0
     files_bytes: Annotated[int, Doc("Files and other objects that dialects store for their callers.")] = 0
     evaluators_bytes: Annotated[int, Doc("Versions of named evaluators, with their locks.")] = 0
     jobs_bytes: Annotated[int, Doc("Jobs: their evaluators, results and answers of models.")] = 0

@@ -17,7 +17,7 @@ from .outcome import EvaluationResult, Note
 MOST_CODES: Final = 40  # maximum number of codes that a tally counts, because a sandbox may send any
 ROWS: Final = 5  # maximum number of rows that a count names
 _CODE_CHARS: Final = 100
-_RATING, _PERCENT = 10, 100  # a threshold from 1 to 10 is probably of a rating, one up to 100 a percentage
+_RATING, _PERCENT = 10, 100  # a threshold from 1 to 10 is probably for a rating, one up to 100 for a percentage
 _TEXT_CHARS: Final = 600
 
 
@@ -136,7 +136,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "one of several scores has no usable value",
             doubtful=True,
             mend=Mend.CODE,
-            remedy="see the reason of this score in the value",
+            remedy="see the reason for this score in the value",
         ),
         "duplicate_metric": WarningKind(
             "two outputs have the same name", doubtful=True, mend=Mend.CODE, remedy="give each output a name of its own"
@@ -253,7 +253,7 @@ class WarningTally:
             found = self._counts.get(code)
             if found is not None:
                 rows = tuple(sorted({*found.rows, row}))[:ROWS]
-                # rows end in any order, so a later result may be of an earlier row
+                # rows finish in any order, so a later result may belong to an earlier row
                 is_earlier = rows[0] < min(found.rows, default=row)
                 this = _first(code, note, row)
                 varies = found.varies or this.message != found.message

@@ -115,7 +115,7 @@ def test_a_key_that_is_there_twice_is_refused_with_its_path(server: Server, inpu
     body = b'{"evaluator": %b, "inputs": %b, "outputs": ":"}' % (evaluator, inputs)
     response = server.client.post("/v1/evaluate", content=body, headers={"content-type": "application/json"})
     assert response.status_code == 422
-    assert f": the key at {path} is there twice, " in response.json()["errors"][0]["message"]
+    assert f": the key at {path} appears twice, " in response.json()["errors"][0]["message"]
 
 
 def test_an_unknown_path_is_a_problem_too(server: Server) -> None:
