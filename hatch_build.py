@@ -85,7 +85,7 @@ def build_pages() -> None:
                 "proxy settings, or run `make setup` first and build again."
             )
     if not INDEX.is_file():
-        raise RuntimeError(f"building the pages of the workbench made no {INDEX}")
+        raise RuntimeError(f"building the pages of the workbench did not create {INDEX}")
 
 
 def find_node() -> Path:

@@ -44,7 +44,7 @@ def main() -> int:
         if dialect.sdk is None:
             continue
         if dialect.sdk.needed:
-            print(f"{dialect.contract:<14} stands on {', '.join(sorted(dialect.sdk.needed))}")
+            print(f"{dialect.contract:<14} needs {', '.join(sorted(dialect.sdk.needed))}")
             continue
         stand_in = dialect.sdk.stand_in
         ms, count = cost(RUNTIMES_DIR / "python" / stand_in.folder, stand_in.preimport)

@@ -189,10 +189,10 @@ def provenance_of(artifact: Path, commit: str, *, changed: bool) -> dict[str, An
 
 
 def notes_of(version: str, changelog: str) -> str:
-    """Return the part of the changelog about a version, with links to files as plain text, as notes for the release."""
+    """Return the section of the changelog about a version, as notes for the release, without links to files."""
     found = re.search(rf"^## {re.escape(version)}\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     if found is None:
-        sys.exit(f"CHANGELOG.md has no part about {version}: call the heading of what is released so")
+        sys.exit(f"CHANGELOG.md has no section {version}: add a section with this heading")
     text = re.sub(r"\[([^]]+)\]\((?!https?:)([^)]+)\)", _unlinked, found[1].strip())
     return f"# Evaluator Host {version}\n\n{text}\n"
 

@@ -98,7 +98,7 @@ class Draft:
         self.dropped.append((start, end))
 
     def is_gone(self, node: Node) -> bool:
-        """Return whether a syntax node lies in a deleted or moved range."""
+        """Return whether a syntax node is in a deleted or moved range."""
         return any(start <= node.start_byte and node.end_byte <= end for start, end in self.dropped)
 
     def drop_comment_behind(self, node: Node) -> None:

@@ -33,7 +33,7 @@ class Edits:
         self.replace(node.start_byte, node.end_byte, *parts)
 
     def wrap(self, node: Node, *parts: Part) -> None:
-        """Put text around a syntax node. `parts` contains the node's own range, in which edits still apply."""
+        """Put text around a syntax node. `parts` has new texts, and the node's own range, which keeps its edits."""
         self._edits.insert(0, Edit(node.start_byte, node.end_byte, parts))
 
     def insert(self, at: int, text: str) -> None:

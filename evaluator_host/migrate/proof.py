@@ -43,10 +43,11 @@ class Proving:
     async def prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
         """Run both evaluators on the same rows. Return whether they score the same, and the differences.
 
-        `generated` says whether the host generated the rows, which the proof reports.
+        `generated` says whether the host generated the rows; the proof repeats it.
 
-        The contract never passes the whole row. So if the old code expects the whole row as its fourth argument,
-        nothing is proven: the old code gets the whole row here, and the proof only reports how the two results compare.
+        The new contract never passes the whole row. So if the old code expects the whole row as its fourth argument,
+        equivalence cannot be proven: the old code gets the whole row here, and the proof only says how often the two
+        agree.
         """
         if not rows:
             return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")

@@ -39,7 +39,7 @@ class Scope:
             scope = scope.parent
 
     def is_within(self, other: "Scope") -> bool:
-        """Return whether this scope is the other scope, or lies inside it."""
+        """Return whether this scope is the other scope, or is inside it."""
         return any(scope is other for scope in self.outwards())
 
 

@@ -75,7 +75,7 @@ class Expected:
       score: Exact score of a result with status `scored`; ignored for others.
       codes: Error codes. A failed result must have one of them; if there are none, it may have any code.
       mentions: Text that the error's message contains. `{load_timeout_s}` stands for the host's setting.
-      truncated: Whether the logs were cut. None if this does not matter.
+      truncated: Whether the logs were truncated. None if this does not matter.
       log: Exact standard output. None if it does not matter.
     """
 

@@ -79,7 +79,7 @@ async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterato
     """Start the listeners, write the secret file on this machine, and yield both. Remove them when the block ends.
 
     Args:
-      data_dir: Data directory of the host; the file and the socket lie in a folder below it.
+      data_dir: Data directory of the host; the file and the socket are in a folder below it.
       engine: Address of the container engine in use.
     """
     with _folder(data_dir) as folder:

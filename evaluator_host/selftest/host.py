@@ -37,7 +37,7 @@ from evaluator_host.types.errors import SandboxUnavailable
 ATTACKERS: Final = "selftest-attacker"
 NEIGHBOURS: Final = "selftest-neighbour"
 _FOLDERS: Final = "selftest-"
-_ANSWER_S: Final = 5.0  # processor seconds that the host may use for `/healthz`; a sound host takes milliseconds
+_ANSWER_S: Final = 5.0  # processor seconds that the host may use for `/healthz`; a healthy host needs milliseconds
 _LONGEST_S: Final = 120.0  # seconds on the clock, for a machine that gives the host no processor
 _ATTACK_S: Final = 30.0  # seconds for all requests of an attack
 _START_S: Final = 60.0
@@ -222,7 +222,7 @@ class _Host:
                     await self._follow(self._job)
         except httpx.HTTPError as error:
             return [] if isinstance(error, httpx.TimeoutException) else [f"{request.path} had no answer: {error!r}"]
-        return [f"{request.path} was answered 500"] if answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR else []
+        return [f"{request.path} got status 500"] if answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR else []
 
     async def _watch(self, path: str, count: int) -> list[str]:
         async with AsyncExitStack() as open_streams:

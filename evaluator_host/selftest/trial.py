@@ -113,7 +113,7 @@ def _against(result: EvaluationResult, expected: Expected) -> Iterator[str]:
     if result.error is not None and expected.mentions not in result.error.message:
         yield f"expected a message with {expected.mentions!r}"
     if expected.truncated is not None and result.logs.truncated is not expected.truncated:
-        yield f"expected logs {'cut' if expected.truncated else 'whole'}"
+        yield f"expected {'truncated' if expected.truncated else 'whole'} logs"
     if expected.log is not None and result.logs.stdout != expected.log:
         yield f"expected standard output {expected.log[:80]!r}, got {result.logs.stdout[:80]!r}"
 
