@@ -17,7 +17,7 @@ export function shapeLogs(taken) {
   const [stdout, stderr, truncated] = taken;
   const logs = { stdout, stderr, truncated };
   if (stdout.length + stderr.length < LOG_JSON_BYTES / 6 || Buffer.byteLength(JSON.stringify(logs)) < LOG_JSON_BYTES) return logs;
-  // control characters take six bytes each in JSON, so a log full of them is cut
+  // control characters take six bytes each in JSON, so a log full of them is truncated
   return { stdout: stdout.replace(CONTROL, '\uFFFD'), stderr: stderr.replace(CONTROL, '\uFFFD'), truncated: true };
 }
 

@@ -122,7 +122,7 @@ export class Esbuild {
   }
 }
 
-/** Cuts what esbuild writes into packets: its version first, then answers. */
+/** Splits what esbuild writes into packets: its version first, then answers. */
 export class Packets {
   /** @type {Buffer[]} */
   #chunks = [];

@@ -31,7 +31,7 @@ export function encode(header, body) {
   return frame;
 }
 
-/** Cuts a byte stream into frames; it keeps an incomplete frame as chunks, so that a long body is copied only once. */
+/** Splits a byte stream into frames. Keeps an incomplete frame as chunks, so that a long body is copied only once. */
 export class FrameDecoder {
   /** @type {Buffer[]} */
   #chunks = [];

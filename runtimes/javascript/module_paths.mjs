@@ -21,7 +21,7 @@ export const DEFINED = [`--define:import.meta=${WORD}meta__`, `--define:__dirnam
  *
  * @param {string} text as esbuild wrote it
  * @param {string | null} root folder that holds `node_modules`
- * @param {string[]} files paths of an evaluator of several files; they lie in the working directory of its rows
+ * @param {string[]} files paths of an evaluator of several files; they are in the working directory of its rows
  */
 export function withModulePaths(text, root, files = []) {
   if (!text.includes(WORD)) return text;

@@ -16,7 +16,7 @@ import { peakMemoryKb } from './worker/peak_memory.cjs';
  * @typedef {import('./worker_pair.mjs').WorkerPair} WorkerPair
  */
 
-const AHEAD = 4; // a few rows hide the time of messages between threads; each needs a context, so no more
+const AHEAD = 4; // sent ahead to hide the time of messages between threads; no more, because each row needs a context
 const AHEAD_SHARED = 64;
 const TICK_MS = 25;
 const MOST_UNREACHED = 5;
