@@ -19,7 +19,7 @@ class StoredWish:
     Attributes:
       names: Names of evaluators; empty means every legacy evaluator of the workspace.
       rows: Rows for every proof; None generates rows for each evaluator.
-      dry_run: Whether to create no versions.
+      dry_run: Whether only to report the results, without creating versions.
       force: Whether to create a version even if the proof failed.
       adapt: Whether to keep code that cannot be rewritten, and add a function that calls it.
       key_id: Id of the caller's API key; None on a host without keys.

@@ -2,7 +2,7 @@
 
 A chunk is a list of `(key, record)`. The result of a chunk is a list of `(key, columns)`, one for each record, in the
 same order. If a worker is lost, an engine may deliver a chunk twice: store only the first result of each key. Workers
-need no credentials, and use no database.
+need no credentials, and do not use a database.
 
 Dask searches lists in arguments and results for its own objects, and sends each item of a result as a separate frame.
 This costs more processor time than evaluating a row. So a chunk may be a `Chunk`, and results are `ScoredChunk`:

@@ -56,7 +56,7 @@ class Guard(StrEnum):
     ROWS = "rows"  # a process (Python) or context (JavaScript) of its own for each row
     CLEANING = "cleaning"  # the runner removes processes and files between rows
     CHANNEL = "channel"  # a row cannot reach the runner's descriptors and memory
-    PRISTINE = "pristine"  # the runner uses no name that user code can replace
+    PRISTINE = "pristine"  # the runner does not use names that user code can replace
     ENCODING = "encoding"  # the runner encodes a returned value without trusting the value's own methods
     VERDICT = "verdict"  # a row that ends without an answer counts as failed
     STREAMS = "streams"  # the runner keeps reading a row's output, and trusts none of its streams

@@ -75,7 +75,7 @@ class _Group:
         return self._verdicts[True] + self._verdicts[False] > 0
 
     def statistics(self, *, zero_scores: bool, zero_verdicts: bool) -> GroupStatistics:
-        """Return counts and scores. `zero_…` is whether failed rows count as a score of 0, and as not passed."""
+        """Return counts and scores. `zero_…` says whether failed rows count as a score of 0, and as not passed."""
         failed = self._statuses[Status.FAILED]
         zeros = failed if zero_scores else 0
         judged = self._verdicts[True] + self._verdicts[False] + (failed if zero_verdicts else 0)

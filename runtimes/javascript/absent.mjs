@@ -112,7 +112,7 @@ function declaratorsIn(body) {
   return body.flatMap((node) => (node.type === 'VariableDeclaration' ? node.declarations : []));
 }
 
-/** Return whether a value is what the runner gives in place of a package: stand-ins for scorers, or a client. Such functions keep nothing of what they get. @param {Node | null} node @returns {boolean} */
+/** Return whether a value is what the runner gives in place of a package: stand-ins for scorers, or a client. Such functions do not keep what they get. @param {Node | null} node @returns {boolean} */
 function keepsNothing(node) {
   if (node?.type !== 'CallExpression') return false;
   const [first] = node.arguments;

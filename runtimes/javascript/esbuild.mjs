@@ -17,7 +17,7 @@ import recipe from './toolchain/package.json' with { type: 'json' };
  *   for one that is in `file`
  */
 
-/** Loaded late: most evaluators in JavaScript start no esbuild. */
+/** Loaded late: most evaluators in JavaScript do not start esbuild. */
 const children = () => process.getBuiltinModule('node:child_process');
 
 const OUTPUT_BYTES = 64 * 1024 * 1024;

@@ -1,6 +1,7 @@
 """Finds evaluators and rows in files of other platforms; also contains the tables for reading platforms' exports.
 
-This module opens no files: callers pass the contents of files, and the module reports the paths of missing files. The
+This module does not open files: callers pass the contents of files, and the module reports the paths of missing files.
+The
 host runs it in a process with limited memory and time.
 """
 

@@ -157,7 +157,7 @@ def _is_sendable(path: Path, top: Path) -> bool:
 def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Sequence[Path] = ()) -> Evaluator:
     """Return an evaluator with the files of its project that its code imports, directly or through other files.
 
-    An evaluator that imports no file of its project stays as it is.
+    An evaluator that does not import files of its project stays as it is.
 
     Args:
       evaluator: The evaluator whose code is in the file.
@@ -450,7 +450,7 @@ class _Scripts:
             raise _BeyondRootError
         if not path.is_relative_to(project.root):
             raise InvalidRequest(
-                f"{specifier} leads to {path}, outside the project {project.root}; put the file into the project"
+                f"{specifier} resolves to {path}, outside the project {project.root}; put the file into the project"
             )
         return path if project.may_hold(path.parent) else None
 

@@ -36,7 +36,7 @@ async def resolve(
         Python.
       builder: Runs a command inside a sandbox that has network access but no credentials; needed with
         `allow_source_builds`, because uv runs the build script of a package to learn its dependencies.
-      run: Runs uv and npm for steps that run no package code; also in a sandbox, because an index is not trusted.
+      run: Runs uv and npm for steps that do not run package code; also in a sandbox, because indexes are not trusted.
       tools: Paths of uv and npm; by default those installed with this host.
 
     Raises:

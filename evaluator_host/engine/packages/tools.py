@@ -250,7 +250,7 @@ def no_package(name: str, language: Language, *, index: str, check: str) -> Pack
 def lacks_wheels(target: LockTarget, *, source_only: bool | None) -> str:
     """Return the end of a sentence that begins with the name of a package and says which wheels it lacks.
 
-    `source_only` is whether the package has no wheel at all, for any Python and machine; None if that is unknown.
+    `source_only` says whether the package has no wheel at all, for any Python and machine; None if that is unknown.
     """
     if source_only:
         return SOURCE_ONLY

@@ -105,7 +105,8 @@ class Link(Protocol):
     def memory_events(self) -> int:
         """Return how many processes were killed at the sandbox's memory limit; 0 if nothing counts them.
 
-        This takes microseconds and sends no request to an engine. The session calls it after each row whose process was
+        This takes microseconds and does not send a request to an engine. The session calls it after each row whose
+        process was
         killed, to tell `memory_limit` from `crashed`.
         """
         ...

@@ -1,6 +1,6 @@
 """Encodes and decodes frames of the runner protocol (runtimes/PROTOCOL.md, version 1).
 
-This module does no I/O, and trusts no input.
+This module does not do I/O, and does not trust its input.
 """
 
 from collections.abc import Iterator

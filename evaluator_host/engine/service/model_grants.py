@@ -70,7 +70,7 @@ class Meter:
         self.cost: float | None = 0.0
 
     def refusal(self, *, priced: bool) -> str | None:
-        """Return why one more request may not be made, or None; `priced` is whether the model has a price."""
+        """Return why one more request may not be made, or None; `priced` says whether the model has a price."""
         budget, tokens = self.budget, self.input_tokens + self.output_tokens
         if budget.requests is not None and self.requests >= budget.requests:
             return self.too_many(budget.requests)

@@ -175,7 +175,7 @@ class Service:
         if self._models is None or self.pool.backend.name == SandboxChoice.NONE:
             raise InvalidRequest(
                 (
-                    "this host runs code without a sandbox, and so grants no models, hosts or secrets: leave "
+                    "this host runs code without a sandbox, and so does not grant models, hosts or secrets: leave "
                     "them out, or set EVALUATOR_HOST_SANDBOX to bubblewrap or docker"
                 )
                 if self._models is not None

@@ -21,7 +21,8 @@
     return require;
   }
 
-  const CONFIGURED = /^(?:bind|bindTools|fromMessages|fromTemplate|pipe|with[A-Z]\w*)$/; // such a method of a client asks no model
+  /** Such a method of a client does not call a model. */
+  const CONFIGURED = /^(?:bind|bindTools|fromMessages|fromTemplate|pipe|with[A-Z]\w*)$/;
   const SETUP = /^(?:Eval|config|default|init\w*|login|wrap\w*|create[A-Z]\w*|openai|anthropic|google|traceable|observe|traced|tool|dynamicTool|jsonSchema)$/;
 
   /**

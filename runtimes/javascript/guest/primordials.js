@@ -13,7 +13,7 @@
     create: Object.create,
     isArray: Array.isArray,
     parse: JSON.parse,
-    quote: JSON.stringify, // for strings only: a primitive string calls no toJSON
+    quote: JSON.stringify, // for strings only: for a primitive string, no toJSON is called
     isFinite: Number.isFinite,
     String, Number, Boolean, BigInt, Symbol, Map, Set, Error, TypeError, RangeError, Promise, Object, Date, Array, RegExp,
     objectPrototype: Object.prototype,

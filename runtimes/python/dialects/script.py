@@ -41,7 +41,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     """Return an `Entry` that runs the program.
 
     Raises:
-      Failure: the policy is `restricted`, which allows no programs.
+      Failure: the policy is `restricted`, which does not allow programs.
     """
     if "_getattr_" in namespace:
         raise Failure("policy_violation", "a script cannot be run with policy restricted")

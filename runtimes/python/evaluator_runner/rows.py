@@ -66,7 +66,8 @@ class Rows:
     def _pass_on(self, handle: RowHandle) -> bool:
         """Move a large call from the channel to its row process; return False if the host or the row process is late.
 
-        No copy of the call is kept in this process. The row runs no user code yet, and no other frame can arrive before
+        No copy of the call is kept in this process. The row does not run user code yet, and no other frame can arrive
+        before
         the end of the call.
         """
         channel, outgoing, deadline = self._supervisor.channel, handle.outgoing, time.monotonic() + _PASS_ON_S

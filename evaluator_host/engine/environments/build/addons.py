@@ -1,6 +1,6 @@
 """Finds npm packages that lack their native addon.
 
-An install script normally builds or downloads the addon, but this host runs no install scripts.
+An install script normally builds or downloads the addon, but this host does not run install scripts.
 """
 
 from contextlib import closing, suppress

@@ -84,7 +84,7 @@ class Builder:
     async def run(
         self, command: Command, timeout_s: float, *, also: Sequence[Path] = (), stage: Path | None = None
     ) -> Finished:
-        """Run a command that executes no package code; all its processes have ended when this method returns.
+        """Run a command that does not execute package code; all its processes have ended when this method returns.
 
         Args:
           command: The command; it may write to its working directory and to the downloads.

@@ -1,4 +1,4 @@
-"""Installs the packages of a lock in a folder: checks each file's hash, runs no package script, reports progress."""
+"""Installs the packages of a lock in a folder: checks hashes, does not run package scripts, reports progress."""
 
 import asyncio
 import contextlib

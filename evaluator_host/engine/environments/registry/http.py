@@ -393,7 +393,7 @@ def _opened(repository: str) -> Iterator[_Registry]:
 
     Raises:
       IndexUnavailable: the registry does not answer.
-      PackagesFailed: the answer of the registry cannot be read.
+      PackagesFailed: the registry's response cannot be read.
     """
     host, name = docker.auth.resolve_repository_name(repository)
     found = docker.auth.resolve_authconfig(docker.auth.load_config(), registry=host) or {}
@@ -457,8 +457,8 @@ def _object(content: bytes) -> dict[str, Any]:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise PackagesFailed(
-            f"the answer of the registry is not valid: {error}; push the set again, or try later"
+            f"the registry's response is not valid: {error}; push the set again, or try later"
         ) from error
     if not isinstance(found, dict):
-        raise PackagesFailed("the answer of the registry is not valid; push the set again, or try later")
+        raise PackagesFailed("the registry's response is not valid; push the set again, or try later")
     return found

@@ -1,4 +1,4 @@
-"""Resolves npm pins with npm; runs no package scripts, and takes packages only from the registry."""
+"""Resolves npm pins with npm. Never runs package scripts, and accepts packages only from the registry."""
 
 import asyncio
 import json

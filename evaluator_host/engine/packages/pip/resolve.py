@@ -207,7 +207,7 @@ class NoWheel(PackagesFailed):
     def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str], *, source_only: bool | None) -> "NoWheel":
         """Return the error for a pin, with advice: a pin in `near`, all of which have wheels, or builds from source.
 
-        `source_only` is whether the version has no wheel at all, for any Python and machine; None if that is unknown.
+        `source_only` says whether the version has no wheel at all, for any Python and machine; None if that is unknown.
         """
         lacks = lacks_wheels(target, source_only=source_only)
         ways = [f"Pin {' or '.join(near)}, which has one"] if near else []

@@ -91,7 +91,7 @@ class InheritedFds:
             os.write(self._go, b"\n")
 
     def _pipe(self, *, reads: bool) -> tuple[int, int]:
-        """Make a pipe; return our end and the child's end. `reads` is whether we read and the child writes."""
+        """Make a pipe; return our end and the child's end. `reads` says whether we read and the child writes."""
         reader, writer = os.pipe()
         own, child = (reader, writer) if reads else (writer, reader)
         self._own.append(own)

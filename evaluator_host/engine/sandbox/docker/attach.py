@@ -25,7 +25,7 @@ _STDERR: Final = 2
 
 
 class AttachFailed(Exception):
-    """The engine refused to attach, or sent no valid response; `status` is the HTTP status, or 0."""
+    """The engine refused to attach, or did not send a valid response; `status` is the HTTP status, or 0."""
 
     def __init__(self, detail: str, *, status: int = 0) -> None:
         super().__init__(detail)
@@ -45,7 +45,7 @@ class Endpoint:
 class Demultiplexer:
     """Splits the attach stream into frames: an 8-byte header (stream number, three zeros, length), then a payload.
 
-    Payloads are passed on as they arrive, so that a long frame takes no memory here.
+    Payloads are passed on as they arrive, so that a long frame does not take up memory here.
     """
 
     def __init__(self) -> None:

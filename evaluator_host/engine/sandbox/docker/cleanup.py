@@ -84,7 +84,7 @@ def force_remove(client: docker.APIClient, container: str) -> bool:
 def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
     """Return the ids of containers that belong to dead hosts. Blocking. Raises `ENGINE_ERRORS`.
 
-    `local` is whether the engine runs on this machine.
+    `local` says whether the engine runs on this machine.
     """
     found = client.containers(all=True, filters={"label": [LABEL_INSTANCE]})
     return [item["Id"] for item in found if _is_abandoned(client, item, local=local)]

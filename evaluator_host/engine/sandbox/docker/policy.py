@@ -96,7 +96,7 @@ def container_policy(
 ) -> ContainerPolicy:
     """Return the policy for containers of an image. It has our seccomp profile if the engine supports one.
 
-    `python_with_node` is whether sandboxes for Python also have Node.
+    `python_with_node` says whether sandboxes for Python also have Node.
 
     Raises:
       SandboxUnavailable: the profile cannot be read.

@@ -24,7 +24,7 @@ class Hierarchy:
 
 
 def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
-    """Create a folder for this host's cgroups and return it; None if the machine grants no cgroups that set limits.
+    """Create a folder for this host's cgroups and return it; None if the machine grants none that set limits.
 
     Args:
       instance: Name of the host, from `instance.this_instance`.
@@ -112,7 +112,7 @@ def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
 def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
     """Enable the controllers of `parent` for the groups below `home`; return the controllers that are enabled there.
 
-    `own` is whether this process itself is in `parent`.
+    `own` says whether this process itself is in `parent`.
     """
     offered = [name for name in _WANTED if name in _words(parent / "cgroup.controllers")]
     # A group that has processes cannot enable controllers for its children. If the host is alone in its group (a

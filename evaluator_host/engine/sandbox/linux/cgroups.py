@@ -2,7 +2,7 @@
 
 Sandboxes' groups are below the host's own group (`…/evaluator-host.<random>/<sandbox>`), so that a limit on the host
 also limits its sandboxes. Each host has its own folder, and so its own CPU weight: in a common folder, busy hosts would
-share one weight. `cgroup_discovery` finds the place. If a machine grants no cgroups, the watchdog takes over.
+share one weight. `cgroup_discovery` finds the place. If a machine does not grant cgroups, the watchdog takes over.
 
 Names are random, because a guest can read the path of its cgroup in `/proc/self/cgroup`. An empty group in the host's
 folder has the name of the host's process, for `sweep`.

@@ -20,7 +20,7 @@ _MB: Final = 1024 * 1024
 
 # 1 for the supervisor (process 1, which reads and writes the channel), 1 for the loaded process that forks the rows, 1
 # for the row's own first process; the rest for a new loaded process that starts while the old one is still ending, and
-# for late reaping. CPython itself starts no threads.
+# for late reaping. CPython itself does not start threads.
 PYTHON_PROCESSES: Final = 8
 # Node 24 starts 1 main thread + 4 V8 platform workers + 1 delayed-task scheduler + 1 signal inspector and, when first
 # needed, 4 libuv pool threads: 11. A supervisor next to a row process doubles that; esbuild (a Go program: 8 to 10
