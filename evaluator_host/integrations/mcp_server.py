@@ -105,7 +105,7 @@ class _Server(MCPServer[_Hosts]):
 def make_server(settings: Settings, url: str | None) -> MCPServer[_Hosts]:
     """Return the server with its tools. When the server runs, it opens its sandboxes or connects to the host.
 
-    `url` is the address of a running host, None for no host: the server then starts its own sandboxes.
+    `url` is the address of a running host; if it is None, the server starts its own sandboxes.
     """
 
     @asynccontextmanager

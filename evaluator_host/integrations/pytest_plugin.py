@@ -227,7 +227,7 @@ def _read(file: Path, fields: dict[str, Any]) -> "Evaluator":
 
 
 def _doubt(results: "list[EvaluationResult]") -> str | None:
-    """Return why no score can be relied on, with the warnings, or None."""
+    """Return why no score can be relied on, together with the warnings; None if a score can be relied on."""
     from evaluator_host.types.warnings import RowWarnings  # noqa: PLC0415 - see the top
 
     told = RowWarnings.of(results)

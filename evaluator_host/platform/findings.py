@@ -53,7 +53,7 @@ async def database_findings(settings: Settings) -> list[Finding]:
 
 
 async def _workspace_findings(settings: Settings, store: "Store | None") -> list[Finding]:
-    """Return a finding for each workspace that is in the settings but does not exist."""
+    """Return a finding for each workspace that the settings name but that does not exist."""
     from evaluator_host.platform.models.gateway.operator_grants import OperatorGrants  # noqa: PLC0415 - as above
 
     if store is None:

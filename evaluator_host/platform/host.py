@@ -100,7 +100,7 @@ async def open_host(service: Service, store: Store, *given: object) -> AsyncIter
 
 
 async def _delete_old(kept: Iterable[Kept]) -> None:
-    """Delete data that is too old, now and every hour. If the limit is 0 days, data is never deleted."""
+    """Delete data that is too old: now, and then every hour. If the limit is 0 days, data is never deleted."""
     while True:
         for name, days, delete_before in kept:
             with suppress(StoreUnavailable):  # the task that watches the database reports the outage

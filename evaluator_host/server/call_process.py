@@ -168,7 +168,7 @@ class CallOwners(Peers):
 
 
 async def _nothing(name: str, _: tuple[Any, ...]) -> None:
-    """Raise an error for every call: the owner of an evaluator never calls the process that asked the owner."""
+    """Raise an error for every call: the owner of an evaluator never calls back the process that called it."""
     raise HostError(f"this process of the host does not answer calls of {name!r}")
 
 

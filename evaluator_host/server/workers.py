@@ -108,7 +108,7 @@ class _Others(Peers):
         return summed([own, *others], ended=(self._ended,))
 
     async def release(self, digest: str) -> None:
-        """Make the other processes end their idle sandboxes of a package set."""
+        """Make the other processes end their idle sandboxes that use a package set."""
         await asyncio.gather(*(one.ask(_RELEASE_S, "release", digest) for one in self._all()))
 
     def tell_jobs(self, name: str, *args: Any) -> None:
@@ -285,7 +285,7 @@ class Workers(Part):
             yield await stack.enter_async_context(open_host(service, store, jobs))
 
     def stop(self) -> None:
-        """Tell the other processes to stop, because this process begins to stop."""
+        """Tell the other processes to stop, because this process is stopping."""
         self._stopping = True
         self._others.tell_jobs("drain")
         self._others.tell_calls("drain")

@@ -110,7 +110,7 @@ def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys
 def _own_cgroups(
     controller: str, proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")
 ) -> Iterator[Path]:
-    """Yield the cgroup folders that limit this process by `controller`: its own folder, then each folder above."""
+    """Yield the cgroup folders in which `controller` limits this process: its own folder, then each folder above it."""
     for line in (proc / "cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "" or controller in controllers.split(","):
@@ -183,7 +183,7 @@ def variable_of(field: str) -> str:
 
 
 def value_of(field: str) -> str:
-    """Return what the environment variable for a setting contains; empty if it is not set."""
+    """Return the value of the environment variable for a setting; an empty string if it is not set."""
     return os.environ.get(variable_of(field), "")
 
 

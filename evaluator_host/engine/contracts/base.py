@@ -75,7 +75,7 @@ class Dialect:
       failed_javascript: `failed` for JavaScript and TypeScript, where it differs.
       apply_threshold: Applies the evaluator's threshold to a result in the platform's way; by default it decides
         `passed` if the result has no verdict.
-      positions: Meanings of positional arguments, if parameters may have any names; misleading names get a warning.
+      positions: Meaning of each positional argument, if parameters may have any names. Misleading names get a warning.
       languages: Languages in which its evaluators may be written.
       unread: Fields of a row that `bind` passes on without reading them; in a large row they stay JSON text.
       takes: Further fields that the dialect uses; the workbench shows an input for each of them: `config`,

@@ -122,7 +122,7 @@ def too_many_metrics(left_out: int) -> Note:
 
 
 def _short(prefix: str | None, key: str) -> str:
-    """Return the dotted name of a key below `prefix`; a name over the limit no longer grows with each level."""
+    """Return the dotted name of a key below `prefix`; if `prefix` is already over the limit, return it unchanged."""
     return (prefix or "") + key[: NAME_CHARS + 1] if len(prefix or "") <= NAME_CHARS else str(prefix)
 
 

@@ -91,7 +91,7 @@ class OutputsRead:
     contract: Contract
     language: Language
     names: tuple[str, ...]  # names by which the code reads the outputs; empty if it reads none
-    others: tuple[str, ...] = ()  # parameters that get something else
+    others: tuple[str, ...] = ()  # parameters that get something other than the outputs
 
     def lack(self, rows: Iterable[Row]) -> bool:
         """Return whether the code reads outputs, but no row has them."""

@@ -85,7 +85,7 @@ def _is_given(loaded: Loaded, name: str, row: Row) -> bool:
 
 @remembered
 def _is_tested(loaded: Loaded, name: str) -> bool:
-    """Return whether the code tests that the value, or the object with this value, exists."""
+    """Return whether the code tests that the value, or the object that contains the value, exists."""
     of, _, key = name.rpartition(".")
     return any(one.tested and one.key == key and (not of or one.of == of) for one in loaded.reads)
 

@@ -89,7 +89,7 @@ def passed_share(value: dict[str, Json]) -> float | None:
 
 
 def disagreement(first: str, other: str, *, passed: bool, language: Language) -> Note:
-    """Return the warning that two keys have different verdicts; the first key counts, and its verdict is `passed`."""
+    """Return the warning that two keys have different verdicts. The first key counts; `passed` is its verdict."""
     said, opposite = _said(passed, language), _said(not passed, language)
     return Note(
         "verdicts_disagree",

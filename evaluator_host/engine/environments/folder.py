@@ -133,7 +133,7 @@ class EnvironmentFolder:
         )
 
     def used(self, digest: str) -> None:
-        """Record that an installation is used now; the time on disk changes at most once a minute."""
+        """Record that an installation is used now; the recorded time changes at most once a minute."""
         home = self._home(digest)
         if time.time() - _mtime(home) > _USED_EVERY_S:
             with contextlib.suppress(OSError):
@@ -273,7 +273,7 @@ class Usage:
         return True
 
     def touch(self, digest: str) -> None:
-        """Record that an installation is used now; the time on disk changes at most once a minute."""
+        """Record that an installation is used now; the recorded time changes at most once a minute."""
         now = time.monotonic()
         if now - self._used_at.get(digest, -_RECENT_S) > _RECENT_S / 2:
             self._folder.used(digest)

@@ -89,7 +89,7 @@ def declared_imports(files: Mapping[str, str], texts: Iterable[str], language: L
 
 
 def excerpt(pins: Iterable[DeclaredPin]) -> dict[str, str]:
-    """Return short files, by the paths of the pins, from which `declared_pins` reads the same pins."""
+    """Return short files, at the paths where these pins were found, from which `declared_pins` reads the same pins."""
     texts: dict[str, str] = {}
     objects: dict[str, dict[str, Any]] = {}
     for one in pins:

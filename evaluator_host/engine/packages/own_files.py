@@ -375,7 +375,8 @@ class _Modules:
     def _look(self, name: str, part: str, bases: list[tuple[Path, Path]]) -> bool:
         """Look for the module `name` in folders; return whether it was found.
 
-        `part` is the last part of its name. If no folder has a file for it, a subfolder of this name is the module.
+        `part` is the last part of the module's name. A folder of this name is the module only if there is no file for
+        it.
         """
         may_hold = self._found.project.may_hold
         bases = [(folder, base) for folder, base in bases if folder == self._root or may_hold(folder)]

@@ -106,7 +106,7 @@ async def _add_python(
 
 
 def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: bool) -> Provider:
-    """Return the provider of a module; `has` are the names that the package's wheel has in the module.
+    """Return the provider of a module; `has` contains the names that the module has in the package's wheel.
 
     A package that is not well known must have every name that the code uses, because anybody may have published it. A
     package with an ordinary word as its name must have them too, because the author may have a module of that name.

@@ -13,7 +13,7 @@ from evaluator_host.types.evaluator import Environment, Language
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """The programs of this machine that run evaluators. Sandboxes use them here, or the runtime image gets copies."""
+    """The programs of this machine that run evaluators. The runtime image has copies."""
 
     node: Path  # the Node binary for JavaScript and TypeScript
     esbuild: Path  # bundler for JavaScript and TypeScript

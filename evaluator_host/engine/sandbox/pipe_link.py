@@ -163,7 +163,7 @@ class PipeLink:
     def memory_events(self) -> int:
         """Return how many processes were killed at the memory limit."""
         kills = self._scope.memory_events()
-        if not self.ended:  # a kill while the sandbox runs has ended a row only
+        if not self.ended:  # as long as the sandbox runs, a kill has only ended a row
             self._kills_known = kills
         return kills
 

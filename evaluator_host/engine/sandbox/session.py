@@ -197,7 +197,7 @@ class Sandbox:
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
         self._turns: ByteTurns | None = None
-        self._turn = AsyncExitStack()  # the turn to read the large answer that is arriving
+        self._turn = AsyncExitStack()  # the turn in which the large answer that is arriving may be read
         self._frames: deque[Frame] = deque()
         self._left = False  # whether the decoder has frames that were left when time was up
         self._last_id = 0
@@ -215,7 +215,7 @@ class Sandbox:
 
     @property
     def ended(self) -> bool:
-        """Return whether the sandbox can take no more rows."""
+        """Return whether the sandbox can no longer take rows."""
         return self.broken or self.link.ended
 
     @property
@@ -565,7 +565,7 @@ class Sandbox:
         limit.reschedule(None if until is None else until + waited_s)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
-        """Return an outcome; if the kernel counted a kill, `crashed` becomes `memory_limit` (the runner cannot see it).
+        """Return an outcome. `crashed` becomes `memory_limit` if the kernel counted a kill, which no runner sees.
 
         Other outcomes stay: the kernel then killed a process of an earlier row.
         """

@@ -92,7 +92,7 @@ class Answer:
 
 
 def row_binder(processes: LimitedProcesses, prepared: Prepared) -> Bind:
-    """Return the function that turns an evaluator's rows into calls; `processes` read large rows."""
+    """Return the function that turns an evaluator's rows into calls; the child `processes` read large rows."""
     return partial(bind, processes, prepared)
 
 
@@ -146,8 +146,8 @@ class RowCalls:
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
         models: ModelCalls | None = None,  # answers the model requests of rows; None makes such rows fail
         grant: ModelGrant | None = None,  # the models that the evaluator was granted; None for none
-        # the single calls, which go before the rows of a batch; None for rows in processes, which leave the event loop
-        # free anyway
+        # the single calls, which go before the rows of a batch; None for rows in other processes, which do not use
+        # this event loop
         calls: CallsFirst | None = None,
         arrive: bool = False,  # whether rows also come through `arrive`
         # `time.perf_counter()` when the time of a single call began; a busy host may refuse that call at any time. None

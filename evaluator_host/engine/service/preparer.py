@@ -212,7 +212,7 @@ class Preparer:
     async def _require_set(
         self, evaluator: Evaluator, needs: SdkNeeds | None, *, python: str | None, lock: str | None, workspace: str
     ) -> InstalledSet:
-        """Return the installed package set of an evaluator. Its `packages` are only the pins that the evaluator has."""
+        """Return an evaluator's installed package set; the result's `packages` are only the evaluator's own pins."""
         environments, language = self._environments, evaluator.language
         try:
             if lock is not None:

@@ -189,7 +189,7 @@ def _with_four(draft: Draft, decorator: Node) -> list[Legacy]:
 
 
 def _passes_all_on(decorators: list[Node]) -> bool:
-    """Return whether each decorator returns the function itself, or passes on all arguments without reading any."""
+    """Return whether each decorator returns the function itself, or passes on all arguments and does not read them."""
     if not decorators:
         return False
     for one in decorators:

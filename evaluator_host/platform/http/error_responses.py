@@ -205,7 +205,7 @@ def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
             hint = f'give the name of a stored evaluator alone: {{"evaluator": {json.dumps(given[:80])}}}'
             return Problem(path, "unknown field", hint)
         if re.fullmatch(r"evaluators\.\d+\.name", path):
-            hint = "store the evaluator under this name, and give the name alone; `name` of the job names the job"
+            hint = "store the evaluator under this name, and give the name alone; a job's `name` is its own name"
             return Problem(path, "unknown field", hint)
         if re.fullmatch(r"rows\.\d+", above):
             return Problem(path, "unknown field", _field_of_row(name))

@@ -319,7 +319,7 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
     """Store, for each evaluator of a completed job, the newest earlier completed job over the same rows.
 
-    Another version of an evaluator counts if each of the two jobs has only one version that the other job has not.
+    Two versions of an evaluator count as the same if each of the two jobs has only one version that the other lacks.
     """
     table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
     job, data = aliased(JobTable), aliased(DatasetTable)

@@ -207,7 +207,7 @@ class Scheduler:
         return Counter(job.workspace_id for job, _, _ in self._running.values())
 
     def _silent(self, running: list[Job]) -> set[str]:
-        """Return the ids of the jobs with an owner that has written no heartbeat for `SILENT_S` seconds.
+        """Return the ids of the jobs whose owner has not written a heartbeat for `SILENT_S` seconds.
 
         This host measures the seconds with its monotonic clock from the last change of the heartbeat. The time in the
         heartbeat does not count, because the clocks of hosts differ and may be set.

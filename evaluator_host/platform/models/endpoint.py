@@ -144,7 +144,7 @@ def _usage(usage: Any) -> dict[str, Json]:
         known = counted.get("prompt", 0) + counted.get("completion", 0)
         more = counted.setdefault("total", known) - known
         if "prompt" in counted and more > 0:
-            counted["completion"] = counted.get("completion", 0) + more  # some count reasoning only in the total
+            counted["completion"] = counted.get("completion", 0) + more  # some only count reasoning in the total
         found["tokens"] = counted
     if _is_number(usage.get("cost")):
         found["cost"] = usage["cost"]

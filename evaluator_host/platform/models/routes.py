@@ -56,7 +56,7 @@ class ModelChangeIn(Wire):
     url: str = Field(  # the schema has no default for it, because generated clients would send the default
         default_factory=str, min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1"
     )
-    kind: ModelKind | None = Field(None, description="Kind of API. Default: openai, also for compatible ones.")
+    kind: ModelKind | None = Field(None, description="Kind of API. Default: openai, also for compatible APIs.")
     model: str | None = Field(
         None, min_length=1, max_length=200, description="Name of the model at the provider. Default: `name`."
     )

@@ -160,7 +160,7 @@ class Models(Repository):
         return more
 
     async def _begin_day(self, connection: AsyncConnection, workspace_id: str, day: str) -> None:
-        """Begin to count a day's requests against the budget. Requests that were made before on this day count, too."""
+        """Start counting a day's requests against the budget. Requests that were made before on this day count, too."""
         usage = ModelUsageTable
         mine = (usage.workspace_id == workspace_id) & (usage.day == day)
         made = int(await connection.scalar(select(func.sum(usage.requests)).where(mine)) or 0)

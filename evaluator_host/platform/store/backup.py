@@ -1,4 +1,4 @@
-"""Copies the database of a running host to one file, with SQLite's backup or pg_dump. Restores such a file.
+"""Copies the database of a running host to one file, with SQLite's backup or pg_dump, and restores such a file.
 
 A copy contains the database as it was at one moment. Other processes can write to the database meanwhile.
 """

@@ -78,7 +78,7 @@ def read_request(
         groups[trace_id].append(encode_json(group))
         left -= len(groups[trace_id][-1])
         if left < 0:
-            raise TooLarge("the resources of the request are too large to store them with each of its traces")
+            raise TooLarge("the resources of the request are too large to be stored with each of its traces")
         spans[trace_id] += len(found)
         if any(identifier(first_of(span, "parentSpanId", "parent_span_id")) is None for span in found):
             rooted.add(trace_id)
@@ -193,7 +193,7 @@ def _by_trace(export: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], lis
 def _place(trace_id: str) -> int:
     """Return a number below `_PLACES` that depends only on the id of a trace or session.
 
-    It is a hash, because OpenTelemetry's samplers choose traces by the bits of the id itself: of the traces that they
-    let through, this host has to choose independently.
+    It is a hash, because OpenTelemetry's samplers choose traces by the bits of the id itself. This host has to
+    choose independently among the traces that they let through.
     """
     return int(sha256(trace_id.encode()).hexdigest()[:14], 16)

@@ -1,4 +1,6 @@
-"""Serves the API of Coze Loop's runtimes (wire `coze`; `COZE_LOOP_PYTHON_FAAS_URL`, `COZE_LOOP_JS_FAAS_URL`).
+"""Serves the API of Coze Loop's runtimes (wire `coze`).
+
+Coze Loop finds it by its settings `COZE_LOOP_PYTHON_FAAS_URL` and `COZE_LOOP_JS_FAAS_URL`.
 
 Source: coze-dev/coze-loop@4f550f38, http_faas_runtime.go, the templates around users' code, js_faas_server.ts.
 """

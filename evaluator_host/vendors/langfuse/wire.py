@@ -1,4 +1,4 @@
-"""Serves the API of Langfuse's code evaluator dispatcher (wire `langfuse`): `external` and `aws-lambda`.
+"""Serves the API of Langfuse's code evaluator dispatchers `external` and `aws-lambda` (wire `langfuse`).
 
 Sources: langfuse/langfuse@62751446, codeEvalDispatcherTypes.ts, awsLambdaCodeEvalDispatcher.ts and, for signatures,
 encryption/signature.ts; PR #15088 at 5af11771 for the external dispatcher.

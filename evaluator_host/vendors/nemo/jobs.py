@@ -309,7 +309,7 @@ def _renamed(problem: Problem) -> Problem:
 
 
 def _with_model(spec: dict[str, Any], target: Target | None) -> dict[str, Any]:
-    """Return a job's spec as clients see it, in which the model itself replaces a reference to it."""
+    """Return a job's spec as clients see it: with the model itself in place of a reference to it."""
     if target is None or not isinstance(spec.get("target"), str):
         return spec
     return {**spec, "target": {"url": target.base_url, "name": target.model, "format": "nim"}}

@@ -1,4 +1,4 @@
-"""Serves OpenAI's API for graders without a model (wire `openai`): `fine_tuning/alpha/graders/run` and `validate`.
+"""Serves OpenAI's routes `fine_tuning/alpha/graders/run` and `validate`, for graders without a model (wire `openai`).
 
 Sources: the types of openai 3.54.0 (`fine_tuning/alpha/grader_*`, `graders/*`), OpenAI's guide on graders.
 """

@@ -1,4 +1,6 @@
-"""Serves the API of Opik's Python backend (wire `opik`; `PYTHON_EVALUATOR_URL`) as far as it runs custom metrics.
+"""Serves the part of the API of Opik's Python backend that runs custom metrics (wire `opik`).
+
+Opik finds it by its setting `PYTHON_EVALUATOR_URL`.
 
 Sources: comet-ml/opik@02b630c0, apps/opik-python-backend: evaluator.py, process_worker.py and its tests, which fix the
 error messages; score_validation.py at 5147e990; the Java class PythonEvaluatorService, which decides what is retried.

@@ -107,7 +107,7 @@ def _registered(layout: Layout, file: Path, found: EvaluatorClass, *, reset: boo
 
 
 def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[str]]:
-    """Return the code's settings with the values in the file, and the names of settings for which both differ."""
+    """Return the code's settings with the values in the file, and the names of the settings in which the two differ."""
     if not isinstance(file, dict):
         return dict(code), []
     kept = [name for name, value in code.items() if name in file and file[name] != value]

@@ -25,6 +25,6 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def is_plain(compiled: CodeType) -> bool:
-    """Return whether the code defines `evaluate` with three parameters, which tells its contract before it runs."""
+    """Return whether the code defines `evaluate` with three parameters: then its contract is known before it runs."""
     functions = [c for c in compiled.co_consts if isinstance(c, type(compiled)) and c.co_name == "evaluate"]
     return bool(functions) and functions[-1].co_argcount == 3

@@ -32,7 +32,8 @@ _QUESTIONS: Final = ("question", "query", "prompt", "userInput", "user_input")
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return `{"columns", "inputs", "outputs", "trace", "truth"?}`.
 
-    If the row has `variables` but no outputs, return only the variables, as `columns`. With outputs, they are inputs.
+    If the row has `variables` but no outputs, return only the variables, as `columns`. If the row has outputs, the
+    variables count as inputs.
     """
     row = _one_form(row)
     if row.variables is not None:

@@ -85,7 +85,8 @@ class Template:
         """
         if self.silent:
             raise TemplateLost("the template process still does not answer")
-        number, child = secrets.token_hex(6).encode(), ForkedChild()  # random, since a count would reveal neighbours
+        # random, because a count would tell a guest about its neighbours
+        number, child = secrets.token_hex(6).encode(), ForkedChild()
         answer = asyncio.get_running_loop().create_future()
         try:
             for folder in folders:

@@ -12,7 +12,7 @@ from evaluator_host.engine.sandbox.linux.cgroups import CPU, MEMORY, PIDS, PREFI
 _WANTED: Final = (MEMORY, PIDS, CPU)
 _UNIFIED: Final = ""  # name of the version 2 hierarchy in /proc/self/cgroup, which is empty
 _PROC: Final = Path("/proc/self")
-_HOST: Final = f"{PREFIX}host"  # group of the host itself, if it has to leave its own
+_HOST: Final = f"{PREFIX}host"  # group for the host itself, if the host has to leave its own group
 
 
 @dataclass(frozen=True, slots=True)

@@ -529,7 +529,7 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
 
 
 def _by_name(evaluators: list[JobEvaluator], besides: Collection[str]) -> dict[str | None, JobEvaluator]:
-    """Return the evaluators with a name that no other one has, by name. Leave out those with a label in `besides`."""
+    """Return, by name, the evaluators whose name no other one has. Leave out those with a label in `besides`."""
     rest = [one for one in evaluators if one.name is not None and one.label not in besides]
     counts = Counter(one.name for one in rest)
     return {one.name: one for one in rest if counts[one.name] == 1}

@@ -68,7 +68,7 @@ class RequestReader:
         room: Callable[[int], bool],  # returns whether the host has room for that many more bytes
         proceed: Callable[[], None],  # called when the other end waits for `100 Continue`
         *,
-        # returns whether the row may reach a host; None if it may reach no host
+        # returns whether the row may reach a host; None if it may not reach any
         admits: Callable[[HostPort], bool] | None = None,
         # host at the end of the tunnel through which the request came; the request must name this host
         within: HostPort | None = None,
@@ -219,7 +219,7 @@ class Connection:
 
     `serve` is called with the complete request. `refuse` is called with the error if bytes from the row end the
     connection. `room` returns whether the host has room for a number of further bytes. `admits` returns whether the row
-    may reach a host; None means that the row may reach no host.
+    may reach a host; None means that the row may not reach any.
     """
 
     def __init__(
@@ -270,7 +270,7 @@ class Connection:
     def _pass_over(self, data: bytes) -> None:
         self._unread += len(data)
         if self._unread > UNREAD_BYTES:
-            raise Refused(413, "more data came after the request; send one request per connection")
+            raise Refused(413, "more data arrived after the request; send one request per connection")
 
     def establish(self, count: Callable[[int], None]) -> Tunnel:
         """Answer CONNECT with 200, and return the tunnel for the bytes that follow; see `Tunnel` for `count`."""

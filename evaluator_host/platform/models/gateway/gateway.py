@@ -329,7 +329,7 @@ class RowGate:
         except HostError as error:
             self._refuse(connection, Refused(error.status, error.for_callers().detail, error.code, again=True), kind)
         except Exception:  # noqa: BLE001 - the row gets an answer whatever happens
-            _log.exception("the gateway to models has a fault")
+            _log.exception("the model gateway has an internal fault")
             self._refuse(
                 connection,
                 Refused(500, "the host has an internal fault; its log has the details", "internal", again=True),

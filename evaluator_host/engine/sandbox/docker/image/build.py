@@ -34,7 +34,7 @@ from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 _BUILD_TIMEOUT_S: Final = 600  # how long to wait for an answer, in seconds; a remote engine first receives 130 MB
 _MACHINES: Final = {"amd64": 62, "arm64": 183}  # e_machine in an ELF file, by the engine's name for the architecture
 _ANSWER_S: Final = 20  # how long to wait for a registry, in seconds; firewalls that drop packets never answer
-_BOOTSTRAP_S: Final = 1800.0  # how long making a base may take, in seconds; with a good connection it takes 90
+_BOOTSTRAP_S: Final = 1800.0  # time limit for making a base, in seconds; with a good connection it takes 90 seconds
 _ENV: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
 
 Progress = Callable[[str], None]
