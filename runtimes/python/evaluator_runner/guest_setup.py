@@ -144,8 +144,8 @@ def limit(limits: dict[str, Any], options: Options) -> None:
         _lower(resource.RLIMIT_NPROC, int(limits["processes"]) + _OWN_PROCESSES)
     kernel.set_inspectable(inspectable=True)  # without this, /proc/self would belong to root
     try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write("1000")  # if memory runs out, the kernel kills a row before its supervisor
+        with open("/proc/self/oom_score_adj", "wb", 0) as file:  # text would have to import a codec
+            file.write(b"1000")  # if memory runs out, the kernel kills a row before its supervisor
     except OSError:
         pass
 
