@@ -268,7 +268,7 @@ def _not_a_program(code: str) -> str | None:
     except UnicodeEncodeError:
         return "the code contains half of a surrogate pair, which is not a character; copy the code again, as UTF-8"
     if size > SOURCE_BYTES:
-        return f"the code has {size >> 10} KB; at most {SOURCE_BYTES >> 10} KB can be rewritten"
+        return f"the code is {size >> 10} KB long; at most {SOURCE_BYTES >> 10} KB can be rewritten"
     return None
 
 

@@ -45,7 +45,7 @@ def parse(source: bytes, language: Language) -> Node:
       Unreadable: the program is too large, nests too deeply, or is not valid in that language.
     """
     if len(source) > SOURCE_BYTES:
-        raise Unreadable(f"the code has {len(source) >> 10} KB; at most {SOURCE_BYTES >> 10} KB can be rewritten")
+        raise Unreadable(f"the code is {len(source) >> 10} KB long; at most {SOURCE_BYTES >> 10} KB can be rewritten")
     root = tree_sitter.Parser(_grammar(language)).parse(source).root_node
     for node, depth in _outline(root):
         if depth > DEPTH:

@@ -247,7 +247,7 @@ async def test_a_hint_names_the_version_and_says_when_there_is_no_wheel(real: Se
     evaluator = Evaluator("import docopt\n" + EVALUATE.format("docopt.docopt('')"))
     result = await real.evaluate(evaluator, Row())
     assert result.error is not None
-    assert (result.error.hint or "").startswith("docopt has no wheels at all, only its source: do without")
+    assert (result.error.hint or "").startswith("docopt has no wheels at all, only its source: remove")
     (missing,) = (await real.check(evaluator)).missing_imports
     assert (missing.pin, missing.path) == (None, None)
     assert missing.problem == "docopt has no wheels at all, only its source"

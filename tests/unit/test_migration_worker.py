@@ -114,7 +114,7 @@ async def test_an_evaluator_of_another_name_and_key() -> None:
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("x = 1\n" * 100_000, "the code has 585 KB; at most 256 KB can be rewritten"),
+        ("x = 1\n" * 100_000, "the code is 585 KB long; at most 256 KB can be rewritten"),
         ("x = '\ud800'\n", "the code contains half of a surrogate pair"),
     ],
     ids=["large", "surrogate"],

@@ -445,7 +445,7 @@ _TABLE: Final = (
     _Advice(r"list index out of range|string index out of range", "the list or text is shorter than the code expects"),
     _Advice(
         r"is not a function",
-        "is the name right? In JavaScript a missing method is undefined, and a row holds no functions, Maps or Sets",
+        "is the name right? In JavaScript a missing method is undefined, and a row cannot contain functions, Maps or Sets",
     ),
     _Advice(
         r"is not iterable|object is not subscriptable|is not callable",

@@ -48,7 +48,7 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
     body = await asyncio.to_thread(encode_json, {"named": named, "exact": True})
     if len(body) > _QUESTION_BYTES:
         raise InvalidRequest(
-            f"code, files and `given` have {len(body) >> 20} MB; send at most {_QUESTION_BYTES >> 20} MB"
+            f"code, files and `given` take {len(body) >> 20} MB; send at most {_QUESTION_BYTES >> 20} MB"
         )
 
     async def bind(_: Loaded, __: Row | EncodedRow | EvaluationError) -> Bound:

@@ -54,7 +54,7 @@ def file_problems(evaluator: Evaluator) -> Iterator[Problem]:
             yield Problem(field, "this path is both a file and the folder of another file", "rename one of them")
         if not is_text(text):
             yield Problem(
-                field, "the text holds half of a surrogate pair, which is not a character", "send it as UTF-8"
+                field, "the text contains half of a surrogate pair, which is not a character", "send it as UTF-8"
             )
     yield from _size_problems(evaluator)
 
@@ -119,7 +119,7 @@ def _size_problems(evaluator: Evaluator) -> Iterator[Problem]:
     size = sum(len(text.encode("utf-8", "replace")) for text in evaluator.files.values())
     most = (evaluator.limits.disk_mb << 20) // 2
     if size > most:
-        problem = f"the files have {size >> 10} KB, more than half of limits.disk_mb, the disk space of a row"
+        problem = f"the files take {size >> 10} KB, more than half of limits.disk_mb, the disk space of a row"
         yield Problem("evaluator.files", problem, "raise limits.disk_mb, or send fewer files")
 
 

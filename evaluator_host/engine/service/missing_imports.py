@@ -48,11 +48,11 @@ _DEPENDS: Final = re.compile(
 )
 _PIN_NAME: Final = re.compile(r"[\[=<>~! ]")
 _WITHOUT: Final = {
-    "python": "do without the import, or run the code on another version of Python (`python`)",
-    "javascript": "correct the name of the import, or do without it",
+    "python": "remove the import, or run the code on another version of Python (`python`)",
+    "javascript": "correct the name of the import, or remove it",
 }
 _WITHOUT_WHEEL: Final = (
-    "do without the import, send the package's own code in `files`, or let the operator set "
+    "remove the import, send the package's own code in `files`, or let the operator set "
     "EVALUATOR_HOST_ALLOW_SOURCE_BUILDS, and then pin it"
 )
 

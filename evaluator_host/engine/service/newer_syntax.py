@@ -37,7 +37,7 @@ def newer_module(error: EvaluationError, evaluator: Evaluator) -> str | None:
     minor = _MODULES.get(match[1])
     if minor is None or minor <= _minor_of(evaluator):
         return None
-    return f"{match[1]} is a module of Python 3.{minor}: set `python` to 3.{minor}, or do without it"
+    return f"{match[1]} is a module of Python 3.{minor}: set `python` to 3.{minor}, or remove the import"
 
 
 def newer_syntax(error: EvaluationError, evaluator: Evaluator) -> str | None:

@@ -243,7 +243,7 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
         )
     found += file_problems(evaluator)
     if not is_text(evaluator.code):
-        problem = "the code holds half of a surrogate pair, which is not a character"
+        problem = "the code contains half of a surrogate pair, which is not a character"
         found.append(Problem("evaluator.code", problem, "paste it from its source again, as UTF-8"))
     if not evaluator.code.strip():
         found.append(Problem("evaluator.code", "there is no code", "paste a function evaluate(inputs, outputs, trace)"))

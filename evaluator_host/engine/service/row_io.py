@@ -122,7 +122,7 @@ def _checked(shaped: Body | EvaluationError, notes: tuple[Note, ...]) -> Bound:
     if not isinstance(shaped, EvaluationError):
         size = sum(map(len, parts_of(shaped)))
         if size > BODY_BYTES:
-            shaped = _too_long("the row has", size, hint="send less in one row")
+            shaped = _too_long("the row takes", size, hint="send less in one row")
     return Bound(shaped, notes)
 
 
@@ -146,7 +146,7 @@ async def bind_together(
             body += b","
         body += part
         if len(body) + 2 > BODY_BYTES:
-            return Bound(_too_long("the rows together have over", BODY_BYTES, hint="send fewer rows"))
+            return Bound(_too_long("the rows together take over", BODY_BYTES, hint="send fewer rows"))
     return Bound(bytes(body + b"]}")) if len(body) > empty else None
 
 
@@ -155,7 +155,7 @@ def _encoded(bind_one: BindOne, row: Row | EncodedRow, settings: EvaluatorSettin
 
 
 def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:
-    message = f"{what} {size >> 20} MB as JSON; a sandbox takes at most {BODY_BYTES >> 20} MB"
+    message = f"{what} {size >> 20} MB as JSON; a sandbox accepts at most {BODY_BYTES >> 20} MB"
     return EvaluationError(ErrorCode.BINDING_ERROR, message, hint=hint)
 
 

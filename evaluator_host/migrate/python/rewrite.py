@@ -68,7 +68,7 @@ def rewrite(code: str, wish: Wish) -> Rewritten:
 
 
 def _wrapped_names(draft: Draft, wrapper: Legacy) -> list[tuple[str, Scope]]:
-    """Return the name, and its scope, by which a function inside a decorator calls the decorated function."""
+    """Return the names, each with its scope, by which a function inside a decorator calls the decorated function."""
     found = {}
     for use in draft.names.within(wrapper.scope):
         owner, around = draft.names.owner(use), use.node.parent

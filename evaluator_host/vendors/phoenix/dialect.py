@@ -153,7 +153,7 @@ def _coerce(value: Json, config: dict[str, Json]) -> dict[str, Json]:
         return {"label": str(value), "score": None, "explanation": None}
     if is_number(value):
         return {"label": None, "score": float(value), "explanation": None}
-    raise _Refused(f"Phoenix takes a number, a bool, a string or a dict, not {shown(value)}")
+    raise _Refused(f"Phoenix accepts a number, a bool, a string or a dict, not {shown(value)}")
 
 
 def _from_dict(value: dict[str, Json], config: dict[str, Json]) -> dict[str, Json]:

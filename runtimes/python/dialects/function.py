@@ -314,7 +314,7 @@ def _without_self(method: Function) -> Function:
 
 
 def _of_equal_type(outline: Outline, name: str) -> list[str]:
-    """Return other public functions that return the same type as this one, if that type says something."""
+    """Return other public functions that return the same type as this one, if that type is specific."""
     types = {one: _type_of(getattr(function.node, "returns", None)) for one, function in outline.functions.items()}
     others = [
         one for one in candidates.public(outline) if one != name and one in types and types[one] == types.get(name)
@@ -463,10 +463,9 @@ def _without_role(function: Function, values_by_use: set[str]) -> str | None:
 
 
 def _completed(row: dict[str, Any], roles: dict[str, str]) -> dict[str, Any]:
-    """Return the row with all its columns as `whole`, and with the values for which there is no parameter.
+    """Return the row, and add `whole`: all its columns, and the output if no parameter is for the output.
 
-    If no parameter is for the ground truth, the ground truth stays among the inputs. If no parameter is for the output,
-    the output is in `whole`.
+    If no parameter is for the ground truth, the ground truth stays among the inputs.
     """
     columns = row["columns"]
     inputs = {"inputs": columns} if "inputs" in row and _TRUTH not in roles.values() else {}

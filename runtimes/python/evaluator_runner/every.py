@@ -53,7 +53,9 @@ def find_every(names: list[str], find: Callable[[str], Entry], lines: list[str])
             refused[name] = failure
         except Exception as raised:  # noqa: BLE001 - the class of one evaluator may raise anything
             broken = broken or raised
-            refused[name] = Failure("load_error", f"making one raised {type(raised).__name__}: {raised}"[:_MESSAGE])
+            refused[name] = Failure(
+                "load_error", f"creating an instance raised {type(raised).__name__}: {raised}"[:_MESSAGE]
+            )
     if not found and broken is not None:
         raise broken
     if not found:

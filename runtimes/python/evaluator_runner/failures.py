@@ -168,8 +168,8 @@ def from_syntax(raised: BaseException, lines: list[str], *, fix: dict[str, Any] 
     """Return the `error` for code that does not compile; `fix` is a guess at the intended code."""
     if not isinstance(raised, SyntaxError):
         message = {
-            ValueError: "the code holds a null byte",
-            UnicodeEncodeError: "the code holds half of a surrogate pair, which is not a character",
+            ValueError: "the code contains a null byte",
+            UnicodeEncodeError: "the code contains half of a surrogate pair, which is not a character",
         }.get(type(raised), "the code is nested too deeply for the parser")
         return error("syntax_error", message, type=tracebacks.name_of(raised))
     line = raised.lineno if isinstance(raised.lineno, int) and raised.lineno > 0 else None

@@ -243,7 +243,7 @@ class RowProcess:
                 value.send(None)
             except StopIteration as stop:
                 return stop.value
-            raise RuntimeError("the coroutine waits for something, but nothing here runs an event loop")
+            raise RuntimeError("the coroutine waits for something, but there is no event loop here")
         import asyncio
 
         async def once() -> Any:

@@ -89,5 +89,5 @@ def _score(one: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """Return a value unchanged; raise an error for a tuple, because JSON would turn the tuple into a list."""
     if isinstance(value, tuple):
-        raise TypeError(f"Phoenix takes a number, a bool, a string or a dict, not {type_name(type(value))}")
+        raise TypeError(f"Phoenix accepts a number, a bool, a string or a dict, not {type_name(type(value))}")
     return value

@@ -446,14 +446,14 @@ def _verl(name: str, value: Any) -> Any:
     if isinstance(value, dict):
         return {**value, "score": _verl(name, value["score"])} if "score" in value else value
     if value is None or isinstance(value, str | list | tuple):
-        raise Refused(f"`{name}` returned {type_name(type(value))}; verl takes a number, or a dict with `score`")
+        raise Refused(f"`{name}` returned {type_name(type(value))}; verl accepts a number, or a dict with `score`")
     return _float(name, value)
 
 
 def _easy(name: str, value: Any) -> Any:
     """Convert a dict with `overall` to an EasyR1 reward."""
     if not isinstance(value, dict) or "overall" not in value:
-        raise Refused(f"`{name}` returned {type_name(type(value))}; EasyR1 takes a dict with `overall`")
+        raise Refused(f"`{name}` returned {type_name(type(value))}; EasyR1 accepts a dict with `overall`")
     return {**value, "score": _float(name, value["overall"])}
 
 
