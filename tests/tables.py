@@ -8,7 +8,7 @@ from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.queue import JobQueue
 from evaluator_host.platform.jobs.results.table import Results
 from evaluator_host.platform.jobs.table import Jobs
-from evaluator_host.platform.models.table import Models
+from evaluator_host.platform.models.table import ModelTable
 from evaluator_host.platform.store.store import Store
 
 
@@ -23,7 +23,7 @@ class Tables:
         self.job_queue = JobQueue(database)
         self.results = Results(database)
         self.outputs = Outputs(database)
-        self.models = Models(database)
+        self.models = ModelTable(database)
 
 
 _KNOWN: WeakKeyDictionary[Store, Tables] = WeakKeyDictionary()

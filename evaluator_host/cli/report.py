@@ -24,7 +24,7 @@ from evaluator_host.types.outcome import Status
 _SHOWN: Final = 5
 _MESSAGE_CHARACTERS: Final = 500
 
-Number: TypeAlias = Callable[["Report"], float | None]
+Number: TypeAlias = Callable[["RowsReport"], float | None]
 Column: TypeAlias = tuple[str, Callable[["ReportedRow"], str]]  # header of a table's column, and a row's cell
 
 
@@ -43,7 +43,7 @@ class ReportedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RowsReport:
     """The rows of one run in their order."""
 
     name: str  # name of the evaluator, for people
@@ -82,13 +82,13 @@ class Report:
 class SameRows:
     """The rows that have a value in both reports. Means can be compared only over the same rows."""
 
-    now: Report
-    before: Report
+    now: RowsReport
+    before: RowsReport
     only_now: int  # rows with the value only in the later report
     only_before: int
 
     @classmethod
-    def of(cls, report: Report, baseline: Report, name: str) -> "SameRows":
+    def of(cls, report: RowsReport, baseline: RowsReport, name: str) -> "SameRows":
         """Return the rows that have a value in both reports: a score, or a verdict if `name` is `passed`."""
         now, before = (
             {key: row for key, row in rows.items() if getattr(row, name) is not None}
@@ -97,7 +97,7 @@ class SameRows:
         both = [key for key in now if key in before]
         shown, earlier = (tuple(found[key] for key in both) for found in (now, before))
         only = len(now) - len(both), len(before) - len(both)
-        return cls(Report(report.name, shown), Report(baseline.name, earlier), *only)
+        return cls(RowsReport(report.name, shown), RowsReport(baseline.name, earlier), *only)
 
     @property
     def every(self) -> bool:
@@ -121,7 +121,7 @@ class SameRows:
         return f"the mean is {change} in {file}{'' if self.every else rows}"
 
 
-def _keyed(*reports: Report) -> list[dict[Hashable, ReportedRow]]:
+def _keyed(*reports: RowsReport) -> list[dict[Hashable, ReportedRow]]:
     """Return the rows of each report by id, or by their position in the data if not all rows have ids.
 
     Rows with the same id are matched in their order, if both reports have equally many of them.
@@ -145,7 +145,7 @@ class ReportFiles:
     markdown: Path | None = None  # file to which Markdown is added, as summaries of CI systems require
     baseline: Path | None = None  # results of an earlier run
     max_drop: float | None = None  # by how much the mean may be lower than in the baseline
-    _before: Report | None = field(init=False, default=None)  # the baseline, read before the run replaces the file
+    _before: RowsReport | None = field(init=False, default=None)  # the baseline, read before the run replaces the file
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and self.baseline is None:
@@ -179,7 +179,7 @@ class ReportFiles:
             raise InvalidRequest(f"cannot write {error.filename}: {error.strerror}") from error
         return 1 if drop else 0
 
-    def _compare(self, report: Report, results: Path) -> dict[str, str]:
+    def _compare(self, report: RowsReport, results: Path) -> dict[str, str]:
         """Print the change since the baseline, and return why the run did not pass `--max-drop`, if it did not."""
         if self._before is None:
             return {}
@@ -198,14 +198,14 @@ class ReportFiles:
         return {"--max-drop": f"{told}; --max-drop allows {self.max_drop:g}"}
 
 
-def read_report(file: Path, name: str) -> Report:
+def read_report(file: Path, name: str) -> RowsReport:
     """Read a report from a file that `run --out` wrote. `name` becomes the report's title.
 
     Raises:
       InvalidRequest: the file cannot be read, or `run --out` did not write it.
     """
     with reading(file), file.open("rb") as lines:
-        return Report(name, tuple(sorted(_rows(lines, file), key=lambda row: row.index)))
+        return RowsReport(name, tuple(sorted(_rows(lines, file), key=lambda row: row.index)))
 
 
 def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
@@ -227,7 +227,7 @@ def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
             ) from error
 
 
-def junit(report: Report, gates: Mapping[str, str] = MappingProxyType({})) -> bytes:
+def junit(report: RowsReport, gates: Mapping[str, str] = MappingProxyType({})) -> bytes:
     """Convert a report to JUnit XML: a row that did not pass becomes a failure, and a failed row an error.
 
     Each of `gates`, with the reason why the run did not pass it, becomes a test case that failed.
@@ -255,7 +255,7 @@ def junit(report: Report, gates: Mapping[str, str] = MappingProxyType({})) -> by
     return written + b"\n"
 
 
-def markdown(report: Report, baseline: Report | None = None) -> str:
+def markdown(report: RowsReport, baseline: RowsReport | None = None) -> str:
     """Convert a report to Markdown: results, new failures, the lowest scores, and changes since an earlier report."""
     lines = [f"### {_cell(report.name)}", ""]
     head = ["", "now"] if baseline is None else ["", "now", "baseline", "change"]
@@ -277,7 +277,7 @@ def markdown(report: Report, baseline: Report | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _worse(report: Report, baseline: Report) -> list[tuple[ReportedRow, float]]:
+def _worse(report: RowsReport, baseline: RowsReport) -> list[tuple[ReportedRow, float]]:
     """Return the rows that are worse than in `baseline`, each with its score there.
 
     The largest drop is first. Rows without a score now are last, as those that failed have a list of their own.
@@ -296,7 +296,7 @@ def _first(rows: Sequence[object], which: str = "first") -> str:
     return f", the {which} {_SHOWN}" if len(rows) > _SHOWN else ""
 
 
-def _lines(name: str, form: str, get: Number, report: Report, baseline: Report | None) -> list[str]:
+def _lines(name: str, form: str, get: Number, report: RowsReport, baseline: RowsReport | None) -> list[str]:
     """Return the lines of a Markdown table for one number, such as the mean; `form` is the number format.
 
     If some rows have a value in only one report, a second line compares the rows that have a value in both.

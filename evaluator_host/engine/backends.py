@@ -17,7 +17,7 @@ from evaluator_host.engine.pool.prewarmed import start_sandbox
 from evaluator_host.engine.sandbox.base import Backend, Finding
 from evaluator_host.engine.sandbox.bubblewrap.backend import BubblewrapBackend
 from evaluator_host.engine.sandbox.linux.instance import this_instance
-from evaluator_host.engine.sandbox.local import Tools
+from evaluator_host.engine.sandbox.local import LocalTools
 from evaluator_host.engine.sandbox.pythons import Pythons, require_glibc
 from evaluator_host.engine.sandbox.runtimes import runtimes_dir
 from evaluator_host.engine.sandbox.unsandboxed import UnsandboxedBackend
@@ -77,9 +77,9 @@ async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Su
     )
 
 
-def _tools(settings: Settings) -> Tools:
+def _tools(settings: Settings) -> LocalTools:
     javascript = toolchain.JavascriptTools(settings.data_dir)
-    return Tools(
+    return LocalTools(
         node=toolchain.node_path(),
         esbuild=javascript.esbuild,
         javascript=javascript.runner,

@@ -9,7 +9,7 @@ from tree_sitter import Node
 from evaluator_host.migrate.draft import Draft, NewNames, refuse
 from evaluator_host.migrate.edits import Part, span
 from evaluator_host.migrate.function import LEGACY, Legacy
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 from evaluator_host.migrate.syntax import child, code_children, text
 
 _SPREADS: Final = ("list_splat", "dictionary_splat", "spread_element")
@@ -29,7 +29,7 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, uses: Iterab
       Unreadable: the function is passed as a value, or called with arguments that cannot be matched to its parameters.
     """
     for use in uses:
-        if use.access is Access.READ and not draft.is_gone(use.node):
+        if use.access is NameAccess.READ and not draft.is_gone(use.node):
             _rewrite_use(draft, legacy, names, use, key)
 
 
@@ -120,5 +120,5 @@ def _is_untouched(draft: Draft, legacy: Legacy, index: int, node: Node) -> bool:
     """Return whether an argument is the function's own parameter with this index, which is never reassigned."""
     parameter = legacy.parameters[index]
     uses = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
-    written = any(use.access is not Access.READ and use.node != parameter.pattern for use in uses)
+    written = any(use.access is not NameAccess.READ and use.node != parameter.pattern for use in uses)
     return not written and any(use.node == node for use in uses)

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from evaluator_host.migrate.edits import Edits
 from evaluator_host.migrate.grammar import Grammar
-from evaluator_host.migrate.scopes import Names
+from evaluator_host.migrate.scopes import NameUses
 from evaluator_host.migrate.syntax import Unreadable
 from evaluator_host.types.migrations import Remark
 
@@ -70,7 +70,7 @@ class Draft:
 
     source: bytes
     root: Node
-    names: Names
+    names: NameUses
     wish: Wish
     grammar: Grammar
     edits: Edits = field(init=False)

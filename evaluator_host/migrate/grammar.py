@@ -7,7 +7,7 @@ from typing import Final
 from tree_sitter import Node
 
 from evaluator_host.migrate.edits import Part
-from evaluator_host.migrate.kinds import Kind
+from evaluator_host.migrate.kinds import TextKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +80,19 @@ class Grammar:
     to_number: tuple[str, str]
     number_if_text: Callable[[Part], tuple[Part, ...]]
     number_types: Mapping[str, str]
-    sum_kind: Callable[[str, Kind, Kind], Kind]
+    sum_kind: Callable[[str, TextKind, TextKind], TextKind]
 
 
-def _python_sum(_operator: str, left: Kind, right: Kind) -> Kind:
-    return Kind.TEXT if left is Kind.TEXT or (left, right) == (Kind.UNKNOWN, Kind.TEXT) else Kind.UNKNOWN
+def _python_sum(_operator: str, left: TextKind, right: TextKind) -> TextKind:
+    return (
+        TextKind.TEXT
+        if left is TextKind.TEXT or (left, right) == (TextKind.UNKNOWN, TextKind.TEXT)
+        else TextKind.UNKNOWN
+    )
 
 
-def _javascript_sum(operator: str, left: Kind, right: Kind) -> Kind:
-    return Kind.TEXT if operator == "+" and Kind.TEXT in (left, right) else Kind.UNKNOWN
+def _javascript_sum(operator: str, left: TextKind, right: TextKind) -> TextKind:
+    return TextKind.TEXT if operator == "+" and TextKind.TEXT in (left, right) else TextKind.UNKNOWN
 
 
 PYTHON: Final = Grammar(

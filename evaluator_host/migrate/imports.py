@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from evaluator_host.engine.contracts.imports import SUFFIXES, Found, FoundEvaluator, LeftOut, Names, SentFiles, slug
+from evaluator_host.engine.contracts.imports import SUFFIXES, Found, FoundEvaluator, FreeNames, LeftOut, SentFiles, slug
 from evaluator_host.engine.contracts.row_documents import CRITERIA
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.packages.own_files import MOST_FILES, imported_names
@@ -203,7 +203,7 @@ def _read_module(code: str, path: str, name: str) -> Found:
     script = read_script(code, language, parse=parse)
     pins = tuple(pin.text for pin in script.pins)
     slices = find_slices(script.source, language, _MOST_EVALUATORS)
-    found, names = Found(_MODULES), Names()
+    found, names = Found(_MODULES), FreeNames()
     if len(slices) < 2:
         found.evaluators.append(FoundEvaluator(slug(name), script.source, path, language, file=path, packages=pins))
     for one in slices if len(slices) > 1 else ():

@@ -6,7 +6,7 @@ from typing import Final
 DEPTH: Final = 8  # maximum number of functions and variables to follow, one from another
 
 
-class Kind(StrEnum):
+class TextKind(StrEnum):
     """Whether an expression evaluates to text."""
 
     TEXT = "text"
@@ -16,13 +16,13 @@ class Kind(StrEnum):
     UNKNOWN = "unknown"  # nothing shows that it is text
 
 
-def combined(kinds: list[Kind]) -> Kind:
+def combined(kinds: list[TextKind]) -> TextKind:
     """Combine the possible kinds of a value, such as those of a conditional expression's branches, into one."""
     found = set(kinds)
-    if not found or found == {Kind.UNKNOWN}:
-        return Kind.UNKNOWN
+    if not found or found == {TextKind.UNKNOWN}:
+        return TextKind.UNKNOWN
     if len(found) == 1:
         return found.pop()
-    if found <= {Kind.TEXT, Kind.NUMBER, Kind.EITHER}:
-        return Kind.EITHER
-    return Kind.PERHAPS if found & {Kind.TEXT, Kind.EITHER, Kind.PERHAPS} else Kind.UNKNOWN
+    if found <= {TextKind.TEXT, TextKind.NUMBER, TextKind.EITHER}:
+        return TextKind.EITHER
+    return TextKind.PERHAPS if found & {TextKind.TEXT, TextKind.EITHER, TextKind.PERHAPS} else TextKind.UNKNOWN

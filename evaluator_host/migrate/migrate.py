@@ -18,7 +18,7 @@ from evaluator_host.types.errors import LimitExceeded
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.migrations import Migration, MigrationStatus, Remark
 from evaluator_host.types.outcome import EvaluationResult, Status
-from evaluator_host.types.proof import Proof, Verdict
+from evaluator_host.types.proof import Proof, ProofVerdict
 
 _NAMES: Final = {
     Language.PYTHON: "evaluator.py",
@@ -157,7 +157,7 @@ async def migrate(
         current = _unchanged(evaluator, MigrationStatus.CURRENT, ())
         return current if other is None else await work.as_pasted(other)
     migration = await work.proven(rewritten, MigrationStatus.MIGRATED)
-    if adapt and migration.proof is not None and migration.proof.verdict is Verdict.DIFFERS:
+    if adapt and migration.proof is not None and migration.proof.verdict is ProofVerdict.DIFFERS:
         return await work.adapted(f"rewritten, it {migration.proof.text}", None) or migration
     return migration
 
@@ -287,7 +287,7 @@ def _unchanged(evaluator: Evaluator, status: MigrationStatus, unresolved: tuple[
 
 def _is_by_chance(proof: Proof) -> bool:
     """Return whether the old code scores rows, but gives different scores when it runs again."""
-    return proof.verdict is Verdict.NOT_COMPARABLE and proof.scored > 0
+    return proof.verdict is ProofVerdict.NOT_COMPARABLE and proof.scored > 0
 
 
 def _notes(source: SourceText) -> tuple[Remark, ...]:

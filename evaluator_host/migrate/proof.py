@@ -8,7 +8,7 @@ from typing import Final
 from evaluator_host.types.errors import HostBusy
 from evaluator_host.types.evaluator import Contract, Evaluator, Json, Row
 from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationResult, Status
-from evaluator_host.types.proof import Proof, RowDifference, Verdict
+from evaluator_host.types.proof import Proof, ProofVerdict, RowDifference
 
 _SHOWN: Final = 5
 _WHOLE_ROW: Final = "__row__"  # a separate column for the fourth argument of early hosts
@@ -50,11 +50,11 @@ class Proving:
         agree.
         """
         if not rows:
-            return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")
+            return Proof(ProofVerdict.NOT_COMPARABLE, why="there are no rows")
         try:
             proof = await self._prove(pair, rows, generated=generated)
         except HostBusy as busy:
-            return Proof(Verdict.NOT_COMPARABLE, rows=len(rows), generated=generated, why=busy.detail)
+            return Proof(ProofVerdict.NOT_COMPARABLE, rows=len(rows), generated=generated, why=busy.detail)
         if not pair.whole_row or proof.why is not None:
             return proof
         alike = proof.rows - proof.differing
@@ -63,7 +63,7 @@ class Proving:
             f"the legacy contract passes inputs[{key!r}], but the code reads the whole row, which early versions of "
             f"Agenta passed; with the whole row, old and new code agree on {alike} of {proof.rows} rows"
         )
-        return replace(proof, verdict=Verdict.NOT_COMPARABLE, why=why)
+        return replace(proof, verdict=ProofVerdict.NOT_COMPARABLE, why=why)
 
     async def _prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
         """Run both evaluators and compare their results.
@@ -80,7 +80,7 @@ class Proving:
             if old.error is None or old.error.code not in _UNCALLED
         ]
         proof = Proof(
-            Verdict.PROVEN,
+            ProofVerdict.PROVEN,
             rows=len(compared),
             scored=sum(old.status is Status.SCORED for _, old, _ in compared),
             generated=generated,
@@ -91,13 +91,13 @@ class Proving:
         if why is None and found:
             why = await self._unsteady(pair, rows, found)
         if why is not None:
-            return replace(proof, verdict=Verdict.NOT_COMPARABLE, why=why)
+            return replace(proof, verdict=ProofVerdict.NOT_COMPARABLE, why=why)
         if not found:
             return proof
         shown = tuple(
             RowDifference(index, rows[index], differs(old, new) or "", old, new) for index, old, new in found[:_SHOWN]
         )
-        return replace(proof, verdict=Verdict.DIFFERS, differing=len(found), differences=shown)
+        return replace(proof, verdict=ProofVerdict.DIFFERS, differing=len(found), differences=shown)
 
     async def _old(self, pair: Pair, rows: Sequence[Row]) -> list[EvaluationResult]:
         if not pair.whole_row:
@@ -129,10 +129,10 @@ def scoring(results: Sequence[EvaluationResult]) -> Proof:
     """Return a proof that says whether unchanged code scores rows, from the results of these rows."""
     scored = sum(one.status is Status.SCORED for one in results)
     if scored:
-        return Proof(Verdict.PROVEN, rows=len(results), scored=scored)
+        return Proof(ProofVerdict.PROVEN, rows=len(results), scored=scored)
     error = results[0].error
     why = f"the code scores none of the {len(results)} rows: {error.message if error is not None else ''}"
-    return Proof(Verdict.NOT_COMPARABLE, rows=len(results), why=why)
+    return Proof(ProofVerdict.NOT_COMPARABLE, rows=len(results), why=why)
 
 
 def _require_run(results: Sequence[EvaluationResult]) -> None:

@@ -8,7 +8,7 @@ from evaluator_host.migrate.draft import Draft
 from evaluator_host.migrate.edits import span
 from evaluator_host.migrate.function import Legacy
 from evaluator_host.migrate.grammar import Grammar
-from evaluator_host.migrate.kinds import DEPTH, Kind, combined
+from evaluator_host.migrate.kinds import DEPTH, TextKind, combined
 from evaluator_host.migrate.scopes import Scope
 from evaluator_host.migrate.syntax import child, code_children, returned_values, text
 
@@ -30,7 +30,7 @@ def _convert(draft: Draft, legacy: Legacy, kinds: "_Kinds", value: Node) -> bool
     grammar = draft.grammar
     kind = kinds.of(value, legacy.scope)
     passed_on = value.type == "identifier" and text(value) in {one.name for one in legacy.parameters[2:]}
-    if kind in (Kind.TEXT, Kind.EITHER):
+    if kind in (TextKind.TEXT, TextKind.EITHER):
         before, after = grammar.to_number
         draft.edits.wrap(value, before, span(value), after)
     elif value.type in grammar.descends:
@@ -38,7 +38,7 @@ def _convert(draft: Draft, legacy: Legacy, kinds: "_Kinds", value: Node) -> bool
     elif value.type == grammar.conditional[0]:
         done = [_convert(draft, legacy, kinds, branch) for branch in _branches(grammar, value)]
         return any(done)
-    elif value.type == "identifier" and (kind is Kind.PERHAPS or passed_on):
+    elif value.type == "identifier" and (kind is TextKind.PERHAPS or passed_on):
         draft.edits.wrap(value, *grammar.number_if_text(span(value)))
     else:
         return False
@@ -68,16 +68,16 @@ class _Kinds:
         self._names = draft.names
         self._grammar = draft.grammar
 
-    def of(self, node: Node, scope: Scope, depth: int = DEPTH) -> Kind:
+    def of(self, node: Node, scope: Scope, depth: int = DEPTH) -> TextKind:
         grammar = self._grammar
         if depth == 0:
-            return Kind.UNKNOWN
+            return TextKind.UNKNOWN
         if node.type in grammar.wrappers:
             return self.of(node.named_children[0], scope, depth)
         if node.type in grammar.texts:
-            return Kind.TEXT if grammar.is_text(text(node)) else Kind.UNKNOWN
+            return TextKind.TEXT if grammar.is_text(text(node)) else TextKind.UNKNOWN
         if node.type in grammar.numbers:
-            return Kind.NUMBER
+            return TextKind.NUMBER
         if node.type == grammar.conditional[0]:
             return combined([self.of(one, scope, depth) for one in _branches(grammar, node)])
         if node.type == grammar.call:
@@ -88,67 +88,67 @@ class _Kinds:
             return self._entry(node, scope)
         return self._operation(node, scope, depth)
 
-    def _operation(self, node: Node, scope: Scope, depth: int) -> Kind:
+    def _operation(self, node: Node, scope: Scope, depth: int) -> TextKind:
         left, right = child(node, "left"), child(node, "right")
         if node.type != self._grammar.binary or left is None or right is None:
-            return Kind.UNKNOWN
+            return TextKind.UNKNOWN
         operator = text(child(node, "operator") or node)
         return self._grammar.sum_kind(operator, self.of(left, scope, depth), self.of(right, scope, depth))
 
-    def _call(self, node: Node, scope: Scope, depth: int) -> Kind:
+    def _call(self, node: Node, scope: Scope, depth: int) -> TextKind:
         grammar, function = self._grammar, child(node, "function")
         if function is None:
-            return Kind.UNKNOWN
+            return TextKind.UNKNOWN
         name = text(function)
         if function.type == "identifier":
             owner = self._names.lookup(name, scope)
             if owner is not None:
                 return self._result(name, owner, depth)
-            number = Kind.NUMBER if name in grammar.number_makers else Kind.UNKNOWN
-            return Kind.TEXT if name in grammar.text_makers else number
+            number = TextKind.NUMBER if name in grammar.number_makers else TextKind.UNKNOWN
+            return TextKind.TEXT if name in grammar.text_makers else number
         member, field = grammar.member
         value = child(function, field)
         if function.type != member or value is None or text(function.named_children[-1]) not in grammar.text_methods:
-            return Kind.UNKNOWN
-        made = not grammar.by_receiver or self.of(value, scope, depth - 1) is Kind.TEXT
-        return Kind.TEXT if made else Kind.UNKNOWN
+            return TextKind.UNKNOWN
+        made = not grammar.by_receiver or self.of(value, scope, depth - 1) is TextKind.TEXT
+        return TextKind.TEXT if made else TextKind.UNKNOWN
 
-    def _result(self, name: str, owner: Scope, depth: int) -> Kind:
+    def _result(self, name: str, owner: Scope, depth: int) -> TextKind:
         """Return the kind of a function's results, if the program defines the function once and does not wrap it."""
         writes = [use.node.parent for use in self._names.writes(name, owner)]
         node = writes[0] if len(writes) == 1 else None
         if node is not None and node.type in self._grammar.declares:
             node = child(node, "value")
         if node is None or node.type not in self._grammar.functions or self._grammar.is_wrapped(node):
-            return Kind.UNKNOWN
+            return TextKind.UNKNOWN
         inner = self._names.scopes[node.id]
         return combined([self.of(one, inner, depth - 1) for one in _returned(self._grammar, node)])
 
-    def _variable(self, name: str, scope: Scope, depth: int) -> Kind:
+    def _variable(self, name: str, scope: Scope, depth: int) -> TextKind:
         """Return the kind of a variable that is set only by plain declarations and assignments."""
         owner = self._names.lookup(name, scope)
         if owner is None:
-            return Kind.UNKNOWN
+            return TextKind.UNKNOWN
         kinds = []
         for use in self._names.writes(name, owner):
             value, kind = self._value(use.node, self._grammar.values), use.node.parent.type if use.node.parent else ""
             if value is not None or kind not in self._grammar.declares:
-                kinds.append(Kind.UNKNOWN if value is None else self.of(value, use.scope, depth - 1))
+                kinds.append(TextKind.UNKNOWN if value is None else self.of(value, use.scope, depth - 1))
         return combined(kinds)
 
-    def _entry(self, node: Node, scope: Scope) -> Kind:
+    def _entry(self, node: Node, scope: Scope) -> TextKind:
         """Return the kind of an entry in a literal dict or object."""
         grammar = self._grammar
         value = child(node, grammar.entries[node.type])
         owner = self._names.lookup(text(value), scope) if value is not None and value.type == "identifier" else None
         if value is None or owner is None:
-            return Kind.UNKNOWN
+            return TextKind.UNKNOWN
         uses = self._names.writes(text(value), owner)
         table = self._value(uses[0].node, grammar.tables) if len(uses) == 1 else None
         if table is None or table.type not in grammar.table_literals:
-            return Kind.UNKNOWN
+            return TextKind.UNKNOWN
         entries = [child(one, "value") if one.type in grammar.pairs else one for one in code_children(table)]
-        return combined([Kind.UNKNOWN if one is None else self.of(one, owner, 2) for one in entries])
+        return combined([TextKind.UNKNOWN if one is None else self.of(one, owner, 2) for one in entries])
 
     @staticmethod
     def _value(name: Node, fields: Mapping[str, str]) -> Node | None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from tree_sitter import Node
 
 
-class Access(StrEnum):
+class NameAccess(StrEnum):
     """How one use of a name accesses its variable."""
 
     READ = "read"
@@ -49,7 +49,7 @@ class Use:
 
     node: Node
     name: str
-    access: Access
+    access: NameAccess
     scope: Scope
 
     @property
@@ -58,7 +58,7 @@ class Use:
         return int(self.node.start_point[0]) + 1
 
 
-class Names:
+class NameUses:
     """Every use of every name in a program."""
 
     def __init__(self, module: Scope) -> None:
@@ -67,11 +67,11 @@ class Names:
         self.scopes: dict[int, Scope] = {module.node.id: module}
         self.imports_all = False
 
-    def add(self, node: Node, access: Access, scope: Scope, *, binds: bool = True) -> None:
+    def add(self, node: Node, access: NameAccess, scope: Scope, *, binds: bool = True) -> None:
         """Record a use of a name. A write also binds the name in the scope, unless `binds` is false."""
         name = node.text.decode() if node.text else ""
         self.uses.append(Use(node, name, access, scope))
-        if binds and access is Access.WRITE and name not in scope.elsewhere:
+        if binds and access is NameAccess.WRITE and name not in scope.elsewhere:
             scope.bound.add(name)
 
     def open(self, node: Node, kind: str, parent: Scope) -> Scope:
@@ -101,7 +101,7 @@ class Names:
 
     def writes(self, name: str, scope: Scope) -> list[Use]:
         """Return the uses that set a scope's variable."""
-        written = (use for use in self.uses if use.access is Access.WRITE and use.name == name)
+        written = (use for use in self.uses if use.access is NameAccess.WRITE and use.name == name)
         return [use for use in written if self.owner(use) is scope]
 
     def within(self, scope: Scope) -> Iterator[Use]:
@@ -138,7 +138,7 @@ class Names:
 class Reader:
     """Walks once through a syntax tree and records every use of a name. Each language adds handlers for its nodes."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: NameUses) -> None:
         self._names = names
         self._handlers: dict[str, Callable[[Node, Scope], None]] = {}
 
@@ -160,4 +160,4 @@ class Reader:
             self.visit(node, scope)
 
     def _read(self, node: Node, scope: Scope) -> None:
-        self._names.add(node, Access.READ, scope)
+        self._names.add(node, NameAccess.READ, scope)

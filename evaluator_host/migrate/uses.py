@@ -6,7 +6,7 @@ from typing import Final
 from evaluator_host.migrate.draft import Draft, refuse
 from evaluator_host.migrate.edits import Part
 from evaluator_host.migrate.function import Legacy, Parameter
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 
 _SHORTHANDS: Final = ("shorthand_property_identifier", "shorthand_property_identifier_pattern")
 
@@ -59,5 +59,5 @@ def require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
     """
     if draft.names.is_hidden(inputs, use, legacy.scope):
         raise refuse(use.node, f"{use.name} is used where {inputs} is another variable; rename {inputs} there first")
-    if use.access is not Access.READ:
+    if use.access is not NameAccess.READ:
         raise refuse(use.node, f"{use.name} is assigned, so a read of {inputs} cannot replace it; rewrite it by hand")

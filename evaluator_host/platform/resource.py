@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 
 from evaluator_host.platform.folders import resource_folders
 from evaluator_host.platform.http.auth.access import Access
-from evaluator_host.platform.users import Used
+from evaluator_host.platform.users import UsedObject
 
 if TYPE_CHECKING:
     from evaluator_host.platform.host import Host
@@ -57,14 +57,14 @@ class Resource:
         """Return a `Kept` for each kind of object that the host deletes after some days."""
         return ()
 
-    async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:  # noqa: ARG002 - for subclasses
+    async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:  # noqa: ARG002 - for subclasses
         """Return the given object with all its names, if it is in this resource and has several.
 
         Otherwise return None.
         """
         return None
 
-    async def users_of(self, workspace_id: str, used: Used) -> list[str]:  # noqa: ARG002 - for subclasses
+    async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:  # noqa: ARG002 - for subclasses
         """Return kind and name of each object in this resource that uses the given object, such as `["alert low"]`."""
         return []
 

@@ -10,7 +10,7 @@ _SHOWN: Final = 10  # maximum number of users that a message names
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsedObject:
     """A stored object that somebody wants to delete.
 
     Attributes:
@@ -29,14 +29,14 @@ class Used:
 class Asked(Protocol):
     """A part of the host that stores objects, which may use objects of other parts."""
 
-    async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
+    async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:
         """Return the given object with all its names, if this part stores it and it has several.
 
         Otherwise return None.
         """
         ...
 
-    async def users_of(self, workspace_id: str, used: Used) -> list[str]:
+    async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
         """Return kind and name of each object in this part that uses the given object, such as `["alert low"]`."""
         ...
 
@@ -72,7 +72,7 @@ class Users:
 
     async def list_users(self, workspace_id: str, kind: str, name: str) -> list[str]:
         """Return the objects that use an object of a workspace: `["schedule weekly", "alert low"]`."""
-        used = Used(kind, name, frozenset((name,)))
+        used = UsedObject(kind, name, frozenset((name,)))
         for one in self.resources:
             used = await one.used(workspace_id, kind, name) or used
         return [user for one in self.resources for user in await one.users_of(workspace_id, used)]

@@ -14,8 +14,8 @@ from evaluator_host.platform.terminal.console import err, out, plain, print_json
 from evaluator_host.selftest.attack import Attack, Group, Guard
 from evaluator_host.selftest.catalogue import load_attacks
 from evaluator_host.selftest.host import load_host_attacks
-from evaluator_host.selftest.runner import Report, attack_deployment
-from evaluator_host.selftest.trial import AttackResult, Verdict
+from evaluator_host.selftest.runner import SelftestReport, attack_deployment
+from evaluator_host.selftest.trial import AttackResult, AttackVerdict
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Language
 from evaluator_host.types.names import counted
@@ -23,9 +23,9 @@ from evaluator_host.types.names import counted
 _GOT_THROUGH: Final = 1
 _COULD_NOT_RUN: Final = 3
 _MARKS: Final = {
-    Verdict.STOPPED: ("ok", "green"),
-    Verdict.GOT_THROUGH: ("NO", "bold red"),
-    Verdict.NOT_RUN: ("??", "yellow"),
+    AttackVerdict.STOPPED: ("ok", "green"),
+    AttackVerdict.GOT_THROUGH: ("NO", "bold red"),
+    AttackVerdict.NOT_RUN: ("??", "yellow"),
 }
 
 _RENEW_RUNNER: Final = (
@@ -98,7 +98,7 @@ def _chosen(groups: Sequence[Group] | None, languages: Sequence[Language] | None
     return chosen
 
 
-async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> Report:
+async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> SelftestReport:
     done = 0
     with err.status(counted(len(attacks), "attack")) as status:  # shown on terminals only
 
@@ -124,13 +124,13 @@ def _advice(attack: Attack) -> str:
     return "; ".join([known[0] if known else _RENEW_RUNNER, _ALWAYS])
 
 
-def _exit_code(report: Report) -> int:
-    if report.host or any(one.verdict is Verdict.GOT_THROUGH for one in report.results):
+def _exit_code(report: SelftestReport) -> int:
+    if report.host or any(one.verdict is AttackVerdict.GOT_THROUGH for one in report.results):
         return _GOT_THROUGH
     return 0 if report.passed else _COULD_NOT_RUN
 
 
-def _as_json(report: Report) -> dict[str, Any]:
+def _as_json(report: SelftestReport) -> dict[str, Any]:
     return {
         "passed": report.passed,
         "backend": report.backend,
@@ -146,7 +146,7 @@ def _as_json(report: Report) -> dict[str, Any]:
                 "like": list(one.attack.like),
                 "outcome": one.outcome,
                 "problems": list(one.problems),
-                "advice": _advice(one.attack) if one.verdict is Verdict.GOT_THROUGH else None,
+                "advice": _advice(one.attack) if one.verdict is AttackVerdict.GOT_THROUGH else None,
                 "seconds": round(one.seconds, 2),
             }
             for one in report.results
@@ -154,7 +154,7 @@ def _as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _table(report: Report) -> Text:
+def _table(report: SelftestReport) -> Text:
     made = Text()
     width = max(len(one.attack.name) for one in report.results)
     heading = ""
@@ -163,9 +163,9 @@ def _table(report: Report) -> Text:
             heading = _heading(one)
             made.append(f"{heading}\n", style="bold")
         mark, style = _MARKS[one.verdict]
-        said = one.attack.why if one.verdict is Verdict.STOPPED else "; ".join(one.problems)
+        said = one.attack.why if one.verdict is AttackVerdict.STOPPED else "; ".join(one.problems)
         made.append(f"  {mark}", style=style).append(f"  {one.attack.name:<{width}}  {plain(said)}\n")
-        if one.verdict is Verdict.GOT_THROUGH:
+        if one.verdict is AttackVerdict.GOT_THROUGH:
             made.append(f"{'':<{width + 8}}what to do: {_advice(one.attack)}\n")
     for problem in report.host:
         made.append("host\n  NO", style="bold red").append(f"  {plain(problem)}\n")
@@ -177,8 +177,8 @@ def _heading(one: AttackResult) -> str:
     return f"{one.attack.language} {one.attack.group}"
 
 
-def _summary(report: Report) -> str:
-    counts = {verdict: sum(one.verdict is verdict for one in report.results) for verdict in Verdict}
+def _summary(report: SelftestReport) -> str:
+    counts = {verdict: sum(one.verdict is verdict for one in report.results) for verdict in AttackVerdict}
     told = [f"{count} {verdict}" for verdict, count in counts.items() if count]
     host = "" if report.host else ", and the host is unharmed" if report.passed else ""
     return f"{report.backend}: {', '.join(told)}{host}, in {report.seconds:.0f} s"

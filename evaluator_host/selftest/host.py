@@ -29,7 +29,7 @@ from evaluator_host.platform.store.opening import open_store
 from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.catalogue import ATTACKS_DIR, expand
 from evaluator_host.selftest.hostile_files import FILES, package_index
-from evaluator_host.selftest.trial import AttackResult, Verdict
+from evaluator_host.selftest.trial import AttackResult, AttackVerdict
 from evaluator_host.server.server import serve_http
 from evaluator_host.server.workers import open_workers
 from evaluator_host.types.errors import SandboxUnavailable
@@ -49,7 +49,7 @@ _ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 _NEIGHBOUR: Final = {"code": "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n"}
 
 
-class Request(BaseModel):
+class AttackRequest(BaseModel):
     """One request of an attack.
 
     Attributes:
@@ -84,7 +84,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     why: str
-    requests: tuple[Request, ...]
+    requests: tuple[AttackRequest, ...]
     seen: str
 
 
@@ -96,7 +96,7 @@ def load_host_attacks() -> tuple[Attack, ...]:
     )
 
 
-def load_requests() -> dict[str, tuple[Request, ...]]:
+def load_requests() -> dict[str, tuple[AttackRequest, ...]]:
     """Return the requests of each attack on the host, by the name of the attack."""
     return {name: table.requests for name, table in _tables().items()}
 
@@ -161,7 +161,7 @@ class _Host:
         problems += await sending
         problems += [f"afterwards, {problem}" async for problem in self._disturbed(_ANSWER_S)]
         self.peak_memory_mb = max(self.peak_memory_mb, *map(_peak_memory_mb, self._processes()))
-        verdict = Verdict.GOT_THROUGH if problems else Verdict.STOPPED
+        verdict = AttackVerdict.GOT_THROUGH if problems else AttackVerdict.STOPPED
         told = tuple(dict.fromkeys(problems))
         return AttackResult(attack, verdict, told, "the neighbour was served", time.monotonic() - started)
 
@@ -198,7 +198,7 @@ class _Host:
         forked = [pid for forker in child_pids(first) for pid in child_pids(forker)]
         return [first, *(pid for pid in forked if _command(pid) == _command(first))]
 
-    async def _send(self, requests: Sequence[Request]) -> list[str]:
+    async def _send(self, requests: Sequence[AttackRequest]) -> list[str]:
         problems: list[str] = []
         with suppress(TimeoutError):  # only the attacker may time out, not the other workspace
             async with asyncio.timeout(_ATTACK_S):
@@ -207,7 +207,7 @@ class _Host:
                         problems += await self._ask(request)
         return problems
 
-    async def _ask(self, request: Request) -> list[str]:
+    async def _ask(self, request: AttackRequest) -> list[str]:
         content, headers = request.encoded()
         path = request.path.format(job=self._job)
         try:

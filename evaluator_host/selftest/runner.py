@@ -16,7 +16,7 @@ from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.canaries import Canaries, placed_canaries
 from evaluator_host.selftest.host import attack_host
 from evaluator_host.selftest.leak_check import Snapshot, leaks, take_snapshot
-from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
+from evaluator_host.selftest.trial import AttackResult, AttackVerdict, neighbour_problems, run_attack
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.types.names import counted
 
@@ -33,7 +33,7 @@ _TIMES_ALONE: Final = 2  # repeat an attack alone this many times if it ran out 
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SelftestReport:
     """The results of every attack.
 
     Attributes:
@@ -50,7 +50,7 @@ class Report:
     @property
     def passed(self) -> bool:
         """Return whether every attack was stopped and nothing was left on the host."""
-        return not self.host and all(one.verdict is Verdict.STOPPED for one in self.results)
+        return not self.host and all(one.verdict is AttackVerdict.STOPPED for one in self.results)
 
 
 async def attack_deployment(
@@ -60,7 +60,7 @@ async def attack_deployment(
     at_once: int,
     progress: Callable[[AttackResult], None] = lambda _result: None,
     again: int = _TIMES_ALONE,
-) -> Report:
+) -> SelftestReport:
     """Start a separate host with these settings, run the attacks on it, stop it, and return a report.
 
     Args:
@@ -92,7 +92,7 @@ async def attack_deployment(
     if on_host:
         more, of_host = await attack_host(settings, on_host, progress=progress)
         results, problems = (*results, *more), [*problems, *of_host]
-    return Report(str(settings.sandbox), results, tuple(problems), time.monotonic() - started)
+    return SelftestReport(str(settings.sandbox), results, tuple(problems), time.monotonic() - started)
 
 
 async def _settled_on_a_backend(settings: Settings) -> Settings:

@@ -37,7 +37,7 @@ _NEIGHBOURLY: Final = {
 }
 
 
-class Verdict(StrEnum):
+class AttackVerdict(StrEnum):
     """Whether an attack was stopped."""
 
     STOPPED = "stopped"
@@ -61,7 +61,7 @@ class AttackResult:
     """
 
     attack: Attack
-    verdict: Verdict
+    verdict: AttackVerdict
     problems: tuple[str, ...]
     outcome: str
     seconds: float
@@ -79,8 +79,8 @@ async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> At
     try:
         problems = [problem async for problem in trial.run()]
     except HostError as error:
-        return AttackResult(attack, Verdict.NOT_RUN, (error.detail,), trial.outcome, time.monotonic() - started)
-    verdict = Verdict.GOT_THROUGH if problems else Verdict.STOPPED
+        return AttackResult(attack, AttackVerdict.NOT_RUN, (error.detail,), trial.outcome, time.monotonic() - started)
+    verdict = AttackVerdict.GOT_THROUGH if problems else AttackVerdict.STOPPED
     return AttackResult(attack, verdict, tuple(problems), trial.outcome, time.monotonic() - started)
 
 

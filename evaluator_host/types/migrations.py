@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from .evaluator import Contract, Json, Language
-from .proof import Proof, Verdict
+from .proof import Proof, ProofVerdict
 
 
 class MigrationStatus(StrEnum):
@@ -70,7 +70,7 @@ class Migration:
     @property
     def is_proven(self) -> bool:
         """Return whether there is new code that gives the same scores as the old code."""
-        return self.proof is not None and self.proof.verdict is Verdict.PROVEN
+        return self.proof is not None and self.proof.verdict is ProofVerdict.PROVEN
 
 
 @dataclass(frozen=True, slots=True)

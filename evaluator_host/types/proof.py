@@ -10,7 +10,7 @@ from .names import counted
 from .outcome import EvaluationResult
 
 
-class Verdict(StrEnum):
+class ProofVerdict(StrEnum):
     """Whether the old and the new code gave the same scores for the same rows."""
 
     PROVEN = "proven"
@@ -33,7 +33,7 @@ class RowDifference:
 class Proof:
     """The comparison of old and new code over the same rows."""
 
-    verdict: Annotated[Verdict, Doc("Whether all results agree.")]
+    verdict: Annotated[ProofVerdict, Doc("Whether all results agree.")]
     rows: Annotated[int, Doc("Rows that were compared.")] = 0
     scored: Annotated[int, Doc("Compared rows that the old code scored; the old code failed on the others.")] = 0
     generated: Annotated[bool, Doc("Whether the rows were generated from the fields that the code reads.")] = False
@@ -51,11 +51,11 @@ class Proof:
         """Return the result of the proof in one line."""
         rows = counted(self.rows, "generated row" if self.generated else "row")
         match self.verdict:
-            case Verdict.PROVEN:
+            case ProofVerdict.PROVEN:
                 return f"proven on {rows}"
-            case Verdict.DIFFERS if not self.differences:
+            case ProofVerdict.DIFFERS if not self.differences:
                 return f"differs at {self.differing} of {rows}"
-            case Verdict.DIFFERS:
+            case ProofVerdict.DIFFERS:
                 return f"differs at row {self.differences[0].row}: {self.differences[0].message}"
-            case Verdict.NOT_COMPARABLE:
+            case ProofVerdict.NOT_COMPARABLE:
                 return f"not comparable: {self.why}"

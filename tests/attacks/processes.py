@@ -15,7 +15,7 @@ from evaluator_host.engine.sandbox.linux.watchdog import read_text
 from evaluator_host.selftest.attack import Attack, Expected, Group
 from evaluator_host.selftest.canaries import Canaries, placed_canaries
 from evaluator_host.selftest.host import attack_host
-from evaluator_host.selftest.runner import Report, run_attacks
+from evaluator_host.selftest.runner import SelftestReport, run_attacks
 from evaluator_host.selftest.trial import NEIGHBOUR
 from evaluator_host.types.outcome import Status
 from tests.attacks.weakened import LOAD_TIMEOUT_S
@@ -29,7 +29,7 @@ _OVER_HTTP = {"half-a-character": (Expected(Status.SCORED, 0.25),)}
 _LIMITS = {"load_timeout_s": LOAD_TIMEOUT_S, "idle_ttl_s": 5.0}
 
 
-async def attack_processes(own: Settings, attacks: Sequence[Attack], folder: Path, *, at_once: int) -> Report:
+async def attack_processes(own: Settings, attacks: Sequence[Attack], folder: Path, *, at_once: int) -> SelftestReport:
     """Run attacks as `attack_deployment` does, but on a host with several processes.
 
     Args:
@@ -45,10 +45,10 @@ async def attack_processes(own: Settings, attacks: Sequence[Attack], folder: Pat
     if not on_host:
         return results
     more, problems = await attack_host(own, on_host, progress=lambda _: None)
-    return Report(results.backend, (*results.results, *more), (*results.host, *problems), results.seconds)
+    return SelftestReport(results.backend, (*results.results, *more), (*results.host, *problems), results.seconds)
 
 
-async def _attack_evaluators(own: Settings, attacks: Sequence[Attack], folder: Path, at_once: int) -> Report:
+async def _attack_evaluators(own: Settings, attacks: Sequence[Attack], folder: Path, at_once: int) -> SelftestReport:
     backend = str(own.sandbox)
     async with placed_canaries(own.data_dir, engine=own.docker_host) as canaries:
         changes = {**_LIMITS, **_granting(canaries, own)}
@@ -68,7 +68,7 @@ async def _attack_evaluators(own: Settings, attacks: Sequence[Attack], folder: P
             problems += _harm(host, before)
             assert await asyncio.to_thread(host.server.stop) == 0, host.server.log
     await asyncio.to_thread(until_nothing_is_left, pid, docker=None if own.docker_host else [])
-    return Report(backend, results, tuple(problems), 0.0)
+    return SelftestReport(backend, results, tuple(problems), 0.0)
 
 
 def _granting(canaries: Canaries, own: Settings) -> dict[str, Any]:

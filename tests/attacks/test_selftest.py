@@ -16,7 +16,7 @@ from evaluator_host.selftest.attack import SMALL, Attack, Group, Guard
 from evaluator_host.selftest.canaries import placed_canaries
 from evaluator_host.selftest.catalogue import load_attacks, program_of
 from evaluator_host.selftest.runner import attack_deployment
-from evaluator_host.selftest.trial import AttackResult, Verdict
+from evaluator_host.selftest.trial import AttackResult, AttackVerdict
 from evaluator_host.types.evaluator import Language
 from tests import forked
 from tests.attacks.deployments import environment
@@ -117,8 +117,8 @@ async def test_an_attack_after_which_time_runs_out_is_tried_again_alone_before_i
     reads = brief("reads", "def attack(inputs):\n    return 'it'\n")
     report = await attack_deployment(settings("bubblewrap"), [hangs, reads], at_once=2, progress=told.append)
     assert [(one.attack.name, one.only_timed_out, one.verdict) for one in report.results] == [
-        ("hangs", True, Verdict.GOT_THROUGH),
-        ("reads", False, Verdict.GOT_THROUGH),
+        ("hangs", True, AttackVerdict.GOT_THROUGH),
+        ("reads", False, AttackVerdict.GOT_THROUGH),
     ]
     assert [one.attack.name for one in told] == ["reads", "hangs"], "each once, what had to wait last"
 

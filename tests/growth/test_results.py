@@ -12,7 +12,7 @@ import pytest
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results.table import Filter, Sort
 from evaluator_host.platform.jobs.table import Job
-from evaluator_host.platform.store.database import Engine
+from evaluator_host.platform.store.database import DatabaseKind
 from evaluator_host.platform.store.store import Store, open_store
 from tests.databases import EACH_ENGINE, Databases
 from tests.growth.counted import Count, cost, learn
@@ -107,7 +107,7 @@ async def test_a_page_costs_the_same_of_a_larger_job(jobs: Jobs, sort: Sort, whi
 async def test_each_statement_of_a_page_without_an_index_is_one_pass(jobs: Jobs, sort: Sort, which: Filter) -> None:
     few, many = [await jobs.page(job, which, sort) for job in (jobs.few, jobs.many)]
     assert many.statements <= few.statements
-    if tables(jobs.store).results._database.address.engine is Engine.SQLITE:
+    if tables(jobs.store).results._database.address.engine is DatabaseKind.SQLITE:
         assert many.read <= WITH_THE_ROWS * few.read
     else:  # here the database is free to choose another index, or to use no index
         assert many.read <= many.statements * (1 + TIMES) * FEW * EVALUATORS

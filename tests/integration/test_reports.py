@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evaluator_host.cli.report import Report, ReportedRow, ReportFiles, SameRows, junit, markdown
+from evaluator_host.cli.report import ReportedRow, ReportFiles, RowsReport, SameRows, junit, markdown
 from tests import forked
 from tests.conftest import DATA_DIR
 from tests.docs.blocks import ROOT
@@ -108,12 +108,12 @@ def row(index: int, score: float | None, message: str | None = None, *, status: 
     return ReportedRow(index, index + 1, status, score, None, message, 0.001)
 
 
-def judged(scores: list[float | None]) -> Report:
+def judged(scores: list[float | None]) -> RowsReport:
     rows = (
         ReportedRow(index, index + 1, "failed" if score is None else "scored", score, score and score > 0.5, None, 0.0)
         for index, score in enumerate(scores)
     )
-    return Report("a.py", tuple(rows))
+    return RowsReport("a.py", tuple(rows))
 
 
 def test_only_rows_with_a_score_in_both_are_compared() -> None:
@@ -158,8 +158,10 @@ def test_a_limit_for_the_drop_fails_if_nothing_is_compared(tmp_path: Path, capsy
 
 
 def test_rows_with_ids_are_compared_wherever_they_lie() -> None:
-    def named(scores: dict[str, float]) -> Report:
-        return Report("a.py", tuple(replace(row(at, one), id=name) for at, (name, one) in enumerate(scores.items())))
+    def named(scores: dict[str, float]) -> RowsReport:
+        return RowsReport(
+            "a.py", tuple(replace(row(at, one), id=name) for at, (name, one) in enumerate(scores.items()))
+        )
 
     before, now = named({"a": 0.0, "b": 1.0, "c": 1.0}), named({"new": 0.5, "a": 0.0, "b": 1.0, "c": 0.9})
     same = SameRows.of(now, before, "score")
@@ -170,8 +172,8 @@ def test_rows_with_ids_are_compared_wherever_they_lie() -> None:
 
 
 def test_an_id_that_occurs_twice_changes_no_other_row() -> None:
-    def named(*rows: tuple[str, float]) -> Report:
-        return Report("a.py", tuple(replace(row(at, score), id=name) for at, (name, score) in enumerate(rows)))
+    def named(*rows: tuple[str, float]) -> RowsReport:
+        return RowsReport("a.py", tuple(replace(row(at, score), id=name) for at, (name, score) in enumerate(rows)))
 
     before = named(("a", 0.0), ("b", 1.0), ("b", 0.5), ("c", 1.0))
     moved = named(("c", 1.0), ("b", 1.0), ("b", 0.5), ("a", 0.0))
@@ -186,7 +188,7 @@ def test_the_largest_drop_is_the_first_of_the_rows_that_are_worse() -> None:
     before = judged([0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 1.0])
     now = judged([None, 0.8, 0.8, 0.8, 0.8, 0.8, 0.0])
     rows = tuple(replace(one, id=f"q{one.index}") if one.index else one for one in now.rows)
-    lines = markdown(Report("a.py", rows), before).splitlines()
+    lines = markdown(RowsReport("a.py", rows), before).splitlines()
     first = lines.index("7 rows are worse than in the baseline, the worst 5:")
     assert lines[first + 2 : first + 6] == [
         "| row from 0 | id | before | now | reason |", "|---|---|---|---|---|", "| 6 | q6 | 1 | 0 |  |",
@@ -205,8 +207,8 @@ def test_a_list_that_was_cut_says_so() -> None:
 
 def test_what_code_says_is_no_markup() -> None:
     hostile = "</testcase> | [x](javascript:1) <script>\n# head \x00\ud800 `a`"
-    report = Report("a|b.py", (row(0, 0.0, hostile), row(1, None, hostile, status="failed")))
-    suite = ET.fromstring(junit(Report("a", (row(1, None, hostile, status="failed"),))))[0]
+    report = RowsReport("a|b.py", (row(0, 0.0, hostile), row(1, None, hostile, status="failed")))
+    suite = ET.fromstring(junit(RowsReport("a", (row(1, None, hostile, status="failed"),))))[0]
     assert "</testcase>" in str(suite[0][0].get("message"))
     lines = markdown(report).splitlines()
     assert lines[0] == "### a\\|b.py"

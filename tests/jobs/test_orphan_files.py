@@ -27,7 +27,7 @@ from evaluator_host.platform.store.store import open_store
 from evaluator_host.types.errors import NameTaken, StoreUnavailable
 from evaluator_host.types.formats import Format
 from evaluator_host.vendors.nemo.blobs import BlobFolder
-from evaluator_host.vendors.nemo.entities import Entities, Kind, Place
+from evaluator_host.vendors.nemo.entities import Entities, EntityKind, Place
 from tests.databases import ENGINES, Databases
 from tests.jobs.desk import ON_EACH_DATABASE
 from tests.server import Server, new_home
@@ -57,7 +57,7 @@ class Home:
             await tables(store).datasets.add_dataset(dataset, "default", dataset, facts)
             blob = await self.file_alone()
             await Entities(store.database, store.usage).add_entity(
-                Place("default", Kind.FILE, "default"), blob, {"blob": blob}
+                Place("default", EntityKind.FILE, "default"), blob, {"blob": blob}
             )
         return {dataset, blob}
 

@@ -34,7 +34,7 @@ import httpx
 from evaluator_host.engine.system.tree import temporary_folder
 from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.catalogue import load_attacks
-from evaluator_host.selftest.host import Request, load_requests
+from evaluator_host.selftest.host import AttackRequest, load_requests
 from evaluator_host.selftest.hostile_files import package_index
 from tests.builds import lend_toolchain
 from tests.conftest import BACKENDS
@@ -165,7 +165,7 @@ def send_traces(client: httpx.Client) -> None:
 
 def send(
     client: httpx.Client,
-    requests: tuple[Request, ...],
+    requests: tuple[AttackRequest, ...],
     *,
     follow: Callable[[httpx.Client, str], None] = lambda *_: None,
 ) -> None:

@@ -8,7 +8,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.migrate.migrate import migrate, migration_context
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.migrations import MigrationStatus
-from evaluator_host.types.proof import Verdict
+from evaluator_host.types.proof import ProofVerdict
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language
 ROWS = [
@@ -65,7 +65,7 @@ async def test_it_stays_and_the_rows_of_the_caller_are_scored(host: Service, cas
         assert (found.status, found.contract, found.code) == (MigrationStatus.AS_PASTED, contract, code)
         assert (found.changes, found.unresolved, found.is_done) == ((), (), True)
         assert found.proof is not None
-        assert (found.proof.verdict, found.proof.rows, found.proof.scored) == (Verdict.PROVEN, 2, 2)
+        assert (found.proof.verdict, found.proof.rows, found.proof.scored) == (ProofVerdict.PROVEN, 2, 2)
     without = await migrate(Evaluator(code, language), context=context)
     assert (without.status, without.proof, without.is_done) == (MigrationStatus.AS_PASTED, None, True)
 
@@ -77,5 +77,5 @@ async def test_code_that_scores_none_of_the_rows_is_not_done(host: Service) -> N
     found = await migrate(evaluator, ROWS, context=migration_context(host, "default"))
     assert (found.status, found.contract, found.is_done) == (MigrationStatus.AS_PASTED, Contract.BRAINTRUST, False)
     assert found.proof is not None
-    assert found.proof.verdict is Verdict.NOT_COMPARABLE
+    assert found.proof.verdict is ProofVerdict.NOT_COMPARABLE
     assert (found.proof.why or "").startswith("the code scores none of the 2 rows: ")

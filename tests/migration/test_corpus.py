@@ -16,7 +16,7 @@ from evaluator_host.migrate.worker import REWRITES
 from evaluator_host.types.evaluator import Evaluator, Language, Row
 from evaluator_host.types.migrations import Migration, MigrationStatus
 from evaluator_host.types.outcome import Status
-from evaluator_host.types.proof import Verdict
+from evaluator_host.types.proof import ProofVerdict
 from tests.migration.corpus import ALL, Case, cases
 
 AT_ONCE = 4
@@ -81,7 +81,7 @@ def judge(case: Case, migration: Migration) -> None:
     assert "".join(difflib.unified_diff(case.after.splitlines(True), migration.code.splitlines(True))) == ""
     assert migration.proof is not None
     assert migration.proof.verdict.value == case.outcome, migration.proof.text
-    if migration.proof.verdict is Verdict.PROVEN:
+    if migration.proof.verdict is ProofVerdict.PROVEN:
         assert migration.proof.scored > migration.proof.rows / 3  # a proof in which most rows fail would show little
         assert migration.proof.generated
 
@@ -139,7 +139,7 @@ async def test_a_difference_is_told_with_both_results(host: Service) -> None:
     migration = await migrate(Evaluator(code), rows, context=migration_context(host, "default"))
     proof = migration.proof
     assert proof is not None
-    assert proof.verdict is Verdict.DIFFERS
+    assert proof.verdict is ProofVerdict.DIFFERS
     assert proof.text.startswith("differs at row 1: old score 0.25, new failed (invalid_result: ")
     (difference,) = proof.differences
     assert (difference.row, difference.given) == (1, rows[1])

@@ -11,7 +11,7 @@ from evaluator_host.migrate.migrate import migrate, migration_context
 from evaluator_host.migrate.worker import adapt_program, rewrite_program
 from evaluator_host.types.evaluator import Evaluator, Language, Row
 from evaluator_host.types.migrations import MigrationStatus
-from evaluator_host.types.proof import Verdict
+from evaluator_host.types.proof import ProofVerdict
 from tests.migration.corpus import FOLDER
 
 AT_ONCE = 3
@@ -117,7 +117,7 @@ async def test_chance_is_adapted_without_a_proof(host: Service) -> None:
     migration = await migrate(Evaluator(code), context=migration_context(host, "default"), adapt=True)
     assert migration.status is MigrationStatus.ADAPTED
     assert migration.proof is not None
-    assert migration.proof.verdict is Verdict.NOT_COMPARABLE
+    assert migration.proof.verdict is ProofVerdict.NOT_COMPARABLE
     assert "chance" in (migration.proof.why or "")
 
 
@@ -145,7 +145,7 @@ async def test_a_row_that_the_contract_never_passes_proves_nothing(host: Service
     flat = [Row({"city": "Paris", "correct_answer": "Paris"}, "Paris")] * 20
     migration = await migrate(Evaluator(DATAPOINT), flat, context=context)
     assert migration.proof is not None
-    assert migration.proof.verdict is Verdict.NOT_COMPARABLE
+    assert migration.proof.verdict is ProofVerdict.NOT_COMPARABLE
     assert "agree on 20 of 20 rows" in (migration.proof.why or "")
     assert 'inputs["city"]' in migration.code
     nested = [Row({"correct_answer": {"city": "Paris"}}, "Paris")]

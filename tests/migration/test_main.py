@@ -10,7 +10,7 @@ from evaluator_host.migrate.syntax import Unreadable
 from evaluator_host.migrate.worker import REWRITES
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.migrations import MigrationStatus
-from evaluator_host.types.proof import Verdict
+from evaluator_host.types.proof import ProofVerdict
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language
 PAIRS = {
@@ -170,7 +170,7 @@ async def test_main_becomes_evaluate(host: Service, name: str) -> None:
     migration = await migrate(Evaluator(before, language), context=migration_context(host, "default"))
     assert migration.code == after
     assert migration.proof is not None
-    assert (migration.proof.verdict, migration.proof.scored > 10) == (Verdict.PROVEN, True), migration.proof.text
+    assert (migration.proof.verdict, migration.proof.scored > 10) == (ProofVerdict.PROVEN, True), migration.proof.text
 
 
 @pytest.mark.sampled(3)
@@ -181,7 +181,7 @@ async def test_evaluate_becomes_main(host: Service, name: str) -> None:
     migration = await migrate(Evaluator(before, language), context=migration_context(host, "default"), to=Contract.MAIN)
     assert migration.code == after
     assert migration.proof is not None
-    assert (migration.proof.verdict, migration.proof.scored > 10) == (Verdict.PROVEN, True), migration.proof.text
+    assert (migration.proof.verdict, migration.proof.scored > 10) == (ProofVerdict.PROVEN, True), migration.proof.text
     again = await migrate(Evaluator(after, language), context=migration_context(host, "default"), to=Contract.MAIN)
     assert again.status is MigrationStatus.CURRENT
 
@@ -208,7 +208,7 @@ async def test_a_result_that_only_one_contract_takes_is_a_difference(host: Servi
     code = "def main(completion, target):\n    return json.dumps({'score': 1})\n"
     migration = await migrate(Evaluator(code), [Row({"target": "x"}, "x")], context=migration_context(host, "default"))
     assert migration.proof is not None
-    assert migration.proof.verdict is Verdict.DIFFERS
+    assert migration.proof.verdict is ProofVerdict.DIFFERS
 
 
 @pytest.mark.engine
@@ -229,7 +229,7 @@ async def test_outputs_are_those_of_the_row_and_not_of_an_older_column(
     context = migration_context(host, "default")
     migration = await migrate(Evaluator(code, language), rows, context=context, adapt=True)
     assert migration.proof is not None
-    assert (migration.proof.verdict, migration.proof.scored) == (Verdict.PROVEN, 2), migration.proof.text
+    assert (migration.proof.verdict, migration.proof.scored) == (ProofVerdict.PROVEN, 2), migration.proof.text
     for made in (code, migration.code):
         assert made is not None
         scores = [(await host.evaluate(Evaluator(made, language), row)).score for row in rows]

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import event
 
 from evaluator_host.engine.config.settings import WorkspaceLimits
-from evaluator_host.engine.service.model_grants import Used
+from evaluator_host.engine.service.model_grants import RequestUse
 from evaluator_host.platform.models.gateway.days import DayBudgets
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.evaluator import ModelBudget
@@ -43,7 +43,7 @@ async def ask(days: DayBudgets, times: int) -> int:
         if await days.take(WORKSPACE, priced=True) is not None:
             return False
         await asyncio.sleep(0.01)  # stands for the time that a model takes to answer
-        days.add(WORKSPACE, "judge", Used(1, 1, 0.1))
+        days.add(WORKSPACE, "judge", RequestUse(1, 1, 0.1))
         return True
 
     return sum(await asyncio.gather(*(one() for _ in range(times))))
@@ -137,10 +137,10 @@ async def test_far_from_its_end_a_day_is_not_asked_for_each_request(stores: list
 
 @pytest.mark.parametrize(
     ("budget", "used"),
-    [(ModelBudget(tokens=100), Used(46, 0)), (ModelBudget(cost=10.0), Used(cost=4.6))],
+    [(ModelBudget(tokens=100), RequestUse(46, 0)), (ModelBudget(cost=10.0), RequestUse(cost=4.6))],
 )
 async def test_near_their_end_tokens_and_cost_are_those_of_all_processes(
-    stores: list[Store], budget: ModelBudget, used: Used
+    stores: list[Store], budget: ModelBudget, used: RequestUse
 ) -> None:
     one, two, three = days = processes(stores, budget)
     for each in (one, two):

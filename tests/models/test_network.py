@@ -18,7 +18,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.system.lookups import LookupFailed, Lookups
 from evaluator_host.platform.models.access import make_http_client
-from evaluator_host.platform.models.gateway.connection import Refused
+from evaluator_host.platform.models.gateway.connection import Rejected
 from evaluator_host.platform.models.gateway.hosts import HostPort, granted_hosts, host_port, is_public
 from evaluator_host.platform.models.gateway.proxy import server_name
 from evaluator_host.platform.models.judges import Judges, open_judges
@@ -535,5 +535,5 @@ def test_a_client_hello_names_one_host() -> None:
     data = bytes.fromhex(hello("api.test")[4:])
     assert server_name(data[5:]) == "api.test"
     for end in range(5, len(data) - 6, 7):
-        with pytest.raises(Refused):
+        with pytest.raises(Rejected):
             server_name(data[5:end] + b"\xff\xff")

@@ -19,8 +19,8 @@ from evaluator_host.types.evaluator import Evaluator, ModelBudget
 from evaluator_host.types.models import RegisteredModel
 from evaluator_host.types.outcome import ErrorCode, EvaluationError
 from evaluator_host.types.redaction import Redactor
-from evaluator_host.vendors.nemo.entities import Entities, Kind, Order
-from evaluator_host.vendors.nemo.models import Models
+from evaluator_host.vendors.nemo.entities import Entities, EntityKind, Order
+from evaluator_host.vendors.nemo.models import NemoModels
 from tests.conftest import settings
 from tests.model_server import ModelServer
 
@@ -43,7 +43,7 @@ class Doors:
         self.directory = judges.gateway.directory
         self.service = ModelService(judges.gateway.settings, store)
         entities = Entities(store.database, store.usage)
-        self.nemo = Models(entities, self.directory.operator)
+        self.nemo = NemoModels(entities, self.directory.operator)
 
     async def ask(self, workspace: str, name: str = NAME, **changes: Any) -> Any:
         """Return the host's answer to a judge that refers to a model by name."""
@@ -56,7 +56,9 @@ class Doors:
         return self.ask("alpha", name, url=url)
 
     async def nemo_list(self, workspace: str) -> list[str]:
-        found = await self.nemo.all(Kind.MODEL, self.ids[workspace], "research", number=1, size=10, order=Order.NAME)
+        found = await self.nemo.all(
+            EntityKind.MODEL, self.ids[workspace], "research", number=1, size=10, order=Order.NAME
+        )
         return [one["name"] for one in found["data"]]
 
 
@@ -84,7 +86,7 @@ CLOSED: dict[str, Callable[[Doors, str], Awaitable[Any]]] = {
     "POST /v1/models/{name}/test": lambda one, name: one.service.test_model(one.ids["alpha"], name),
     "DELETE /v1/models/{name}": lambda one, name: one.directory.delete(one.ids["alpha"], name),
     "PATCH /v1/models/{name}": lambda one, name: one.directory.change(one.ids["alpha"], name, {"retries": 1}),
-    "NeMo's model": lambda one, name: one.nemo.get(Kind.MODEL, one.ids["alpha"], *name.split("/")),
+    "NeMo's model": lambda one, name: one.nemo.get(EntityKind.MODEL, one.ids["alpha"], *name.split("/")),
     "a target of NeMo's jobs": lambda one, name: one.nemo.resolve(one.ids["alpha"], *name.split("/")),
 }
 

@@ -14,7 +14,7 @@ from sqlalchemy import insert, make_url, select, text
 from sqlalchemy.exc import OperationalError, StatementError
 
 from evaluator_host.platform.store import database
-from evaluator_host.platform.store.database import Database, Engine, address, translated
+from evaluator_host.platform.store.database import Database, DatabaseKind, address, translated
 from evaluator_host.platform.store.schema import migrate
 from evaluator_host.platform.store.store import Store, open_read_only, open_store
 from evaluator_host.platform.store.tables import WorkspaceTable
@@ -285,7 +285,7 @@ async def test_a_full_disk_is_told_and_nothing_is_half_kept(tmp_path: Path) -> N
 )
 def test_every_spelling_of_postgresql_is_one_driver(url: str, tmp_path: Path) -> None:
     where = address(url, tmp_path)
-    assert where.engine is Engine.POSTGRESQL
+    assert where.engine is DatabaseKind.POSTGRESQL
     assert where.url.render_as_string(hide_password=False) == "postgresql+psycopg://u:p@db/x"
     assert ":p@" not in str(where)
 

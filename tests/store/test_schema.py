@@ -16,7 +16,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from evaluator_host.platform.store import schema
-from evaluator_host.platform.store.database import Address, Engine, address
+from evaluator_host.platform.store.database import Address, DatabaseKind, address
 from evaluator_host.platform.store.schema import VERSION_TABLE, migrate, table_groups
 from evaluator_host.platform.store.store import open_read_only, open_store
 from evaluator_host.platform.store.tables import Table
@@ -50,7 +50,7 @@ def later_version(folder: Path, more: str = "") -> Callable[[str], tuple[Path, .
 
 
 def asked(where: Address, query: str, *, rows: bool = True) -> list[tuple[object, ...]]:
-    drivername = "sqlite+pysqlite" if where.engine is Engine.SQLITE else where.url.drivername
+    drivername = "sqlite+pysqlite" if where.engine is DatabaseKind.SQLITE else where.url.drivername
     engine = sa.create_engine(where.url.set(drivername=drivername))
     with engine.begin() as connection:
         answer = connection.exec_driver_sql(query)
@@ -66,7 +66,7 @@ def test_the_tables_of_each_package_are_made_and_have_a_revision(where: Address)
         (group.package, group.head) for group in groups
     )
     assert {table.name for group in groups for table in group.tables} == set(Table.metadata.tables)
-    drivername = "sqlite+pysqlite" if where.engine is Engine.SQLITE else where.url.drivername
+    drivername = "sqlite+pysqlite" if where.engine is DatabaseKind.SQLITE else where.url.drivername
     engine = sa.create_engine(where.url.set(drivername=drivername))
     with engine.connect() as connection:
         options = {
@@ -247,7 +247,7 @@ def test_hosts_that_start_at_once_migrate_once(where: Address, tmp_path: Path) -
 def test_a_database_of_another_program_is_left_alone(where: Address) -> None:
     if where.file is not None:
         where.file.parent.mkdir(parents=True)
-    drivername = "sqlite+pysqlite" if where.engine is Engine.SQLITE else where.url.drivername
+    drivername = "sqlite+pysqlite" if where.engine is DatabaseKind.SQLITE else where.url.drivername
     engine = sa.create_engine(where.url.set(drivername=drivername))
     with engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE workspaces (id INTEGER)")

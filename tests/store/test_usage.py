@@ -16,7 +16,7 @@ from evaluator_host.platform.evaluators.table import VersionContent
 from evaluator_host.platform.jobs.queue import StoredOutput
 from evaluator_host.platform.jobs.table import Job
 from evaluator_host.platform.labels.table import LabelQueueTable, Labels, LabelState, StoredLabel
-from evaluator_host.platform.store.database import Engine
+from evaluator_host.platform.store.database import DatabaseKind
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.platform.store.tables import SecretTable
 from evaluator_host.platform.store.usage import Quota, StorageUsage
@@ -24,7 +24,7 @@ from evaluator_host.platform.traces.table import ScoredTrace, Traces
 from evaluator_host.types.errors import InUse, MachineExhausted, OverQuota
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.stored import UsageReport
-from evaluator_host.vendors.nemo.entities import Entities, Kind, Place
+from evaluator_host.vendors.nemo.entities import Entities, EntityKind, Place
 from tests.store.records import FACTS, WORKSPACE, dataset, queued, result
 from tests.tables import tables
 
@@ -61,9 +61,11 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     await Labels(store.database).set_label(queue, labelled)
     assert (await store.usage.get_usage(WORKSPACE)).labels_bytes == 3 * 64 + 106 + len("{}")
     await Entities(store.database, store.usage).add_entity(
-        Place(other, Kind.FILE, ""), "f", {"blob": "b", "size": 5000}
+        Place(other, EntityKind.FILE, ""), "f", {"blob": "b", "size": 5000}
     )
-    await Entities(store.database, store.usage).add_entity(Place(other, Kind.METRIC, ""), "m", {"text": "z" * 100})
+    await Entities(store.database, store.usage).add_entity(
+        Place(other, EntityKind.METRIC, ""), "m", {"text": "z" * 100}
+    )
     made = await tables(store).evaluators.create_evaluator(other, "exact", CONTENT)
     await Traces(store.database).add_traces([replace(TRACE, evaluator_id=made.evaluator_id)] * 2)
     theirs = await store.usage.get_usage(other)
@@ -72,7 +74,7 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     assert theirs.total_bytes == theirs.files_bytes + 352
     assert [one.workspace for one in await store.usage.list_usage()] == ["other", "default"]
     await Entities(store.database, store.usage).add_entity(
-        Place(other, Kind.FILE, ""), "large", {"blob": "c", "size": 3 << 30}
+        Place(other, EntityKind.FILE, ""), "large", {"blob": "c", "size": 3 << 30}
     )
     assert (await store.usage.get_usage(other)).files_bytes > 3 << 30
 
@@ -163,7 +165,7 @@ async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) 
     left = [job.job.id for job in await tables(store).jobs.list_overviews(WORKSPACE, limit=10)]
     assert (left, old.id in left) == ([running.id], False)
     assert [one async for one in tables(store).results.values(old.id, 0)] == []
-    if store.database.address.engine is Engine.SQLITE:
+    if store.database.address.engine is DatabaseKind.SQLITE:
         async with store.database.reading() as connection:
             pages, page_bytes, free = [
                 await connection.scalar(text(f"PRAGMA {name}"))

@@ -15,7 +15,7 @@ from evaluator_host.engine.sandbox.bubblewrap.mounts import (
 )
 from evaluator_host.engine.sandbox.bubblewrap.policy import (
     Descriptors,
-    Host,
+    HostFiles,
     Identity,
     bubblewrap_args,
     etc_files,
@@ -25,7 +25,7 @@ from evaluator_host.engine.sandbox.bubblewrap.policy import (
 from evaluator_host.engine.sandbox.linux.masked_paths import masked_paths_on
 from evaluator_host.types.evaluator import Environment, Language, SandboxSpec, StandIn
 
-HOST = Host(
+HOST = HostFiles(
     python=HostPython(
         Path("/opt/python/bin/python3.11"),
         (Bind(Path("/root/py/bin/python3.11"), Path("/opt/python/bin/python3.11")),),
@@ -49,7 +49,7 @@ def spec(language: Language = Language.PYTHON, path: Path | None = None, **limit
     return SandboxSpec(language, Environment("", language, "", path=path), **limits)
 
 
-def args(wanted: SandboxSpec | None = None, identity: Identity = USER, host: Host = HOST) -> list[str]:
+def args(wanted: SandboxSpec | None = None, identity: Identity = USER, host: HostFiles = HOST) -> list[str]:
     return bubblewrap_args(wanted or spec(), host, identity=identity, descriptors=FDS)
 
 

@@ -23,7 +23,7 @@ from evaluator_host.engine.service import row_io
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.models.endpoint import read_body
 from evaluator_host.platform.models.gateway import connection, exchange
-from evaluator_host.platform.models.gateway.connection import Refused, RequestReader, Tunnel
+from evaluator_host.platform.models.gateway.connection import Rejected, RequestReader, Tunnel
 from evaluator_host.platform.traces.export import TraceSpans
 from evaluator_host.platform.traces.live_traffic import Traffic, _Key
 from evaluator_host.platform.wires import forward
@@ -149,7 +149,7 @@ class Endless(Provider):
 async def test_an_answer_of_a_model_without_an_end() -> None:
     reader, body = Reader(), Endless()
     reader.set()
-    with pytest.raises(Refused, match="longer than 16 MB"):
+    with pytest.raises(Rejected, match="longer than 16 MB"):
         await ask("alpha", Turns(1), reader, body)
     assert body.read <= exchange.ANSWER_BYTES + len(CHUNK)
 
@@ -175,7 +175,7 @@ def test_a_request_of_a_row_without_an_end() -> None:
     part = b"%x\r\n%b\r\n" % (len(CHUNK), CHUNK)
     for _ in range(connection.BODY_BYTES // len(CHUNK)):
         assert reader.feed(part) is None
-    with pytest.raises(Refused, match="over 8 MB"):
+    with pytest.raises(Rejected, match="over 8 MB"):
         reader.feed(part)
 
 
@@ -183,7 +183,7 @@ def test_a_tunnel_that_the_host_does_not_read() -> None:
     tunnel = Tunnel(connected(Reader()), b"", lambda _: None)
     for _ in range(connection.TUNNEL_BYTES // len(CHUNK)):
         tunnel.feed(CHUNK)
-    with pytest.raises(Refused, match="1 MB sent through this tunnel"):
+    with pytest.raises(Rejected, match="1 MB sent through this tunnel"):
         tunnel.feed(b"x")
 
 

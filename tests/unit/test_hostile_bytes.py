@@ -18,7 +18,7 @@ from evaluator_host.engine.sandbox.protocol import HEADER_BYTES, Frame, FrameDec
 from evaluator_host.engine.sandbox.session import Sandbox
 from evaluator_host.platform.models.endpoint import ANSWER_BYTES, Endpoint, read_body
 from evaluator_host.platform.models.gateway import proxy
-from evaluator_host.platform.models.gateway.connection import Refused, Request, RequestReader, Tunnel
+from evaluator_host.platform.models.gateway.connection import Rejected, Request, RequestReader, Tunnel
 from evaluator_host.platform.models.gateway.hosts import HostPort
 from evaluator_host.platform.wires import forward
 from evaluator_host.types.jobs import Target
@@ -40,7 +40,7 @@ def reader() -> RequestReader:
 
 
 def test_a_request_of_a_row_in_tiny_chunks_is_refused() -> None:
-    with pytest.raises(Refused, match="2,000 tiny chunks"):
+    with pytest.raises(Rejected, match="2,000 tiny chunks"):
         reader().feed(chunk(1) * 2100)
 
 
@@ -182,7 +182,7 @@ async def test_a_hello_in_many_records_is_read_only_once() -> None:
 
 
 async def test_a_hello_without_an_end_is_refused() -> None:
-    with pytest.raises(Refused, match="too long"):
+    with pytest.raises(Rejected, match="too long"):
         await first_bytes(*records(b"\x01\xff\xff\xff" + bytes(4000), 1))
 
 

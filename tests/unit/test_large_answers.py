@@ -12,14 +12,14 @@ import httpx
 import pytest
 
 from evaluator_host.engine.config.settings import Settings
-from evaluator_host.engine.service.model_grants import ModelTerms, Used
+from evaluator_host.engine.service.model_grants import ModelTerms, RequestUse
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.models.gateway.connection import BODY_BYTES, Connection
 from evaluator_host.platform.models.gateway.exchange import Exchange, Told
 from evaluator_host.platform.models.gateway.gateway import Gateway, Grant
 from evaluator_host.platform.models.gateway.grants import GrantedModel
 from evaluator_host.platform.models.gateway.protocols import route_of
-from evaluator_host.platform.models.gateway.recordings import Answer
+from evaluator_host.platform.models.gateway.recordings import HttpAnswer
 from evaluator_host.platform.models.judges import Judges
 from evaluator_host.types.evaluator import Evaluator, Replay
 from evaluator_host.types.json_values import LARGE_BYTES
@@ -76,8 +76,8 @@ def connected(reader: Reader) -> Connection:
 
 
 async def ask(workspace: str, places: Turns, reader: Reader, body: Provider) -> None:
-    def used(_: Used) -> None: ...
-    async def answered(_: Answer) -> None: ...
+    def used(_: RequestUse) -> None: ...
+    async def answered(_: HttpAnswer) -> None: ...
 
     told = Told(used, answered, nothing, partial(places.turn, workspace), records=False)
     route = route_of("/v1/chat/completions")

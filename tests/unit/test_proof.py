@@ -8,7 +8,7 @@ from evaluator_host.migrate.proof import Pair, Proving
 from evaluator_host.types.errors import HostBusy
 from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
-from evaluator_host.types.proof import Verdict
+from evaluator_host.types.proof import ProofVerdict
 from tests.unit.results import result_of
 
 PAIR = Pair(Evaluator("old"), Evaluator("new"))
@@ -22,7 +22,7 @@ async def test_a_row_that_the_host_could_not_run_proves_nothing(side: str, code:
         return [lost if evaluator.code == side and at else result_of() for at, _ in enumerate(rows)]
 
     proof = await Proving(run).prove(PAIR, [Row(), Row()], generated=False)
-    assert (proof.verdict, "no processor time" in (proof.why or "")) == (Verdict.NOT_COMPARABLE, True)
+    assert (proof.verdict, "no processor time" in (proof.why or "")) == (ProofVerdict.NOT_COMPARABLE, True)
 
 
 async def test_a_host_that_is_busy_proves_nothing() -> None:
@@ -30,7 +30,7 @@ async def test_a_host_that_is_busy_proves_nothing() -> None:
         raise HostBusy("no processor time")
 
     proof = await Proving(run).prove(PAIR, [Row()], generated=False)
-    assert (proof.verdict, proof.why) == (Verdict.NOT_COMPARABLE, "no processor time")
+    assert (proof.verdict, proof.why) == (ProofVerdict.NOT_COMPARABLE, "no processor time")
 
 
 @pytest.mark.parametrize("side", ["old", "new"])
@@ -44,6 +44,6 @@ async def test_a_row_that_timed_out_once_is_no_difference(side: str) -> None:
 
     proof = await Proving(run).prove(PAIR, [Row()], generated=False)
     assert (proof.verdict, f"the {side} code depends on chance or time" in (proof.why or "")) == (
-        Verdict.NOT_COMPARABLE,
+        ProofVerdict.NOT_COMPARABLE,
         True,
     )

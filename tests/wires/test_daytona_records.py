@@ -12,7 +12,7 @@ import pytest
 from evaluator_host.platform.store.secrets import SecretBox
 from evaluator_host.platform.store.store import open_store
 from evaluator_host.types.errors import NotFound
-from evaluator_host.vendors.daytona.entities import Record, Records
+from evaluator_host.vendors.daytona.entities import Records, SandboxRecord
 
 WORKSPACE = "default"
 
@@ -24,7 +24,7 @@ async def hosts(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Record
         yield Records(first.database, box), Records(second.database, box)
 
 
-async def leased(records: Records, *, env: dict[str, str] | None = None) -> Record:
+async def leased(records: Records, *, env: dict[str, str] | None = None) -> SandboxRecord:
     """Return the record of a sandbox in which several scripts have run, so that it is leased."""
     made = await records.create(WORKSPACE, {"env": env or {}, "name": "named"})
     for _ in range(3):
@@ -38,7 +38,7 @@ async def test_no_script_starts_after_the_deletion_of_its_sandbox_is_answered(ho
         made = await leased(running, env={"A": str(number)})
         begun: list[float] = []
 
-        async def scripts(made: Record = made, begun: list[float] = begun) -> None:
+        async def scripts(made: SandboxRecord = made, begun: list[float] = begun) -> None:
             while True:
                 at = time.monotonic()
                 assert (await running.lease(WORKSPACE, made.id)).env == made.env

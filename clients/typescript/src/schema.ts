@@ -1280,9 +1280,11 @@ export interface components {
             left_out: number;
             rows: number;
             scored: number;
-            verdict: components["schemas"]["Verdict"];
+            verdict: components["schemas"]["ProofVerdict"];
             why: string | null;
         };
+        /** @enum {string} */
+        ProofVerdict: "proven" | "differs" | "not_comparable";
         Reads: {
             inputs: string[];
             outputs: string[];
@@ -1584,8 +1586,6 @@ export interface components {
             traces_bytes: number;
             workspace: string;
         };
-        /** @enum {string} */
-        Verdict: "proven" | "differs" | "not_comparable";
         WarningCount: {
             code: string;
             count: number;

@@ -58,7 +58,7 @@ class FoundEvaluator:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRows:
+class ImportedRows:
     """Rows in a file of another platform, in the form that the API accepts; `where` is their place in the file."""
 
     name: str
@@ -87,7 +87,7 @@ class Found:
 
     platform: str
     evaluators: list[FoundEvaluator] = field(default_factory=list)
-    rows: list[FoundRows] = field(default_factory=list)
+    rows: list[ImportedRows] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
 
     def leave_out(self, where: str, reason: str, value: Json = None) -> None:
@@ -162,7 +162,7 @@ class ImportFormat(Protocol):
         ...
 
 
-class Names:
+class FreeNames:
     """Creates names that are valid and different from each other."""
 
     def __init__(self) -> None:
@@ -238,7 +238,7 @@ def _first(item: dict[str, Json], names: Iterable[str]) -> Json:
     return next((item[name] for name in names if item.get(name) is not None), None)
 
 
-ReadEvaluator = Callable[[dict[str, Json], Names, str], list[FoundEvaluator | LeftOut] | None]
+ReadEvaluator = Callable[[dict[str, Json], FreeNames, str], list[FoundEvaluator | LeftOut] | None]
 """Returns the evaluators of an exported object, and the parts that are left out; None if it is not an evaluator.
 
 Called with the object, the names given so far, and the object's place.
@@ -246,7 +246,7 @@ Called with the object, the names given so far, and the object's place.
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class PlatformExport:
     """Reads lists of one platform's objects, as its API or its SDK returns them.
 
     Attributes:
@@ -265,7 +265,7 @@ class Export:
 
     def read(self, document: Json, files: SentFiles, name: str) -> Found:  # noqa: ARG002 - exports refer to no files
         """Return the evaluators and rows in a list of objects."""
-        found, names = Found(self.platform), Names()
+        found, names = Found(self.platform), FreeNames()
         records: list[dict[str, Json]] = []
         kind = ""
         for index, item in enumerate(objects(document)):
@@ -284,11 +284,11 @@ class Export:
                 kind = kind or shape.what
                 records.append(shape.record(item))
         if records:
-            found.rows.append(FoundRows(slug(name) or "rows", records, kind))
+            found.rows.append(ImportedRows(slug(name) or "rows", records, kind))
         return found
 
     def _is_known(self, item: dict[str, Json]) -> bool:
-        return self._shape(item) is not None or self.evaluator(item, Names(), "") is not None
+        return self._shape(item) is not None or self.evaluator(item, FreeNames(), "") is not None
 
     def _shape(self, item: dict[str, Json]) -> RowShape | None:
         return next((shape for shape in self.rows if shape.fits(item)), None)

@@ -78,7 +78,7 @@ class IndexSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class ToolFolder:
     """An empty directory in which uv or npm runs, and the program's environment variables."""
 
     path: Path
@@ -86,7 +86,7 @@ class Workspace:
 
 
 @asynccontextmanager
-async def uv_workspace(index: IndexSettings) -> AsyncIterator[Workspace]:
+async def uv_workspace(index: IndexSettings) -> AsyncIterator[ToolFolder]:
     """Yield a directory for one uv process, and remove it afterwards, because it contains credentials.
 
     Raises:
@@ -94,7 +94,7 @@ async def uv_workspace(index: IndexSettings) -> AsyncIterator[Workspace]:
     """
     async with work_folder(index.work_dir, _PREFIX) as path:
         # in a thread, because many look-ups begin at once and each copies half a megabyte of certificates
-        yield Workspace(path, await asyncio.to_thread(_uv_environment, index, path))
+        yield ToolFolder(path, await asyncio.to_thread(_uv_environment, index, path))
 
 
 def _uv_environment(index: IndexSettings, path: Path) -> dict[str, str]:
@@ -117,14 +117,14 @@ def _uv_environment(index: IndexSettings, path: Path) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def npm_workspace(index: IndexSettings) -> AsyncIterator[Workspace]:
+async def npm_workspace(index: IndexSettings) -> AsyncIterator[ToolFolder]:
     """Yield a directory with an `.npmrc` for one npm process; remove it afterwards, because it contains credentials.
 
     Raises:
       Misconfigured: the CA file cannot be read.
     """
     async with work_folder(index.work_dir, _PREFIX) as path:
-        yield Workspace(path, await asyncio.to_thread(_npm_environment, index, path))
+        yield ToolFolder(path, await asyncio.to_thread(_npm_environment, index, path))
 
 
 def _npm_environment(index: IndexSettings, path: Path) -> dict[str, str]:

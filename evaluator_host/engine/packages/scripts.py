@@ -32,7 +32,7 @@ _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class PinnedScript:
     """The pins in a file, and its source for the runner, in which each token has its original line and column."""
 
     pins: tuple[Pin, ...]
@@ -40,7 +40,7 @@ class Script:
     requires_python: str | None = None  # the range in the PEP 723 block, see `require_python`
 
 
-def read_script(source: str, language: Language, *, parse: Parse = pin_parser.parse) -> Script:
+def read_script(source: str, language: Language, *, parse: Parse = pin_parser.parse) -> PinnedScript:
     """Return the pins that a file declares, and the file's source without these pins.
 
     Python: `dependencies` of the `script` block, which must be exact pins; the source stays as it is. JavaScript and
@@ -55,21 +55,21 @@ def read_script(source: str, language: Language, *, parse: Parse = pin_parser.pa
         return _javascript(source, language, parse)
     metadata = _block(source)
     if metadata is None:
-        return Script((), source)
+        return PinnedScript((), source)
     required = metadata.get("requires-python")
     if required is not None:
         _range(required)
     dependencies = metadata.get("dependencies", [])
     if not isinstance(dependencies, list) or not all(isinstance(item, str) for item in dependencies):
         raise _invalid("`dependencies` must be a list of strings, such as ['numpy==2.1.0'].")
-    return Script(parse(dependencies, language), source, required)
+    return PinnedScript(parse(dependencies, language), source, required)
 
 
 def require_python(required: str, version: str) -> None:
     """Raise when a Python version is outside the range that a file requires.
 
     Args:
-      required: The range, from `Script.requires_python`.
+      required: The range, from `PinnedScript.requires_python`.
       version: `3.13` or `3.13.2`. If it has two parts, any patch release may satisfy the range.
 
     Raises:
@@ -113,9 +113,9 @@ def _invalid(message: str) -> InvalidRequest:
     return InvalidRequest.of("code", f"Inline script metadata (PEP 723): {message}")
 
 
-def _javascript(source: str, language: Language, parse: Parse) -> Script:
+def _javascript(source: str, language: Language, parse: Parse) -> PinnedScript:
     if "npm:" not in source:
-        return Script((), source)
+        return PinnedScript((), source)
     raw: list[str] = []
     lines: list[int] = []
     pieces: list[str] = []
@@ -134,7 +134,7 @@ def _javascript(source: str, language: Language, parse: Parse) -> Script:
         known = parse(raw, language)
     except InvalidPin as error:
         raise _with_lines(error, lines) from None
-    return Script(known, "".join([*pieces, source[done:]]))
+    return PinnedScript(known, "".join([*pieces, source[done:]]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from typing import Any, Final
 import uv
 from packaging.utils import canonicalize_name
 
-from evaluator_host.engine.packages.index import IndexSettings, Workspace
+from evaluator_host.engine.packages.index import IndexSettings, ToolFolder
 from evaluator_host.engine.packages.lock import LockTarget, Pin
 from evaluator_host.engine.system import processes
 from evaluator_host.engine.system.processes import Command, Finished, LimitReached, OutputFlood, Run
@@ -109,7 +109,7 @@ class Resolver:
     tools: Tools = field(default_factory=installed_tools)  # paths of uv and npm
     run: Run = processes.run  # runs a command: as a plain process, or in a build sandbox
 
-    async def attempt(self, argv: tuple[str, ...], workspace: Workspace) -> Finished:
+    async def attempt(self, argv: tuple[str, ...], workspace: ToolFolder) -> Finished:
         """Run uv or npm in a workspace and return its exit code and output.
 
         Raises:

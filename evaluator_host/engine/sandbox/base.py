@@ -25,7 +25,7 @@ class Weight(float, Enum):
     WAITS = 0.005
 
 
-class Wire(Protocol):
+class ConnectionWriter(Protocol):
     """Sends bytes from the host to the network connections that a row has opened."""
 
     def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
@@ -48,7 +48,7 @@ class Gate(Protocol):
         """Return how many seconds the row has waited for the host; these do not count towards the row's time limit."""
         ...
 
-    def open(self, wire: Wire) -> None:
+    def open(self, wire: ConnectionWriter) -> None:
         """Start to serve the row over `wire`. Called again if the row is retried in another sandbox."""
         ...
 

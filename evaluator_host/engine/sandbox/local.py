@@ -12,7 +12,7 @@ from evaluator_host.types.evaluator import Environment, Language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class LocalTools:
     """The programs of this machine that run evaluators. The runtime image has copies."""
 
     node: Path  # the Node binary for JavaScript and TypeScript
@@ -40,7 +40,7 @@ class LocalBackend:
       pythons: Other interpreters that a spec may request.
     """
 
-    def __init__(self, tools: Tools, pythons: Pythons | None = None) -> None:
+    def __init__(self, tools: LocalTools, pythons: Pythons | None = None) -> None:
         self.platform = host_platform()
         self._tools = tools
         self._pythons = pythons or Pythons()

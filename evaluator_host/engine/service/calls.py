@@ -71,7 +71,7 @@ Bind: TypeAlias = Callable[[Loaded, Row | EncodedRow | EvaluationError], Awaitab
 
 
 @dataclass(slots=True)
-class Answer:
+class CallOutcome:
     """The outcome of one row, and what else is needed for its result."""
 
     index: int
@@ -96,7 +96,7 @@ def row_binder(processes: LimitedProcesses, prepared: Prepared) -> Bind:
     return partial(bind, processes, prepared)
 
 
-async def finish(answer: Answer) -> EvaluationResult:
+async def finish(answer: CallOutcome) -> EvaluationResult:
     """Return the result of a row that was answered."""
     row, gate = answer.row, answer.gate
     scored = await result(
@@ -140,7 +140,7 @@ class RowCalls:
         prepared: Prepared,  # the evaluator
         bind: Bind,
         rows: Iterable[Given],  # the rows; an error or a `Skipped` in place of a row is that row's outcome
-        put: Callable[[Answer], Awaitable[None]],  # takes the answers, in the order in which rows finish
+        put: Callable[[CallOutcome], Awaitable[None]],  # takes the answers, in the order in which rows finish
         *,
         numbers: Iterable[int] | None = None,  # numbers of the rows; None to number them by position
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
@@ -362,7 +362,7 @@ class RowCalls:
         while (item := self._draw()) is not None:
             index, row = item
             outcome = row if isinstance(row, Skipped) else failed
-            await self._put(Answer(index, row, outcome, context, self._alone_since or since))
+            await self._put(CallOutcome(index, row, outcome, context, self._alone_since or since))
             self._open -= 1
             since = time.perf_counter()
             context = replace(context, timing_ms=Timing())
@@ -388,7 +388,7 @@ class RowCalls:
         first = lease.answered == 0
         lease.answered += 1
         started = self._alone_since or (min(sent.at, leased.since) if first else sent.at)
-        answer = Answer(
+        answer = CallOutcome(
             sent.index, sent.row, outcome, leased.context, started, lease.loaded, sent.notes, sent.gate, first
         )
         await self._put(answer)
@@ -404,7 +404,7 @@ async def call_once(
     since: float,
     models: ModelCalls | None = None,
     grant: ModelGrant | None = None,
-) -> Answer:
+) -> CallOutcome:
     """Call an evaluator for one row, and return the answer; time counts from `since`, a value of `time.perf_counter()`.
 
     Raises:
@@ -412,9 +412,9 @@ async def call_once(
       HostBusy: no sandbox got enough processor time for the call.
       SandboxUnavailable: no sandbox can be started.
     """
-    answers: list[Answer] = []
+    answers: list[CallOutcome] = []
 
-    async def put(answer: Answer) -> None:
+    async def put(answer: CallOutcome) -> None:
         answers.append(answer)
 
     calls = RowCalls(pool, prepared, bind, (row,), put, models=models, grant=grant, alone_since=since)

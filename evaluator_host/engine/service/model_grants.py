@@ -43,7 +43,7 @@ def environment_of(evaluator: Evaluator) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class RequestUse:
     """Tokens and cost of one request."""
 
     input_tokens: int = 0  # number of tokens in the request
@@ -97,7 +97,7 @@ class Meter:
         """Stop counting a request, because it is not sent after all."""
         self.requests -= 1
 
-    def add(self, used: Used) -> None:
+    def add(self, used: RequestUse) -> None:
         """Count what a finished request used.
 
         A request with a recorded answer counts as `replayed`, and needs no `begin` before.

@@ -6,7 +6,7 @@ from typing import Final
 
 from evaluator_host.engine.pool import Pool
 from evaluator_host.engine.service.attempts import ModelCalls
-from evaluator_host.engine.service.calls import Answer, RowCalls, finish, row_binder
+from evaluator_host.engine.service.calls import CallOutcome, RowCalls, finish, row_binder
 from evaluator_host.engine.service.calls_first import CallsFirst
 from evaluator_host.engine.service.model_grants import ModelGrant
 from evaluator_host.engine.service.prepared import Prepared
@@ -96,7 +96,7 @@ class RowStream:
             if not self._abandoned:
                 await self._results.put(None)
 
-    async def _put(self, answer: Answer) -> None:
+    async def _put(self, answer: CallOutcome) -> None:
         scored, size = await finish(answer), answer.size
         while self._waiting_bytes >= BUFFERED_BYTES:
             self._room.clear()

@@ -35,7 +35,7 @@ _FAULT_CHARS: Final = 4000
 _PR_SET_PDEATHSIG: Final = 1
 
 
-class Kind(bytes, Enum):
+class AnswerKind(bytes, Enum):
     """The kind of an answer from a limited child process."""
 
     BYTES = b"B"
@@ -70,7 +70,7 @@ def main() -> None:
         modules, *call = map(requests.read, sizes)
         start_bytes += _import(modules.decode().split())
         kind, body = _answer(*call, limits=limits)
-        reusable = left > 0 and kind is not Kind.MEMORY and _address_space() - start_bytes < _GROWTH_BYTES
+        reusable = left > 0 and kind is not AnswerKind.MEMORY and _address_space() - start_bytes < _GROWTH_BYTES
         replies.write(REPLY.pack(kind, reusable, len(body)) + body)
         replies.flush()
         if not reusable:
@@ -86,7 +86,7 @@ def _import(modules: list[str]) -> int:
     return _address_space() - before
 
 
-def _answer(call: bytes, *large: bytes, limits: list[int]) -> tuple[Kind, bytes]:
+def _answer(call: bytes, *large: bytes, limits: list[int]) -> tuple[AnswerKind, bytes]:
     """Call the function of a request with its limits; return the kind and the bytes of the answer."""
     cpu_s, memory_bytes, file_bytes, result_bytes = limits
     try:
@@ -95,15 +95,15 @@ def _answer(call: bytes, *large: bytes, limits: list[int]) -> tuple[Kind, bytes]
         _limit(resource.RLIMIT_FSIZE, file_bytes)
         _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)
         value = function(*args)
-        kind, body = (Kind.BYTES, value) if isinstance(value, bytes) else (Kind.JSON, encode_json(value))
-        return (kind, body) if len(body) <= result_bytes else (Kind.LARGE, b"")
+        kind, body = (AnswerKind.BYTES, value) if isinstance(value, bytes) else (AnswerKind.JSON, encode_json(value))
+        return (kind, body) if len(body) <= result_bytes else (AnswerKind.LARGE, b"")
     except MemoryError:
-        return Kind.MEMORY, b""
+        return AnswerKind.MEMORY, b""
     except (InvalidRequest, TooLarge, MachineExhausted) as error:
         refusal = {"code": error.code, "detail": error.detail, "problems": error.problems}
-        return Kind.REFUSED, encode_json(refusal)
+        return AnswerKind.REFUSED, encode_json(refusal)
     except Exception:  # noqa: BLE001 - the host reports it as its own fault
-        return Kind.FAULT, traceback.format_exc()[-_FAULT_CHARS:].encode(errors="replace")
+        return AnswerKind.FAULT, traceback.format_exc()[-_FAULT_CHARS:].encode(errors="replace")
     finally:
         _limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)
 

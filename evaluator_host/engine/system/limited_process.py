@@ -19,7 +19,7 @@ from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGXCPU
 from typing import Any, Final, Self
 
 from evaluator_host.engine.system.child_watch import until_it_moves
-from evaluator_host.engine.system.limited_child import REPLY, REQUEST, Kind
+from evaluator_host.engine.system.limited_child import REPLY, REQUEST, AnswerKind
 from evaluator_host.engine.system.processes import PLAIN_PATH, start_process
 from evaluator_host.engine.system.supervisor import Supervisor
 from evaluator_host.engine.system.turns import Turns
@@ -216,7 +216,7 @@ class _Child:
                     await stdin.drain()
             kind, reusable, size = REPLY.unpack(await stdout.readexactly(REPLY.size))
             if size > max(limits.result_bytes, _MESSAGE_BYTES):
-                return Kind.LARGE, False, b""
+                return AnswerKind.LARGE, False, b""
             return kind, reusable, await stdout.readexactly(size)
         except (asyncio.IncompleteReadError, ConnectionError):
             return await self._death(), False, b""
@@ -237,34 +237,34 @@ class _Child:
         await self.end()
         code = self.process.returncode or 0
         if code == -SIGXCPU:
-            return Kind.PROCESSOR_TIME
+            return AnswerKind.PROCESSOR_TIME
         if -code in _CRASHES:
-            return Kind.CRASH
+            return AnswerKind.CRASH
         raise _Lost(f"exit code {code}")
 
 
 def _result(kind: bytes, body: bytes, limits: CallLimits) -> Any:
     """Return the value in a child's answer, or raise the error that the answer reports."""
     match kind:
-        case Kind.BYTES:
+        case AnswerKind.BYTES:
             return body
-        case Kind.JSON:
+        case AnswerKind.JSON:
             return decode_json(body)
-        case Kind.REFUSED:
+        case AnswerKind.REFUSED:
             refused = decode_json(body)
             problems = tuple(Problem(**problem) for problem in refused["problems"])
             raise _REFUSALS.get(refused["code"], InvalidRequest)(refused["detail"], problems=problems)
-        case Kind.PROCESSOR_TIME:
+        case AnswerKind.PROCESSOR_TIME:
             raise OutOfProcessorTime(
                 f"reading the data takes more than {limits.cpu_s} s of processor time; send less at once"
             )
-        case Kind.MEMORY:
+        case AnswerKind.MEMORY:
             raise OutOfMemory(f"reading the data takes more than {limits.memory_mb} MB of memory; send less at once")
-        case Kind.LARGE:
+        case AnswerKind.LARGE:
             raise LimitExceeded(
                 f"the data would take more than {limits.result_bytes >> 20} MB once it is read; send less at once"
             )
-        case Kind.CRASH:
+        case AnswerKind.CRASH:
             raise LimitExceeded(
                 f"the program that reads the data crashed ({limits.memory_mb} MB of memory); check that the data "
                 "is whole, or send less at once"

@@ -15,7 +15,7 @@ from evaluator_host.platform.evaluators.bodies import EvaluatorIn, RowIn
 from evaluator_host.platform.evaluators.resource import EvaluatorResource
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.platform.http.bodies import Few, Wire
+from evaluator_host.platform.http.bodies import Body, Few
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute
 from evaluator_host.platform.http.replies import ERRORS, respond
@@ -40,7 +40,7 @@ _TAKEN: Final = describe_error(409, "A name is in use, and `replace` is not set;
 _STORED_ROWS: Final = 1000  # prove a migration on at most this many rows of a data set or a job
 
 
-class ProofIn(Wire):
+class ProofIn(Body):
     """The rows to prove a migration on."""
 
     rows: Annotated[list[RowIn], FailFast()] = Field(
@@ -114,7 +114,7 @@ class MigrateStoredIn(ProofIn):
     adapt: bool = Field(default=False, description=_ADAPT)
 
 
-class ImportIn(Wire):
+class ImportIn(Body):
     """Body of `POST /v1/import`: files of another platform, and how to import them."""
 
     model_config = ConfigDict(

@@ -12,7 +12,7 @@ from evaluator_host.migrate.grammar import JAVASCRIPT
 from evaluator_host.migrate.javascript.entry import parameter_of
 from evaluator_host.migrate.javascript.scopes import FUNCTIONS, names_of
 from evaluator_host.migrate.javascript.text import member, semicolon
-from evaluator_host.migrate.scopes import Access
+from evaluator_host.migrate.scopes import NameAccess
 from evaluator_host.migrate.syntax import Unreadable, child, code_children, descendants, parse, text
 from evaluator_host.migrate.uses import replace_use
 from evaluator_host.types.evaluator import Language
@@ -192,7 +192,7 @@ class _Adapter:
         """Rename a function that a script declares, in any form; return None if there is none with this name."""
         if name not in self._draft.names.module.bound:
             return None
-        writes = [one for one in self._draft.names.of(name, self._draft.names.module) if one.access is Access.WRITE]
+        writes = [one for one in self._draft.names.of(name, self._draft.names.module) if one.access is NameAccess.WRITE]
         for use in writes:
             around = use.node.parent
             if around is not None:

@@ -9,7 +9,7 @@ from evaluator_host.migrate.edits import Part, span
 from evaluator_host.migrate.function import Legacy
 from evaluator_host.migrate.javascript.scopes import FUNCTIONS
 from evaluator_host.migrate.javascript.text import line_of, member
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 from evaluator_host.migrate.syntax import ancestors, child, text
 from evaluator_host.migrate.uses import replace_use, require_seen, uses_of
 
@@ -77,7 +77,7 @@ def is_evaluated_once(use: Use, function: Node) -> bool:
 def only_looks(use: Use) -> bool:
     """Return whether a use of the inputs only reads one of their properties."""
     around = use.node.parent
-    if use.access is not Access.READ or around is None or not is_member(use):
+    if use.access is not NameAccess.READ or around is None or not is_member(use):
         return False
     return not is_written(around) and not is_called(around)
 
@@ -91,7 +91,7 @@ def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
         draft.wish.whole_row
         and named
         and bool(uses)
-        and all(use.access is Access.READ and is_member(use) for use in uses)
+        and all(use.access is NameAccess.READ and is_member(use) for use in uses)
     )
 
 
@@ -117,7 +117,7 @@ def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -
             draft.did(use.node, f"{fourth.name} is read as {access}")
         return None
     draft.did(legacy.node, f"{fourth.name} is read from {inputs} at the start")
-    word = "let" if any(use.access is not Access.READ for use in uses) else "const"
+    word = "let" if any(use.access is not NameAccess.READ for use in uses) else "const"
     return f"{word} {fourth.name} = {access}"
 
 
@@ -133,7 +133,7 @@ def _inline(draft: Draft, legacy: Legacy, uses: list[Use], access: str, *, dynam
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
-    if use.access is not Access.READ or not is_evaluated_once(use, legacy.node):
+    if use.access is not NameAccess.READ or not is_evaluated_once(use, legacy.node):
         return False
     width, more = draft.line_width(use.node), len(access) - len(use.name)
     return width + more <= WIDTH or width > WIDTH
@@ -152,7 +152,7 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
         )
         return f"const {first.name} = {{}}"
     uses = uses_of(draft, legacy, first)
-    changed = any(use.access is not Access.READ or _is_changed(use) for use in uses)
+    changed = any(use.access is not NameAccess.READ or _is_changed(use) for use in uses)
     shared = sum(not is_member(use) for use in uses) > 1  # all uses must get the same object
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):
@@ -169,7 +169,7 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
         for use in staying:
             replace_use(draft, use, "({})")
         return None
-    word = "let" if any(use.access is not Access.READ for use in uses) else "const"
+    word = "let" if any(use.access is not NameAccess.READ for use in uses) else "const"
     return f"{word} {first.name} = {{}}"
 
 

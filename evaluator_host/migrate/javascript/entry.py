@@ -7,7 +7,7 @@ from tree_sitter import Node
 from evaluator_host.migrate.draft import Draft, refuse
 from evaluator_host.migrate.function import LEGACY, Current, Legacy, Parameter, Spread
 from evaluator_host.migrate.javascript.scopes import FUNCTIONS
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 from evaluator_host.migrate.syntax import Unreadable, child, code_children, text
 
 _WRAPPERS: Final = frozenset(("parenthesized_expression", "as_expression", "satisfies_expression"))
@@ -96,7 +96,7 @@ def _exported(offer: tuple[Node, str]) -> Node | None:
 
 def _declared(draft: Draft, name: str, names: list[str]) -> Node | None:
     """Return the value that the module declares under a name, or None."""
-    writes = [one for one in draft.names.of(name, draft.names.module) if one.access is Access.WRITE]
+    writes = [one for one in draft.names.of(name, draft.names.module) if one.access is NameAccess.WRITE]
     if not writes:
         return None
     names.append(name)

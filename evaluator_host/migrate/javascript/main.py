@@ -13,7 +13,7 @@ from evaluator_host.migrate.javascript.arguments import (
 )
 from evaluator_host.migrate.javascript.entry import locate, parameter_of
 from evaluator_host.migrate.javascript.text import insert_first
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 from evaluator_host.migrate.syntax import Unreadable, child, code_children, text
 from evaluator_host.migrate.uses import replace_use, uses_of
 
@@ -99,7 +99,7 @@ def to_main(draft: Draft) -> Rewritten:
 def _read_completion(draft: Draft, function: Legacy, outputs: Parameter) -> None:
     """Read the outputs from the variables: at each use, or once at the start."""
     uses = uses_of(draft, function, outputs)
-    written = any(use.access is not Access.READ for use in uses)
+    written = any(use.access is not NameAccess.READ for use in uses)
     if len(uses) <= _IN_PLACE and not written:
         for use in uses:
             replace_use(draft, use, "variables.completion")
@@ -163,7 +163,7 @@ def _from_variables(draft: Draft, use: Use, columns: dict[str, None]) -> None:
 
 def _member_read(use: Use) -> str | None:
     around = use.node.parent
-    if use.access is not Access.READ or around is None or not is_member(use):
+    if use.access is not NameAccess.READ or around is None or not is_member(use):
         return None
     return None if is_written(around) or is_called(around) else member_name(around)
 
@@ -208,7 +208,7 @@ def _rename_function(draft: Draft, function: Legacy, old: str, new: str) -> None
     for use in draft.names.of(old, draft.names.module):
         around = use.node.parent
         kind = around.type if around is not None else ""
-        declared = use.access is Access.WRITE and kind in (function.node.type, "variable_declarator")
+        declared = use.access is NameAccess.WRITE and kind in (function.node.type, "variable_declarator")
         offered = kind in ("export_specifier", "export_statement") or use.node.type == "shorthand_property_identifier"
         assigned = around is not None and kind == "assignment_expression" and child(around, "right") == use.node
         if not declared and not (use.scope.kind == "module" and (offered or assigned)):

@@ -5,7 +5,7 @@ from typing import Final
 from tree_sitter import Node
 
 from evaluator_host.migrate.grammar import JAVASCRIPT
-from evaluator_host.migrate.scopes import Access, Names, Reader, Scope
+from evaluator_host.migrate.scopes import NameAccess, NameUses, Reader, Scope
 from evaluator_host.migrate.syntax import child, descendants
 
 FUNCTIONS: Final = JAVASCRIPT.functions
@@ -18,15 +18,15 @@ _BLOCKS: Final = ("statement_block", "for_statement", "switch_body")
 _NAMES: Final = frozenset(("identifier", "type_identifier", "shorthand_property_identifier_pattern"))
 
 
-def names_of(root: Node) -> Names:
+def names_of(root: Node) -> NameUses:
     """Return every use of every name in a program."""
-    names = Names(Scope(root, "module", None))
+    names = NameUses(Scope(root, "module", None))
     _Reader(names).visit_children(root, names.module)
     return names
 
 
 class _Reader(Reader):
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: NameUses) -> None:
         super().__init__(names)
         self._handlers = {
             "identifier": self._read,
@@ -62,7 +62,7 @@ class _Reader(Reader):
         if node is None:
             return
         if node.type in _NAMES:
-            self._names.add(node, Access.WRITE, home or scope, binds=home is not None)
+            self._names.add(node, NameAccess.WRITE, home or scope, binds=home is not None)
         elif node.type in ("assignment_pattern", "object_assignment_pattern"):
             self._bind(child(node, "left"), scope, home)
             self._maybe(child(node, "right"), scope)
@@ -156,14 +156,14 @@ class _Reader(Reader):
     def _assignment(self, node: Node, scope: Scope) -> None:
         left = child(node, "left")
         if left is not None and left.type == "identifier" and node.type.startswith("augmented"):
-            self._names.add(left, Access.READ, scope)
+            self._names.add(left, NameAccess.READ, scope)
         self._bind(left, scope, None)
         self._maybe(child(node, "right"), scope)
 
     def _update(self, node: Node, scope: Scope) -> None:
         argument = child(node, "argument")
         if argument is not None and argument.type == "identifier":
-            self._names.add(argument, Access.READ, scope)
+            self._names.add(argument, NameAccess.READ, scope)
         self._bind(argument, scope, None)
 
     def _import(self, node: Node, scope: Scope) -> None:

@@ -11,7 +11,7 @@ from evaluator_host.migrate.javascript.arguments import is_member, is_written, m
 from evaluator_host.migrate.javascript.scopes import FUNCTIONS
 from evaluator_host.migrate.javascript.text import insert_first, member
 from evaluator_host.migrate.returned_text import convert_returned_text
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 from evaluator_host.migrate.syntax import ancestors, child, text
 
 _ANY: Final = ("Record<string, any>", "any", "any")
@@ -35,7 +35,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
         for use in draft.names.of(name, draft.names.module):
             around = use.node.parent
             called = around is not None and around.type in ("call_expression", "arguments", "spread_element")
-            if use.access is Access.READ and called:
+            if use.access is NameAccess.READ and called:
                 raise refuse(
                     use.node,
                     f"{name} takes its arguments as {text(spread.rest)[:40]}, and other parts of the code use it; "
@@ -77,7 +77,7 @@ def old_arguments(draft: Draft, legacy: Legacy, inputs: str, outputs: str) -> st
     for use in uses:
         around = use.node.parent
         changed = around is not None and is_member(use) and (is_written(around) or member_name(around) == "callee")
-        if changed or use.access is not Access.READ or not legacy.has_statements:
+        if changed or use.access is not NameAccess.READ or not legacy.has_statements:
             raise refuse(use.node, "the function changes its arguments by position; name them first")
     taken = {use.name for use in draft.names.uses}
     name = next(one for one in ("args", "oldArguments", "_oldArguments", "__oldArguments") if one not in taken)
@@ -103,7 +103,7 @@ def _pattern(rest: Node) -> Node:
 
 def _is_set(draft: Draft, spread: Spread, parameter: Parameter) -> bool:
     uses = draft.names.of(parameter.name, spread.function.scope)
-    return any(use.access is not Access.READ and use.node != parameter.pattern for use in uses)
+    return any(use.access is not NameAccess.READ and use.node != parameter.pattern for use in uses)
 
 
 def _free(name: str, own: set[str], parameters: tuple[Parameter, ...], index: int) -> str:

@@ -12,7 +12,7 @@ from evaluator_host.migrate.python.entry import parameter_of
 from evaluator_host.migrate.python.imports import add_imports
 from evaluator_host.migrate.python.scopes import names_of
 from evaluator_host.migrate.python.text import quoted
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 from evaluator_host.migrate.syntax import Unreadable, child, code_children, descendants, parse, text
 from evaluator_host.types.evaluator import Language
 
@@ -128,7 +128,7 @@ def _functions(draft: Draft) -> list[Node]:
 
 def _is_async(draft: Draft) -> bool:
     """Return whether the entry is `async` and has no decorators, which may turn it into an ordinary function."""
-    writes = [one for one in draft.names.of(draft.wish.entry, draft.names.module) if one.access is Access.WRITE]
+    writes = [one for one in draft.names.of(draft.wish.entry, draft.names.module) if one.access is NameAccess.WRITE]
     node = writes[-1].node.parent if writes else None
     if node is None or node.type != "function_definition" or node.parent is None:
         return False

@@ -8,7 +8,7 @@ from evaluator_host.migrate.draft import WIDTH, Draft, refuse, whole_row_remark
 from evaluator_host.migrate.edits import Part, span
 from evaluator_host.migrate.function import Legacy, Parameter
 from evaluator_host.migrate.python.text import line_of, quoted
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 from evaluator_host.migrate.syntax import ancestors, child, code_children, text
 from evaluator_host.migrate.uses import require_seen, uses_of
 
@@ -40,7 +40,7 @@ def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
 
 def _is_of_mapping(use: Use) -> bool:
     around = use.node.parent
-    if use.access is not Access.READ or around is None:
+    if use.access is not NameAccess.READ or around is None:
         return False
     if around.type == "attribute":
         return text(around.named_children[-1]) in _ROW_METHODS
@@ -98,7 +98,7 @@ def read_column(draft: Draft, legacy: Legacy, parameter: Parameter, *, access: s
 def _access(draft: Draft, fourth: Parameter, uses: list[Use], inputs: str) -> str:
     key = quoted(draft, draft.wish.key)
     tolerant = text(fourth.default) == "None" if fourth.default is not None else False
-    rewritten = any(use.access is not Access.READ for use in uses)
+    rewritten = any(use.access is not NameAccess.READ for use in uses)
     if tolerant or (not rewritten and any(_tolerates_none(use.node) for use in uses)):
         draft.did(fourth.node, f"a row without {draft.wish.key!r} now reaches the code, as None")
         return f"{inputs}.get({key})"
@@ -127,7 +127,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
     """Return whether an expression can replace a name: it runs only once there, and the line stays short enough."""
-    if use.access is not Access.READ or use.scope is not legacy.scope or _is_in_loop(use.node, legacy.node):
+    if use.access is not NameAccess.READ or use.scope is not legacy.scope or _is_in_loop(use.node, legacy.node):
         return False
     for around in ancestors(use.node):
         if around == legacy.node:
@@ -141,7 +141,7 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 def _only_looks(use: Use) -> bool:
     """Return whether a use of the parameter for the inputs only reads from it."""
     around = use.node.parent
-    if use.access is not Access.READ or around is None:
+    if use.access is not NameAccess.READ or around is None:
         return False
     outer = around.parent
     if around.type == "attribute":
@@ -159,7 +159,7 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool, every: bool
     """
     first = legacy.parameters[0]
     uses = uses_of(draft, legacy, first)
-    changed = any(use.access is not Access.READ or _is_changed(use.node) for use in uses)
+    changed = any(use.access is not NameAccess.READ or _is_changed(use.node) for use in uses)
     shared = sum(not _is_attribute(use.node) for use in uses) > 1  # all uses must get the same dict
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):

@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from evaluator_host.migrate.draft import Draft, refuse
 from evaluator_host.migrate.function import LEGACY, Current, Legacy, Parameter, Spread
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 from evaluator_host.migrate.syntax import Unreadable, child, code_children, descendants, text
 
 _SEPARATORS: Final = ("positional_separator", "keyword_separator")
@@ -34,7 +34,7 @@ def entry_uses(draft: Draft) -> list[Use]:
     name, seen = draft.wish.entry, set[str]()
     while True:
         seen.add(name)
-        writes = [one for one in draft.names.of(name, draft.names.module) if one.access is Access.WRITE]
+        writes = [one for one in draft.names.of(name, draft.names.module) if one.access is NameAccess.WRITE]
         if not writes:
             raise Unreadable(f"the code defines no function {draft.wish.entry}", missing=True)
         alias = _alias(writes[-1])
@@ -154,7 +154,7 @@ def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
 
 def _own_decorator(draft: Draft, name: str) -> list[Node]:
     uses = draft.names.of(name, draft.names.module)
-    places = [use.node.parent for use in uses if use.access is Access.WRITE]
+    places = [use.node.parent for use in uses if use.access is NameAccess.WRITE]
     return [one for one in places if one is not None and one.type in ("function_definition", "class_definition")]
 
 
@@ -163,7 +163,7 @@ def _is_used_elsewhere(draft: Draft, names: set[str], decorator: Node) -> bool:
     for name in names:
         for use in draft.names.of(name, draft.names.module):
             inside = decorator.start_byte <= use.node.start_byte < decorator.end_byte
-            if use.access is Access.READ and not inside and _own_decorator(draft, name):
+            if use.access is NameAccess.READ and not inside and _own_decorator(draft, name):
                 return True
     return False
 

@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from evaluator_host.migrate.draft import Draft
 from evaluator_host.migrate.python.text import docstring
-from evaluator_host.migrate.scopes import Access
+from evaluator_host.migrate.scopes import NameAccess
 from evaluator_host.migrate.syntax import text
 
 PREBOUND: Final = frozenset(
@@ -20,7 +20,7 @@ def add_imports(draft: Draft, more: Iterable[str] = ()) -> None:
     """Import the modules in `more`, and those that the legacy contract provides and the program uses."""
     missing: dict[str, Node | None] = {name: None for name in more if name not in draft.names.module.bound}
     for use in draft.names.uses:
-        free = use.access is Access.READ and draft.names.owner(use) is None and not draft.is_gone(use.node)
+        free = use.access is NameAccess.READ and draft.names.owner(use) is None and not draft.is_gone(use.node)
         if free and use.name in PREBOUND:
             missing.setdefault(use.name, use.node)
     if not missing:

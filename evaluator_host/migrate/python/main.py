@@ -11,7 +11,7 @@ from evaluator_host.migrate.python.arguments import read_column
 from evaluator_host.migrate.python.entry import parameter_of
 from evaluator_host.migrate.python.imports import add_imports
 from evaluator_host.migrate.python.text import insert_first, quoted
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 from evaluator_host.migrate.syntax import Unreadable, child, code_children, text
 
 _OUTPUTS: Final = ("completion", "output", "outputs")
@@ -92,7 +92,7 @@ def to_main(draft: Draft) -> Rewritten:
 def _function(draft: Draft, name: str) -> Legacy:
     """Return the entry function, which must be a plain function that the program itself does not use."""
     uses = draft.names.of(name, draft.names.module)
-    writes = [use for use in uses if use.access is Access.WRITE]
+    writes = [use for use in uses if use.access is NameAccess.WRITE]
     if not writes:
         raise Unreadable(f"the code defines no function {name}", missing=True)
     other = "evaluate" if name == "main" else "main"
@@ -104,7 +104,7 @@ def _function(draft: Draft, name: str) -> Legacy:
     if node.parent is not None and node.parent.type == "decorated_definition":
         raise refuse(node, f"{name} is decorated; rewrite it by hand")
     for use in uses:
-        if use.access is not Access.WRITE:
+        if use.access is not NameAccess.WRITE:
             raise refuse(use.node, f"the code itself uses {name}; rewrite these uses by hand")
     listing = child(node, "parameters")
     found = []
@@ -191,7 +191,7 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
             f"the code itself uses the name {key}, and in main it would mean the column; rename it first",
         )
     if own is not None:
-        if len([one for one in others if one.access is not Access.READ]) > 1:
+        if len([one for one in others if one.access is not NameAccess.READ]) > 1:
             raise refuse(use.node, f"{key} is assigned other values too; use another name for them first")
         draft.edits.replace(*_whole_line(draft, own))
     else:
@@ -202,7 +202,7 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
 def _column(use: Use) -> tuple[Node | None, str | None, str | None]:
     """Return the expression that reads a column, the column's name, and the source of its default; None if unknown."""
     around = use.node.parent
-    if around is None or use.access is not Access.READ:
+    if around is None or use.access is not NameAccess.READ:
         return None, None, None
     if around.type == "subscript" and child(around, "value") == use.node:
         index, outer = child(around, "subscript"), around.parent

@@ -18,7 +18,7 @@ from evaluator_host.migrate.python.scopes import names_of
 from evaluator_host.migrate.python.spread import rewrite_partial, rewrite_spread
 from evaluator_host.migrate.python.text import docstring, insert_first, quoted
 from evaluator_host.migrate.returned_text import convert_returned_text
-from evaluator_host.migrate.scopes import Access, Scope, Use
+from evaluator_host.migrate.scopes import NameAccess, Scope, Use
 from evaluator_host.migrate.syntax import Unreadable, child, code_children, descendants, parse, text
 from evaluator_host.migrate.uses import rename_parameters
 from evaluator_host.types.evaluator import Language
@@ -103,7 +103,7 @@ def _calls(draft: Draft, legacy: Legacy, callables: Sequence[tuple[str, Scope]])
                 continue  # a decorator passes the function to functools.wraps
             around = use.node.parent
             kind = around.type if around is not None else ""
-            alias = kind == "assignment" and use.access is Access.READ and use.scope.kind == "module"
+            alias = kind == "assignment" and use.access is NameAccess.READ and use.scope.kind == "module"
             if not alias and kind != "attribute":  # a read such as `evaluate.__name__` is not a call
                 yield use
 

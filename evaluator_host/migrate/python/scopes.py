@@ -4,7 +4,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from evaluator_host.migrate.scopes import Access, Names, Reader, Scope
+from evaluator_host.migrate.scopes import NameAccess, NameUses, Reader, Scope
 from evaluator_host.migrate.syntax import child, code_children, fields, text
 
 _COMPREHENSIONS: Final = (
@@ -30,15 +30,15 @@ _TARGETS: Final = frozenset(
 )
 
 
-def names_of(root: Node) -> Names:
+def names_of(root: Node) -> NameUses:
     """Return every use of every name in a program."""
-    names = Names(Scope(root, "module", None))
+    names = NameUses(Scope(root, "module", None))
     _Reader(names).visit_children(root, names.module)
     return names
 
 
 class _Reader(Reader):
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: NameUses) -> None:
         super().__init__(names)
         self._handlers = {
             "identifier": self._read,
@@ -67,7 +67,7 @@ class _Reader(Reader):
         if node is None:
             return
         if node.type == "identifier":
-            self._names.add(node, Access.WRITE, scope)
+            self._names.add(node, NameAccess.WRITE, scope)
         elif node.type in _TARGETS:
             for one in node.named_children:
                 self._bind(one, scope)
@@ -110,7 +110,7 @@ class _Reader(Reader):
         self._maybe(child(node, "type"), scope)
         left = child(node, "left")
         if left is not None and node.type == "augmented_assignment" and left.type == "identifier":
-            self._names.add(left, Access.READ, scope)
+            self._names.add(left, NameAccess.READ, scope)
         self._bind(left, scope)
 
     def _for(self, node: Node, scope: Scope) -> None:
@@ -162,7 +162,7 @@ class _Reader(Reader):
         where = "global" if node.type == "global_statement" else "nonlocal"
         for one in node.named_children:
             scope.elsewhere[text(one)] = where
-            self._names.add(one, Access.DECLARE, scope)
+            self._names.add(one, NameAccess.DECLARE, scope)
             if where == "global":
                 self._names.module.bound.add(text(one))
             scope.bound.discard(text(one))

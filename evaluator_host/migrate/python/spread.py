@@ -7,7 +7,7 @@ from evaluator_host.migrate.draft import Draft, guessed_parameters, refuse
 from evaluator_host.migrate.function import Spread
 from evaluator_host.migrate.python.text import insert_first, quoted
 from evaluator_host.migrate.returned_text import convert_returned_text
-from evaluator_host.migrate.scopes import Access, Use
+from evaluator_host.migrate.scopes import NameAccess, Use
 from evaluator_host.migrate.syntax import child, code_children, text
 
 _PARTIAL: Final = ("partial", "functools.partial")
@@ -28,7 +28,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     name = text(child(function.node, "name") or function.node)
     for use in draft.names.of(name, draft.names.module):
         around = use.node.parent
-        if use.access is Access.READ and (around is None or around.type != "attribute"):
+        if use.access is NameAccess.READ and (around is None or around.type != "attribute"):
             raise refuse(
                 use.node,
                 f"{name} takes its arguments as {text(spread.rest)}, and other parts of the code use it; "

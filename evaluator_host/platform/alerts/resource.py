@@ -11,7 +11,7 @@ from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.jobs.resource import JobResource
 from evaluator_host.platform.resource import Resource, Task
-from evaluator_host.platform.users import Used
+from evaluator_host.platform.users import UsedObject
 from evaluator_host.types.alerts import AlertRule
 
 _USES: Final[dict[str, Callable[[AlertRule], str | None]]] = {
@@ -42,7 +42,7 @@ class AlertResource(Resource):
     def tasks(self) -> Iterable[Task]:
         return (Task("the alerts", self._alerts.run),)
 
-    async def users_of(self, workspace_id: str, used: Used) -> list[str]:
+    async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
         """Return `alert NAME` for each alert that watches this object, or signs its messages with this secret."""
         if (named := _USES.get(used.kind)) is None:
             return []

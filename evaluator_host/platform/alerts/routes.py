@@ -7,7 +7,7 @@ from pydantic import Field
 
 from evaluator_host.platform.alerts.service import Alerts
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf
-from evaluator_host.platform.http.bodies import Wire, example, fields_of
+from evaluator_host.platform.http.bodies import Body, example, fields_of
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
 from evaluator_host.platform.named_routes import MISSING, Named, list_route, named_routes
@@ -25,7 +25,7 @@ _Name: TypeAlias = Annotated[
 
 
 @fields_of(AlertRule)
-class AlertIn(Wire):
+class AlertIn(Body):
     """Body of `POST /v1/alerts`: the metric to watch, and where to send messages."""
 
     model_config = example(
@@ -39,7 +39,7 @@ class AlertIn(Wire):
         return AlertRule(**{name: value for name, value in dict(self).items() if name != "name"})
 
 
-class AlertChangeIn(Wire):
+class AlertChangeIn(Body):
     """Body of `PATCH /v1/alerts/{name}`: the fields to change."""
 
     paused: bool | None = None

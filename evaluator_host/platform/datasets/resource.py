@@ -14,7 +14,7 @@ from evaluator_host.platform.datasets.table import Datasets
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.resource import Resource
-from evaluator_host.platform.users import Used
+from evaluator_host.platform.users import UsedObject
 from evaluator_host.types.errors import NotFound
 
 _UPLOADS: Final = 2  # maximum number of uploads that are read at the same time
@@ -54,7 +54,7 @@ class DatasetResource(Resource):
         async with self._uploads:
             yield
 
-    async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
+    async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:
         """Return a data set with the names and ids of all versions that are deleted with it; None for other kinds."""
         if kind != "dataset":
             return None
@@ -62,13 +62,13 @@ class DatasetResource(Resource):
         try:
             found = await datasets.get_dataset(workspace_id, name)
         except NotFound:
-            return Used(kind, name, frozenset())
+            return UsedObject(kind, name, frozenset())
         gone = [found]
         if found.name is not None:  # deleting the newest version deletes all others too, see `Datasets.release`
             gone = await datasets.list_versions(workspace_id, found.name)
         ids = frozenset(one.id for one in gone)
         names = {*ids, *(f"{one.title}@{one.version}" for one in gone), *([found.name] if found.name else [])}
-        return Used(kind, name, frozenset(names), ids)
+        return UsedObject(kind, name, frozenset(names), ids)
 
 
 RESOURCE: Final = DatasetResource

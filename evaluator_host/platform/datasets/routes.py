@@ -11,7 +11,7 @@ from pydantic import FailFast, Field
 from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
-from evaluator_host.platform.http.bodies import Few, WholeNumber, Wire, example
+from evaluator_host.platform.http.bodies import Body, Few, WholeNumber, example
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response, large_json_response
 from evaluator_host.platform.http.middleware import memory_of
@@ -47,21 +47,21 @@ _FILE: dict[str, Any] = {
 _Numbers: TypeAlias = Annotated[list[Annotated[int, Field(ge=0, le=1 << 53)]], FailFast()]
 
 
-class JobRowsIn(Wire):
+class JobRowsIn(Body):
     """Rows of a job's data set, to add to another data set."""
 
     job: str = Field(min_length=1, max_length=100, description="Id of the job.")
     rows: _Numbers = Field(min_length=1, max_length=1000, description="Numbers of rows, from 0.")
 
 
-class TraceRowsIn(Wire):
+class TraceRowsIn(Body):
     """Scored live traces, to add to a data set as rows."""
 
     evaluator: str = Field(min_length=1, max_length=100, description="Name of the evaluator that scored them.")
     traces: _Numbers = Field(min_length=1, max_length=100, description="Traces to add, by their `number`.")
 
 
-class EditIn(Wire):
+class EditIn(Body):
     """Body of `PATCH /v1/datasets/{name}`: what to change; the result is the next version."""
 
     model_config = example(set={"7": {"question": "Capital of Peru?", "gold": "Lima"}}, remove=[3])

@@ -16,7 +16,7 @@ from pydantic import (
 from evaluator_host.engine.contracts.otlp import with_spans
 from evaluator_host.platform.evaluators.cases import MOST_BYTES, MOST_CASES, read_expect
 from evaluator_host.platform.evaluators.judges import JudgeIn
-from evaluator_host.platform.http.bodies import MOST, Few, Wire, example, fields_of, require_small
+from evaluator_host.platform.http.bodies import MOST, Body, Few, example, fields_of, require_small
 from evaluator_host.platform.http.pins import AutoPinsIn, LanguageIn, Minor, pin_texts
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import (
@@ -47,12 +47,12 @@ def _known_expect(given: Any) -> Any:
 
 
 @fields_of(Limits)
-class LimitsIn(Wire):
+class LimitsIn(Body):
     """Limits for one row. Each has a default and an upper limit set by the operator (`GET /v1/info`)."""
 
 
 @fields_of(EvaluatorSettings)
-class SettingsIn(Wire):
+class SettingsIn(Body):
     """Settings for calling the code."""
 
     config: Annotated[dict[str, Any], BeforeValidator(require_small)] = Field(
@@ -65,7 +65,7 @@ class SettingsIn(Wire):
 
 
 @fields_of(ModelBudget)
-class BudgetIn(Wire):
+class BudgetIn(Body):
     """Limits on the use of granted models. Default: the operator's limits, if there are any."""
 
     def to_model(self) -> ModelBudget:
@@ -73,7 +73,7 @@ class BudgetIn(Wire):
         return ModelBudget(**vars(self))
 
 
-class CodeSecretIn(Wire):
+class CodeSecretIn(Body):
     """A reference to a secret of the workspace, by its name."""
 
     secret: str = Field(min_length=1, max_length=255)
@@ -83,7 +83,7 @@ Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99
 GrantName: TypeAlias = Annotated[str, Field(min_length=1, max_length=300)]
 
 
-class EvaluatorIn(Wire):
+class EvaluatorIn(Body):
     """An evaluator: its code and settings."""
 
     judge: JudgeIn | None = Field(None, description="A judge without code, in place of `code`; see docs/models.md.")
@@ -180,7 +180,7 @@ _EvaluatorField: TypeAlias = Annotated[
 ]
 
 
-class RowIn(Wire):
+class RowIn(Body):
     """One row: the arguments with which an evaluator is called."""
 
     inputs: dict[str, Any] = Field(
@@ -262,7 +262,7 @@ class EncodedEvaluateIn(EncodedRowIn, EvaluateIn):
     """Body of `POST /v1/evaluate` with a row that stays JSON."""
 
 
-class BatchIn(Wire):
+class BatchIn(Body):
     """Body of `POST /v1/evaluate/batch`: an evaluator and its rows."""
 
     model_config = example(
@@ -328,7 +328,7 @@ CasesIn: TypeAlias = Annotated[
 ]
 
 
-class CheckIn(Wire):
+class CheckIn(Body):
     """Body of `POST /v1/check`: an evaluator, and its cases."""
 
     model_config = example(evaluator={"code": EXACT_MATCH})
@@ -337,7 +337,7 @@ class CheckIn(Wire):
     cases: CasesIn = Field(None, description="Default: the cases of the stored evaluator.")
 
 
-class EditorIn(Wire):
+class EditorIn(Body):
     """Body of `POST /v1/editor`: code, and a question about a position in it."""
 
     model_config = example(evaluator={"code": "import json\njson."}, what="completions", line=2, column=6)

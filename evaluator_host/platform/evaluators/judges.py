@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import ConfigDict, FailFast, Field, model_validator
 
 from evaluator_host.engine.contracts.judge.dialect import judge_code
-from evaluator_host.platform.http.bodies import Wire
+from evaluator_host.platform.http.bodies import Body
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Contract, Evaluator, Language
 from evaluator_host.types.warnings import threshold_notes
@@ -16,7 +16,7 @@ _Number: TypeAlias = float | Annotated[int, Field(ge=-(1 << 53), le=1 << 53)]
 _Text = Annotated[str, Field(min_length=1, max_length=65_536)]
 
 
-class _Part(Wire):
+class _Part(Body):
     model_config = ConfigDict(frozen=False, allow_inf_nan=False)
 
 

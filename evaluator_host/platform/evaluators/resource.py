@@ -13,7 +13,7 @@ from evaluator_host.platform.evaluators.uses import code_use
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.resource import Resource
-from evaluator_host.platform.users import Used
+from evaluator_host.platform.users import UsedObject
 
 
 class EvaluatorResource(Resource):
@@ -27,7 +27,7 @@ class EvaluatorResource(Resource):
         found = evaluators_api(self.registry, self.host.users, access, jobs=lambda: self.host.find(LastScores))
         return [*found.routes, *ready_judges_api().routes]
 
-    async def users_of(self, workspace_id: str, used: Used) -> list[str]:
+    async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
         """Return `evaluator NAME` for each evaluator with a newest version that uses this object, such as a secret."""
         if (uses := code_use(used)) is None:
             return []

@@ -11,7 +11,7 @@ from evaluator_host.platform.evaluators.bodies import EXACT_MATCH, CasesIn, Eval
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
 from evaluator_host.platform.evaluators.table import NameFacts
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
-from evaluator_host.platform.http.bodies import WholeNumber, Wire, example
+from evaluator_host.platform.http.bodies import Body, WholeNumber, example
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response
@@ -68,7 +68,7 @@ class NewEvaluatorIn(NewVersionIn):
     name: str = Field(description="Letters, digits, dots, dashes and underscores, at most 63.")
 
 
-class EvaluatorFactsIn(Wire):
+class EvaluatorFactsIn(Body):
     """Body of `PATCH /v1/evaluators/{name}`: fields that all versions share. No version is created."""
 
     model_config = example(tags=["regression", "tone"])

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from evaluator_host.platform.users import Used
+from evaluator_host.platform.users import UsedObject
 from evaluator_host.types.evaluator import Evaluator
 
 
-def code_use(used: Used) -> Callable[[Evaluator], bool] | None:
+def code_use(used: UsedObject) -> Callable[[Evaluator], bool] | None:
     """Return a function that reports whether an evaluator uses this object.
 
     Return None if evaluators cannot use objects of this kind.

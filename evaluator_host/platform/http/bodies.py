@@ -85,7 +85,7 @@ def example(**fields: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
-class Wire(BaseModel):
+class Body(BaseModel):
     """Base of the JSON objects in requests: immutable; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -96,7 +96,7 @@ class Wire(BaseModel):
         return _few_keys(data, _MANY)
 
 
-_Body = TypeVar("_Body", bound=Wire)
+_Body = TypeVar("_Body", bound=Body)
 
 
 def fields_of(kind: type[Any]) -> Callable[[type[_Body]], type[_Body]]:

@@ -10,13 +10,13 @@ from pydantic import (
     Field,
 )
 
-from evaluator_host.platform.http.bodies import Wire, example
+from evaluator_host.platform.http.bodies import Body, example
 from evaluator_host.types.evaluator import AUTO_PACKAGES, Language
 
 MOST_PINS: Final = 1000
 
 
-class PinIn(Wire):
+class PinIn(Body):
     """An exact version of a package."""
 
     name: str = Field(min_length=1)
@@ -73,7 +73,7 @@ Minor: TypeAlias = Annotated[
 ]
 
 
-class EnvironmentIn(Wire):
+class EnvironmentIn(Body):
     """Body of `POST /v1/environments`: a package set."""
 
     model_config = example(language="javascript", packages=["nanoid@5.1.5"])

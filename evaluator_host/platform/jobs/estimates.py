@@ -10,7 +10,7 @@ from evaluator_host.platform.jobs.results.results import JobResults
 from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.platform.jobs.table import DesiredState
-from evaluator_host.platform.models.table import Models
+from evaluator_host.platform.models.table import ModelTable
 from evaluator_host.platform.store.workspace_limits import LimitsOfWorkspaces
 from evaluator_host.types.errors import HostBusy, HostError
 from evaluator_host.types.evaluator import ModelBudget, Replay
@@ -30,7 +30,7 @@ class JobEstimates:
         self,
         jobs: JobService,
         results: JobResults,
-        models: Models,
+        models: ModelTable,
         host_day: ModelBudget | None,
         limits: LimitsOfWorkspaces,
     ) -> None:

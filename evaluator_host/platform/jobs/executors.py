@@ -10,7 +10,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.platform.jobs.nodes import ROWS, NodeUse, RayNodes
 from evaluator_host.platform.jobs.queue import JobQueue
-from evaluator_host.platform.jobs.row_source import CHUNK_ROWS, Chunk
+from evaluator_host.platform.jobs.row_source import CHUNK_ROWS, RowChunk
 from evaluator_host.platform.jobs.spec import nodes_of
 from evaluator_host.platform.jobs.table import Job
 from evaluator_host.types.errors import StoreUnavailable
@@ -35,7 +35,7 @@ class JobExecutor(Protocol):
         ...
 
     def evaluate(
-        self, evaluator: Evaluator, chunk: Chunk, caller: Caller, *, parallelism: int
+        self, evaluator: Evaluator, chunk: RowChunk, caller: Caller, *, parallelism: int
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate a chunk. Yield `(number of the row, result)`, in any order.
 
@@ -60,7 +60,7 @@ class LocalExecutor:
         self._isolation = isolation
 
     def evaluate(
-        self, evaluator: Evaluator, chunk: Chunk, caller: Caller, *, parallelism: int
+        self, evaluator: Evaluator, chunk: RowChunk, caller: Caller, *, parallelism: int
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate a chunk in at most `parallelism` sandboxes. Yield `(number of the row, result)`, in any order."""
         return self._service.evaluate_rows(
@@ -97,7 +97,7 @@ class RayExecutor:
     async def evaluate(
         self,
         evaluator: Evaluator,
-        chunk: Chunk,
+        chunk: RowChunk,
         caller: Caller,
         *,
         parallelism: int,  # noqa: ARG002 - a node uses all its sandboxes

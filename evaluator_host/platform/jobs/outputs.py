@@ -20,10 +20,10 @@ from evaluator_host.platform.datasets.rows import ALL, Shard
 from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.queue import StoredOutput
 from evaluator_host.platform.jobs.result_writer import ResultWriter
-from evaluator_host.platform.jobs.row_source import Chunk, unmarked_lines
+from evaluator_host.platform.jobs.row_source import RowChunk, unmarked_lines
 from evaluator_host.platform.jobs.table import Job
 from evaluator_host.platform.models.agents import payload_of
-from evaluator_host.platform.models.endpoint import Answer, Endpoint
+from evaluator_host.platform.models.endpoint import Endpoint, ModelAnswer
 from evaluator_host.platform.models.prompts import messages_of
 from evaluator_host.types.evaluator import Json, Row
 from evaluator_host.types.jobs import Target
@@ -113,13 +113,13 @@ class Generation:
             self.on_failed(number, error)
 
 
-async def answered(chunk: Chunk, outputs: Outputs, job_id: str) -> AsyncGenerator[Chunk, None]:
+async def answered(chunk: RowChunk, outputs: Outputs, job_id: str) -> AsyncGenerator[RowChunk, None]:
     """Yield the rows of a chunk that have an answer, in smaller chunks. The answers become the rows' outputs."""
     rows = dict(zip(chunk.numbers, chunk.rows, strict=True))
     async for found in outputs.stretches(job_id, chunk.numbers[0], chunk.numbers[-1]):
         numbers = [number for number in found if number in rows]
         if numbers:
-            yield Chunk(numbers, [_with_output(rows[number], found[number], job_id) for number in numbers])
+            yield RowChunk(numbers, [_with_output(rows[number], found[number], job_id) for number in numbers])
 
 
 def request_log(stored: StoredOutput) -> dict[str, Json]:
@@ -129,7 +129,7 @@ def request_log(stored: StoredOutput) -> dict[str, Json]:
     return {**log, "latency_ms": stored.latency_ms, "error": error["message"] if error else None}
 
 
-def _error(answer: Answer) -> EvaluationError | None:
+def _error(answer: ModelAnswer) -> EvaluationError | None:
     if answer.error is None:
         return None
     return EvaluationError(

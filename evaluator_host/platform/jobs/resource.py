@@ -21,7 +21,7 @@ from evaluator_host.platform.jobs.results.table import Results
 from evaluator_host.platform.jobs.routes import jobs_api, scores_api
 from evaluator_host.platform.jobs.service import JobRunner, JobService
 from evaluator_host.platform.jobs.table import Jobs
-from evaluator_host.platform.models.table import Models
+from evaluator_host.platform.models.table import ModelTable
 from evaluator_host.platform.resource import Kept, Resource, Task
 from evaluator_host.types.jobs import EvaluatorScore
 
@@ -54,7 +54,7 @@ class JobResource(Resource):
         self.results = JobResults(jobs, results, datasets, folder, labels=lambda: host.find(HumanLabels))
         self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs=outputs)
         self._estimates = JobEstimates(
-            self.service, self.results, Models(store.database), settings.model_day, store.limits
+            self.service, self.results, ModelTable(store.database), settings.model_day, store.limits
         )
         self._exports = JobExports(self.results, self.rows)
 

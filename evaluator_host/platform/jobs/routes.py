@@ -10,7 +10,7 @@ from pydantic import FailFast, Field
 
 from evaluator_host.platform.evaluators.bodies import EXACT_MATCH, BudgetIn, EvaluatorRef, ReplayField
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
-from evaluator_host.platform.http.bodies import Few, Moment, Wire, example, fields_of
+from evaluator_host.platform.http.bodies import Body, Few, Moment, example, fields_of
 from evaluator_host.platform.http.deletion import ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response
@@ -50,7 +50,7 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 JobName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class InlineRowsIn(Wire):
+class InlineRowsIn(Body):
     """Rows inside the body of a job."""
 
     rows: Annotated[list[dict[str, Any]], FailFast()] = Field(
@@ -58,7 +58,7 @@ class InlineRowsIn(Wire):
     )
 
 
-class EvalSetIn(Wire):
+class EvalSetIn(Body):
     """An eval set in the body of a job, and perhaps the executions of the agent."""
 
     eval_set: dict[str, Any] = Field(description="The eval set, as its platform documents it or its tools write it.")
@@ -69,7 +69,7 @@ class EvalSetIn(Wire):
 
 
 @fields_of(JobConfig)
-class JobConfigIn(Wire):
+class JobConfigIn(Body):
     """Parallelism and limits of a job."""
 
     replay: ReplayField = Replay.OFF
@@ -80,14 +80,14 @@ class JobConfigIn(Wire):
         return JobConfig(**{**dict(self), "budget": self.budget.to_model()})
 
 
-class SecretNameIn(Wire):
+class SecretNameIn(Body):
     """A reference to a secret by name."""
 
     secret: str = Field(min_length=1, max_length=63, description="Name of a secret in the workspace.")
 
 
 @fields_of(Target)
-class TargetIn(Wire):
+class TargetIn(Body):
     """An OpenAI-compatible model that produces the outputs before they are scored."""
 
     api_key: SecretNameIn | None = Field(None, description="The API key, sent as a bearer token. Default: no key.")
@@ -104,7 +104,7 @@ class TargetIn(Wire):
         return Target(**{**given, "api_key": self.api_key.secret if self.api_key else None})
 
 
-class JobIn(Wire):
+class JobIn(Body):
     """Body of `POST /v1/jobs`: evaluators, and the rows to score."""
 
     model_config = example(
@@ -158,7 +158,7 @@ class JobIn(Wire):
         )
 
 
-class JobNameIn(Wire):
+class JobNameIn(Body):
     """Body of `PATCH /v1/jobs/{job_id}`: the job's new name."""
 
     name: JobName | None = Field(description="null removes the name.")

@@ -23,7 +23,7 @@ CHUNK_BYTES: Final = 8 << 20  # bytes in a chunk, as JSON in the file of rows
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class RowChunk:
     """Some rows of a job, and their numbers in the data set. A row that is not evaluated is an error or a skip."""
 
     numbers: list[int]
@@ -73,7 +73,7 @@ class RowSource:
         self._names = None if any(field == "criteria" for field, _ in mapping.sources) else names
         self._outputs_come = outputs_come
 
-    async def chunks(self, done: bytearray, *, most: int = CHUNK_ROWS) -> AsyncGenerator[Chunk, None]:
+    async def chunks(self, done: bytearray, *, most: int = CHUNK_ROWS) -> AsyncGenerator[RowChunk, None]:
         """Yield the rows that are not done, up to `most` per chunk; byte n of `done` is 1 if row n is done.
 
         Raises:
@@ -97,11 +97,11 @@ class RowSource:
         lines = await asyncio.to_thread(lambda: list(islice(self._folder.lines(self._job.dataset_id, first=number), 1)))
         return (await self._chunk(lines)).rows[0]
 
-    async def _chunk(self, lines: list[tuple[int, bytes]]) -> Chunk:
+    async def _chunk(self, lines: list[tuple[int, bytes]]) -> RowChunk:
         texts = [line for _, line in lines]
         rows = await mapped_rows(self._processes, self._job.workspace_id, texts, self._mapping)
         return await asyncio.to_thread(
-            lambda: Chunk(
+            lambda: RowChunk(
                 [number for number, _ in lines],
                 [self._given(row, number, line) for row, (number, line) in zip(rows, lines, strict=True)],
             )

@@ -31,7 +31,7 @@ from evaluator_host.platform.jobs.outputs import Generation, Prompts, answered
 from evaluator_host.platform.jobs.queue import JobQueue
 from evaluator_host.platform.jobs.result_writer import NoLongerOurs, ResultWriter
 from evaluator_host.platform.jobs.retries import Retries
-from evaluator_host.platform.jobs.row_source import Chunk, RowSource
+from evaluator_host.platform.jobs.row_source import RowChunk, RowSource
 from evaluator_host.platform.jobs.spec import evaluator_of, names_of, spec_from_json
 from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator
 from evaluator_host.platform.models.access import ModelAccess
@@ -263,7 +263,7 @@ class JobRun:
                 if isinstance(row, Row):
                     yield row
 
-    async def _chunks(self, kept: JobEvaluator, done: bytearray) -> AsyncGenerator[Chunk, None]:
+    async def _chunks(self, kept: JobEvaluator, done: bytearray) -> AsyncGenerator[RowChunk, None]:
         rows = RowSource(
             self._context.folder,
             self._context.service.processes,
@@ -309,7 +309,7 @@ class JobRun:
         self._require_few_failures()
 
     async def _run_chunks(
-        self, kept: JobEvaluator, evaluator: Evaluator, chunks: AsyncGenerator[Chunk, None], *, parallelism: int
+        self, kept: JobEvaluator, evaluator: Evaluator, chunks: AsyncGenerator[RowChunk, None], *, parallelism: int
     ) -> AsyncGenerator[tuple[int, int], None]:
         """Run chunks, one by one or on several nodes. For each chunk, yield the counts of rows and of scored rows."""
         running: dict[asyncio.Task[int], int] = {}
@@ -330,7 +330,7 @@ class JobRun:
             if running:
                 await asyncio.wait(running)
 
-    async def _run(self, kept: JobEvaluator, evaluator: Evaluator, chunk: Chunk, *, parallelism: int) -> int:
+    async def _run(self, kept: JobEvaluator, evaluator: Evaluator, chunk: RowChunk, *, parallelism: int) -> int:
         stream = self._executor.evaluate(evaluator, chunk, self._caller(kept), parallelism=parallelism)
         scored, large = 0, evaluator.limits.has_large_results
         about: Attributes = {"evaluator_host.job.id": self._job.id, "evaluator_host.job.rows": len(chunk.rows)}

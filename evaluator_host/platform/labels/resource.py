@@ -14,7 +14,7 @@ from evaluator_host.platform.labels.queues import LabelQueues
 from evaluator_host.platform.labels.routes import labels_api
 from evaluator_host.platform.labels.table import Labels
 from evaluator_host.platform.resource import Resource
-from evaluator_host.platform.users import Used
+from evaluator_host.platform.users import UsedObject
 from evaluator_host.types.evaluator import Json
 
 
@@ -31,7 +31,7 @@ class LabelResource(Resource):
     def routes(self, access: Access) -> Sequence[BaseRoute]:
         return labels_api(self._queues, access).routes
 
-    async def users_of(self, workspace_id: str, used: Used) -> list[str]:
+    async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
         """Return `label queue NAME` for each label queue with rows of this job or data set."""
         found = await self._queues.labels.list_queues(workspace_id) if used.kind in ("job", "dataset") else []
         return [

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
-from evaluator_host.platform.http.bodies import WholeNumber, Wire, example
+from evaluator_host.platform.http.bodies import Body, WholeNumber, example
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response, large_json_response
 from evaluator_host.platform.http.middleware import memory_of
@@ -24,7 +24,7 @@ _REFUSED = {
 _NONE: dict[int | str, dict[str, Any]] = {204: {"description": "No row is waiting for a label."}}
 
 
-class PersonIn(Wire):
+class PersonIn(Body):
     """Body of `POST /v1/label-queues/{name}/next`: the person who labels."""
 
     by: str | None = Field(
@@ -42,7 +42,7 @@ class LabelIn(PersonIn):
     note: str = Field("", max_length=10_000, description="Description for people.")
 
 
-class LabelQueueIn(Wire):
+class LabelQueueIn(Body):
     """Body of `POST /v1/label-queues`: which rows to label, and how."""
 
     model_config = example(name="review", dataset="capitals")

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from evaluator_host.platform.datasets.mapping import is_row, is_template
 from evaluator_host.platform.datasets.template import compiled
-from evaluator_host.platform.http.bodies import Few, Wire
+from evaluator_host.platform.http.bodies import Body, Few
 from evaluator_host.platform.models.agent_answers import (
     AgentAnswerError,
     input_message,
@@ -17,7 +17,7 @@ from evaluator_host.platform.models.agent_answers import (
     read_stream,
     read_whole,
 )
-from evaluator_host.platform.models.endpoint import ANSWER_BYTES, Answer, Completion, Endpoint, Fault, read_body
+from evaluator_host.platform.models.endpoint import ANSWER_BYTES, Completion, Endpoint, Fault, ModelAnswer, read_body
 from evaluator_host.platform.models.prompts import messages_of
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Json
@@ -25,7 +25,7 @@ from evaluator_host.types.jobs import Target
 from evaluator_host.types.json_values import VALUE_DEPTH, InvalidJson, decode_json, nests_within
 
 
-class AgentIn(Wire):
+class AgentIn(Body):
     """How a job calls an agent: the request, and the part of the agent's answer that is the output."""
 
     body: dict[str, Any] | Literal["request", "input_message"]
@@ -96,7 +96,7 @@ class AgentEndpoint(Endpoint):
         if self._agent.stream:
             self._headers["Accept"] = "text/event-stream, application/json"
 
-    async def ask(self, messages: Any) -> Answer:
+    async def ask(self, messages: Any) -> ModelAnswer:
         """Send a payload from `payload_of` to the agent, and return its answer or the error; never raises."""
         query = f"?{urlencode(self._agent.query)}" if self._agent.query else ""
         return await self._ask(query, messages, self._completion)

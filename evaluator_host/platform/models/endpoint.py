@@ -162,7 +162,7 @@ def _said(body: Any) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """The result of one model call, or the error of its last attempt."""
 
     output: Json  # string, or `{"tool_calls": […]}`; None when the call failed
@@ -205,7 +205,7 @@ class Endpoint:
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
 
-    async def ask(self, messages: list[Json]) -> Answer:
+    async def ask(self, messages: list[Json]) -> ModelAnswer:
         """Return the model's answer to these messages, or the error; never raises."""
         body = {**self._target.inference, "model": self._target.model}
         if self._completes and len(messages) == 1:
@@ -215,7 +215,7 @@ class Endpoint:
             self._completes = False
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
-    async def complete(self, request: dict[str, Json]) -> Answer:
+    async def complete(self, request: dict[str, Json]) -> ModelAnswer:
         """Send a request with the name of the target's model, log the response, and return the answer. Never raises.
 
         A request with `messages` goes to the path for chat completions.
@@ -223,7 +223,7 @@ class Endpoint:
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 
-    async def _ask(self, path: str, request: dict[str, Json], read: Any) -> Answer:
+    async def _ask(self, path: str, request: dict[str, Json], read: Any) -> ModelAnswer:
         url, body = self._base_url + path, encode_json(request)
         attempts: list[Json] = []
         started_at = datetime.now(UTC)
@@ -256,15 +256,15 @@ class Endpoint:
             "error": self._redact.text(str(fault))[:_MESSAGE_CHARS],
         }
 
-    def _answer(self, completion: Completion | None, log: dict[str, Json], latency_ms: float) -> Answer:
+    def _answer(self, completion: Completion | None, log: dict[str, Json], latency_ms: float) -> ModelAnswer:
         log |= {"model": self._target.model, "response": None}
         if completion is None:
             attempts = log["attempts"]
             tries = f" (after {len(attempts)} tries)" if len(attempts) > 1 else ""
-            return Answer(None, f"{attempts[-1]['error']}{tries}", latency_ms, log)
+            return ModelAnswer(None, f"{attempts[-1]['error']}{tries}", latency_ms, log)
         log |= completion.facts
         log["response"] = completion.response
-        return Answer(completion.output, None, latency_ms, log)
+        return ModelAnswer(completion.output, None, latency_ms, log)
 
     async def _try(self, url: str, body: bytes, read: Any) -> Completion:
         timeout_s = self._target.timeout_s

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.contracts.model_requests import Ask
-from evaluator_host.engine.service.model_grants import ModelTerms, Used
+from evaluator_host.engine.service.model_grants import ModelTerms, RequestUse
 from evaluator_host.engine.system.lookups import TENANT_NAMES, Lookups
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.models.endpoint import Endpoint
@@ -103,7 +103,7 @@ class Judges:
         asked = model.registered
         if (why := await self.gateway.days.take(workspace, priced=model.cost(0, 0) is not None)) is not None:
             return EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint=DAY_SPENT)
-        used, target = Used(), Target(asked.url, asked.model, timeout_s=asked.timeout_s, retries=asked.retries)
+        used, target = RequestUse(), Target(asked.url, asked.model, timeout_s=asked.timeout_s, retries=asked.retries)
         try:
             async with self._turns.turn(workspace), self._clients.lend(asked.url) as client:
                 answer = await Endpoint(target, model.key, client).complete(_sent(ask.request))
@@ -175,10 +175,10 @@ def _for_judge(model: GrantedModel, ask: Ask) -> GrantedModel:
     return replace(model, registered=replace(known, url=_base_url(known.url), timeout_s=timeout_s, retries=retries))
 
 
-async def _used(model: GrantedModel, request: Json, response: Json) -> Used:
+async def _used(model: GrantedModel, request: Json, response: Json) -> RequestUse:
     counted = tokens_of(response)
     asked, answered = counted if counted is not None else await asyncio.to_thread(_estimated, request, response)
-    return Used(asked, answered, model.cost(asked, answered))
+    return RequestUse(asked, answered, model.cost(asked, answered))
 
 
 def _estimated(request: Json, response: Json) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.models.routes import model_answers_api, models_api
 from evaluator_host.platform.models.service import ModelService
 from evaluator_host.platform.resource import Resource
-from evaluator_host.platform.users import Used
+from evaluator_host.platform.users import UsedObject
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class ModelResource(Resource):
             _log.warning("%s", problem)
         yield
 
-    async def users_of(self, workspace_id: str, used: Used) -> list[str]:
+    async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
         """Return `model NAME` for each model with this secret as its key."""
         if used.kind != "secret":
             return []

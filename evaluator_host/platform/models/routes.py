@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.platform.http.auth.keyring import KeyHolder
-from evaluator_host.platform.http.bodies import Wire, example
+from evaluator_host.platform.http.bodies import Body, example
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
@@ -48,7 +48,7 @@ _EXPORT: dict[int | str, dict[str, Any]] = {
 }
 
 
-class ModelChangeIn(Wire):
+class ModelChangeIn(Body):
     """Body of `PATCH /v1/models/{name}`: the fields to change. null gives a field its default."""
 
     model_config = example(input_price=0.1, output_price=0.4)

@@ -10,7 +10,7 @@ from evaluator_host.engine.service.model_grants import NO_TERMS
 from evaluator_host.platform.models.gateway.grants import ModelDirectory
 from evaluator_host.platform.models.gateway.recordings import Recordings
 from evaluator_host.platform.models.judges import open_judges
-from evaluator_host.platform.models.table import Models
+from evaluator_host.platform.models.table import ModelTable
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.types.evaluator import Evaluator, Json
 from evaluator_host.types.models import DayUsage, ModelTest, RegisteredModel
@@ -29,7 +29,7 @@ class ModelService:
     def __init__(self, settings: Settings, store: "Store") -> None:
         self._settings = settings
         self._whole_store = store
-        self.store = Models(store.database)
+        self.store = ModelTable(store.database)
         self.directory = ModelDirectory(settings, store)
         self.recordings = Recordings(self.store, most_bytes=settings.model_answers_mb << 20)
 

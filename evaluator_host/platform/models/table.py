@@ -78,7 +78,7 @@ class RecordedAnswer:
     created_at: datetime
 
 
-class Models(Repository):
+class ModelTable(Repository):
     """The use of models, recorded answers, and the hosts that were allowed on the pages."""
 
     def __init__(self, database: Database) -> None:

@@ -9,17 +9,17 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.platform.evaluators.bodies import LimitsIn
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.platform.http.bodies import Few, Wire
+from evaluator_host.platform.http.bodies import Body, Few
 from evaluator_host.platform.http.json_routes import JsonRoute
 from evaluator_host.platform.http.pins import Minor, PinIn, pin_texts
 from evaluator_host.platform.http.replies import ERRORS, respond
-from evaluator_host.platform.programs.service import Script, script_result
+from evaluator_host.platform.programs.service import Program, script_result
 from evaluator_host.types.evaluator import Language, Limits
 
 _EXAMPLE: dict[str, Any] = {"code": "import sys\nprint(sys.argv[1:])\nsys.exit(3)\n", "argv": ["a"]}
 
 
-class RunIn(Wire):
+class RunIn(Body):
     """Body of `POST /v1/run`: a program, its arguments and limits."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
@@ -40,9 +40,9 @@ class RunIn(Wire):
         default_factory=dict, max_length=500, description="Further files, by path."
     )
 
-    def to_model(self) -> Script:
+    def to_model(self) -> Program:
         """Return the program that the service runs."""
-        return Script(
+        return Program(
             code=self.code,
             language=self.language,
             packages=pin_texts(self.packages, self.language),
@@ -55,7 +55,7 @@ class RunIn(Wire):
         )
 
 
-class RunReport(Wire):
+class RunReport(Body):
     """Exit code and output of a program."""
 
     exit_code: int | None = Field(description="Exit code; None for a program that did not end by itself.")
@@ -79,5 +79,5 @@ def programs_api(service: Service, access: Access) -> APIRouter:
     return router
 
 
-async def _run(service: Service, script: Script, workspace: str) -> Any:
+async def _run(service: Service, script: Program, workspace: str) -> Any:
     return script_result(await service.evaluate(script.evaluator, script.row, caller=Caller(workspace)))

@@ -1,4 +1,4 @@
-"""`Script`: a program to run once. `ScriptResult`: its exit code and output.
+"""`Program`: a program to run once. `ScriptResult`: its exit code and output.
 
 All Python programs are rows of the same evaluator; the code of a program is in its row. So a new program starts in a
 sandbox that is already running, but in a separate process, like every row. JavaScript is compiled when it is loaded, so
@@ -16,7 +16,7 @@ _FAILED: Final = frozenset({ErrorCode.USER_EXCEPTION, ErrorCode.LOAD_ERROR, Erro
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class Program:
     """A program to run once.
 
     Attributes:

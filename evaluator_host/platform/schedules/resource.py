@@ -16,7 +16,7 @@ from evaluator_host.platform.jobs.uses import evaluators_of, references
 from evaluator_host.platform.resource import Resource, Task
 from evaluator_host.platform.schedules.routes import schedules_api
 from evaluator_host.platform.schedules.service import Schedules
-from evaluator_host.platform.users import Used
+from evaluator_host.platform.users import UsedObject
 
 
 class ScheduleResource(Resource):
@@ -33,12 +33,12 @@ class ScheduleResource(Resource):
     def tasks(self) -> Iterable[Task]:
         return (Task("the schedules of jobs", self._schedules.run),)
 
-    async def users_of(self, workspace_id: str, used: Used) -> list[str]:
+    async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
         """Return `schedule NAME` for each schedule with jobs that use this object."""
         specs = await self._schedules.list_specs(workspace_id)
         return [f"schedule {name}" for name, spec in specs.items() if await self._uses(workspace_id, spec, used)]
 
-    async def _uses(self, workspace_id: str, spec: JobSpec, used: Used) -> bool:
+    async def _uses(self, workspace_id: str, spec: JobSpec, used: UsedObject) -> bool:
         if used.kind == "evaluator":
             return used.name in (one.partition("@")[0] for one in references(spec))
         if used.kind == "dataset":

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from evaluator_host.platform.evaluators.bodies import EXACT_MATCH
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf
-from evaluator_host.platform.http.bodies import Wire, example
+from evaluator_host.platform.http.bodies import Body, example
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
 from evaluator_host.platform.jobs.routes import JobIn
@@ -36,7 +36,7 @@ _Name: TypeAlias = Annotated[
 ]
 
 
-class ScheduleIn(Wire):
+class ScheduleIn(Body):
     """Body of `POST /v1/schedules`: the job to create, and the times."""
 
     model_config = example(
@@ -55,7 +55,7 @@ class ScheduleIn(Wire):
     )
 
 
-class ScheduleChangeIn(Wire):
+class ScheduleChangeIn(Body):
     """Body of `PATCH /v1/schedules/{name}`: the fields to change."""
 
     paused: bool | None = None

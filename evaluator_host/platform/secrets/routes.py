@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import ConfigDict, Field, SecretStr
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
-from evaluator_host.platform.http.bodies import Wire
+from evaluator_host.platform.http.bodies import Body
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
@@ -20,7 +20,7 @@ _MISSING = describe_error(404, "No such secret.")
 _REFUSED = describe_error(422, "The name or the value is invalid.")
 
 
-class SecretIn(Wire):
+class SecretIn(Body):
     """Body of `PUT /v1/secrets/{name}`: the value to store."""
 
     model_config = ConfigDict(

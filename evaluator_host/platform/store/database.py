@@ -88,7 +88,7 @@ _TO_DO: Final = (  # what to do, by a word in the driver's error
 )
 
 
-class Engine(StrEnum):
+class DatabaseKind(StrEnum):
     """The kind of database: SQLite or PostgreSQL."""
 
     SQLITE = "sqlite"
@@ -99,7 +99,7 @@ class Engine(StrEnum):
 class Address:
     """The address of one database and its kind."""
 
-    engine: Engine
+    engine: DatabaseKind
     url: URL  # URL for SQLAlchemy, with an asynchronous driver
     file: Path | None = None  # file of a SQLite database; None for PostgreSQL
 
@@ -112,7 +112,7 @@ class Address:
 def sqlite_address(file: Path) -> Address:
     """Return the address of a SQLite file."""
     file = file.absolute()
-    return Address(Engine.SQLITE, URL.create("sqlite+aiosqlite", database=str(file)), file)
+    return Address(DatabaseKind.SQLITE, URL.create("sqlite+aiosqlite", database=str(file)), file)
 
 
 def address(database_url: str | None, data_dir: Path) -> Address:
@@ -139,7 +139,7 @@ def address(database_url: str | None, data_dir: Path) -> Address:
     if kind in _POSTGRESQL:
         with extra("postgres", "a PostgreSQL database"):
             import psycopg  # noqa: F401, PLC0415 - its absence is said here, with what to install
-        return Address(Engine.POSTGRESQL, url.set(drivername="postgresql+psycopg"))
+        return Address(DatabaseKind.POSTGRESQL, url.set(drivername="postgresql+psycopg"))
     if kind == "sqlite" and url.database not in (None, "", ":memory:"):
         return sqlite_address(Path(str(url.database)))
     raise Misconfigured(
@@ -159,7 +159,7 @@ class Database:
         self.address = address
         self.lost: str | None = None
         self._engine = _engine(address, connections)
-        self._writing = asyncio.Lock() if address.engine is Engine.SQLITE else None
+        self._writing = asyncio.Lock() if address.engine is DatabaseKind.SQLITE else None
 
     def with_kept_connections(self) -> "Database":
         """Return the same database with separate connections. Writers on all connections wait for each other."""
@@ -248,7 +248,7 @@ class Database:
 
     async def now(self) -> datetime:
         """Return the time of the database's clock, which all hosts share. SQLite uses the clock of the machine."""
-        if self.address.engine is Engine.SQLITE:
+        if self.address.engine is DatabaseKind.SQLITE:
             return datetime.now(UTC)
         found: datetime = await self.fetch_value(text("SELECT clock_timestamp()"))
         return found.astimezone(UTC)
@@ -270,7 +270,7 @@ class Database:
 
     async def give_space_back(self) -> None:
         """Return the space of deleted rows to the file system, a few MB at a time. PostgreSQL does this itself."""
-        while self.address.engine is Engine.SQLITE:
+        while self.address.engine is DatabaseKind.SQLITE:
             async with self.transaction() as connection:
                 before = await connection.scalar(text("PRAGMA freelist_count"))
                 driver: Any = (await connection.get_raw_connection()).driver_connection
@@ -287,7 +287,7 @@ class Database:
         Raises:
           StoreUnavailable: the host cannot write, or the database does not answer.
         """
-        if self.address.engine is Engine.SQLITE:
+        if self.address.engine is DatabaseKind.SQLITE:
             async with self.transaction():
                 return
         if await self.fetch_value(text("SHOW transaction_read_only")) == "on":
@@ -371,7 +371,7 @@ async def insert_many(
     names = [field.name for field in fields(records[0])]
     values = attrgetter(*names)
     columns = ", ".join(f'"{name}"' for name in (*same, *names))
-    mark = "?" if connection.dialect.name == Engine.SQLITE else "%s"
+    mark = "?" if connection.dialect.name == DatabaseKind.SQLITE else "%s"
     marks = ", ".join([mark] * (len(same) + len(names)))
     query = f'INSERT INTO "{table.__tablename__}" ({columns}) VALUES ({marks})'  # noqa: S608 - our own names
     common = tuple(same.values())
@@ -418,7 +418,7 @@ def refuse_bytes(engine: SyncEngine) -> SyncEngine:
                 "with UTF8: CREATE DATABASE evaluators ENCODING 'UTF8' TEMPLATE template0"
             )
 
-    if engine.dialect.name == Engine.POSTGRESQL:
+    if engine.dialect.name == DatabaseKind.POSTGRESQL:
         # inserted first, to run before SQLAlchemy queries the version
         event.listen(engine, "connect", refuse, insert=True)
     return engine
@@ -431,7 +431,7 @@ def connect_args(url: URL) -> dict[str, Any]:
 
 def _engine(address: Address, connections: int) -> AsyncEngine:
     pool: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "pool_timeout": _WAIT_S}
-    if address.engine is Engine.POSTGRESQL:
+    if address.engine is DatabaseKind.POSTGRESQL:
         made = create_async_engine(
             address.url,
             **pool,

@@ -32,7 +32,7 @@ from evaluator_host.engine.system.files import FileLock
 from evaluator_host.platform.folders import modules
 from evaluator_host.platform.store.database import (
     Address,
-    Engine,
+    DatabaseKind,
     backups_dir,
     connect_args,
     newest_backup,
@@ -67,7 +67,7 @@ def migrate(address: Address) -> None:
     with translated(address), _alone(address):
         engine = refuse_bytes(create_engine(blocking_url(address), hide_parameters=True, **_arguments(address)))
         try:
-            if address.engine is Engine.SQLITE:
+            if address.engine is DatabaseKind.SQLITE:
                 event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
             with engine.begin() as connection:
                 _upgrade(connection, address)
@@ -149,7 +149,7 @@ def _number(migration: Path) -> str:
 
 
 def _upgrade(connection: Connection, address: Address) -> None:
-    if address.engine is Engine.POSTGRESQL:
+    if address.engine is DatabaseKind.POSTGRESQL:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
     found, groups = _revisions(connection), table_groups()
     missing = [group for group in groups if group.package not in found]
@@ -256,7 +256,7 @@ def newer_tables(revisions: Mapping[str, str]) -> str | None:
 
 def _check_references(connection: Connection, address: Address) -> None:
     """Check foreign keys. SQLite does not enforce them while a migration rebuilds a table."""
-    if address.engine is Engine.SQLITE:
+    if address.engine is DatabaseKind.SQLITE:
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
         if broken:
             tables = ", ".join(sorted({str(row[0]) for row in broken}))
@@ -267,11 +267,11 @@ def _check_references(connection: Connection, address: Address) -> None:
 
 def blocking_url(address: Address) -> Any:
     """Return the URL of a database for a blocking driver."""
-    return address.url.set(drivername="sqlite+pysqlite") if address.engine is Engine.SQLITE else address.url
+    return address.url.set(drivername="sqlite+pysqlite") if address.engine is DatabaseKind.SQLITE else address.url
 
 
 def _arguments(address: Address) -> dict[str, Any]:
-    if address.engine is Engine.SQLITE:
+    if address.engine is DatabaseKind.SQLITE:
         return {"connect_args": {"timeout": _WAIT_S, "isolation_level": None}}
     return {"connect_args": connect_args(address.url)}
 

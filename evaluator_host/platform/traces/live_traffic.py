@@ -85,7 +85,7 @@ class _Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class ExportRequest:
     """One request of an exporter: its body, which may be compressed, its content type and its encoding."""
 
     body: bytes
@@ -132,7 +132,7 @@ class Traffic:
         self,
         workspace_id: str,
         reference: str,
-        export: Export,
+        export: ExportRequest,
         *,
         sampling: float | None = None,
         by_session: bool = False,

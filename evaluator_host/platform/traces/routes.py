@@ -10,7 +10,7 @@ from evaluator_host.platform.http.bodies import WholeNumber
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import LateRoute, json_response
 from evaluator_host.platform.traces.export import PROTOBUF, too_large
-from evaluator_host.platform.traces.live_traffic import QUIET_S, SESSION_QUIET_S, Export, Traffic
+from evaluator_host.platform.traces.live_traffic import QUIET_S, SESSION_QUIET_S, ExportRequest, Traffic
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.stored import TraceReport
 
@@ -65,7 +65,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
             body = await request.body()
             if len(body) > body_bytes:
                 raise too_large(body_bytes)
-            export = Export(body, media_type, request.headers.get("content-encoding", ""))
+            export = ExportRequest(body, media_type, request.headers.get("content-encoding", ""))
             by_session = group == "session"
             refused = await traffic.accept_spans(
                 caller.workspace, name, export, sampling=sampling, by_session=by_session, quiet_s=quiet_s

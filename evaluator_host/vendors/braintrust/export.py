@@ -5,7 +5,7 @@ Source of the fields: Braintrust's API reference, Function (`function_data`) and
 
 from typing import Final
 
-from evaluator_host.engine.contracts.imports import Export, FoundEvaluator, LeftOut, Names, RowShape, shown
+from evaluator_host.engine.contracts.imports import FoundEvaluator, FreeNames, LeftOut, PlatformExport, RowShape, shown
 from evaluator_host.types.evaluator import Contract, Json, Language
 
 _LANGUAGES: Final = {"python": Language.PYTHON, "node": Language.TYPESCRIPT}
@@ -16,7 +16,7 @@ _NO_CODE: Final = {
 }
 
 
-def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEvaluator | LeftOut] | None:
+def _evaluator(item: dict[str, Json], names: FreeNames, where: str) -> list[FoundEvaluator | LeftOut] | None:
     function = item.get("function_data")
     if not isinstance(function, dict):
         return None
@@ -41,7 +41,7 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
     ]
 
 
-EXPORT: Final = Export(
+EXPORT: Final = PlatformExport(
     platform="braintrust",
     evaluator=_evaluator,
     rows=(

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from evaluator_host.engine.contracts.native import is_number
 from evaluator_host.platform.http.json_routes import json_response
-from evaluator_host.platform.programs.service import Script, ScriptResult, script_result
+from evaluator_host.platform.programs.service import Program, ScriptResult, script_result
 from evaluator_host.platform.wires.calls import WireCalls
 from evaluator_host.platform.wires.wire import Probe, Wire
 from evaluator_host.types.errors import Busy, HostError, InvalidRequest
@@ -52,14 +52,14 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
     return [Route(f"{path}/run_code", run_code, methods=["POST"]), Route(f"{path}/health", health)]
 
 
-def _script(body: dict[str, Any], calls: WireCalls) -> Script:
+def _script(body: dict[str, Any], calls: WireCalls) -> Program:
     code, language = body.get("code"), _LANGUAGES.get(str(body.get("language", "")).lower())
     if not isinstance(code, str) or not code.strip():
         raise InvalidRequest("code is required")
     if language is None:
         raise InvalidRequest(f"unsupported language: {str(body.get('language'))[:40]}")
     log_kb = min(_LOG_KB, calls.host.settings.max_log_kb)
-    return Script(code, language=language, limits=Limits(log_kb=log_kb))
+    return Program(code, language=language, limits=Limits(log_kb=log_kb))
 
 
 def _timeout_s(body: dict[str, Any]) -> float | None:

@@ -45,7 +45,7 @@ _INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInter
 
 
 @dataclass(slots=True)
-class Record:
+class SandboxRecord:
     """The record of one Daytona sandbox.
 
     Attributes:
@@ -110,9 +110,9 @@ class Records(Repository):
     def __init__(self, database: Database, box: SecretBox) -> None:
         super().__init__(database)
         self._box = box
-        self._leases: dict[tuple[str, str], tuple[float, Record]] = {}  # end of each lease; 0.0 before the first
+        self._leases: dict[tuple[str, str], tuple[float, SandboxRecord]] = {}  # end of each lease; 0.0 before the first
 
-    async def create(self, workspace: str, body: dict[str, Any]) -> Record:
+    async def create(self, workspace: str, body: dict[str, Any]) -> SandboxRecord:
         """Create and return a sandbox. If the workspace has too many, delete the least recently used sandboxes.
 
         Raises:
@@ -123,7 +123,7 @@ class Records(Repository):
         if sum(len(name) + len(text) for name, text in (*env.items(), *labels.items())) > _TEXT_CHARS:
             raise ValueError(f"env and labels are over {_TEXT_CHARS >> 10} KB together; shorten them")
         asked = {name: body[name] for name in ("name", "snapshot", "target", *_INTERVALS) if _is_small(body.get(name))}
-        record = Record(workspace, env, labels, asked)
+        record = SandboxRecord(workspace, env, labels, asked)
         content = await asyncio.to_thread(self._content, record)
         now = datetime.now(UTC)
         values = {"id": record.id, "workspace_id": workspace, "kind": _KIND, "namespace": "", "name": record.id}
@@ -138,7 +138,7 @@ class Records(Repository):
             await connection.execute(stored)
         return record
 
-    async def get(self, workspace: str, id_or_name: str) -> Record:
+    async def get(self, workspace: str, id_or_name: str) -> SandboxRecord:
         """Return a sandbox by id or name.
 
         Raises:
@@ -147,7 +147,7 @@ class Records(Repository):
         """
         return await self._opened(workspace, await self._fetch(workspace, id_or_name))
 
-    async def lease(self, workspace: str, id_or_name: str) -> Record:
+    async def lease(self, workspace: str, id_or_name: str) -> SandboxRecord:
         """Lease a sandbox, given by id or name, for a script that starts now, and return its record.
 
         The record may be a quarter of a second old.
@@ -184,23 +184,23 @@ class Records(Repository):
             await self._database.change_rows(used)
         return str(row.content)
 
-    async def _opened(self, workspace: str, text: str) -> Record:
+    async def _opened(self, workspace: str, text: str) -> SandboxRecord:
         if len(text) < _SMALL and '"env":null' in text:  # nothing has to be decrypted, so no thread is needed
             return self._record(workspace, text)
         return await asyncio.to_thread(self._record, workspace, text)
 
-    async def find(self, workspace: str, labels: dict[str, Json]) -> list[Record]:
+    async def find(self, workspace: str, labels: dict[str, Json]) -> list[SandboxRecord]:
         """Return the sandboxes with all `labels`, newest last. An environment that cannot be decrypted is empty."""
         query = select(EntityTable.content).where(_of(workspace)).order_by(EntityTable.created_at)
         texts = await self._database.fetch_values(query)
 
-        def fitting() -> list[Record]:
+        def fitting() -> list[SandboxRecord]:
             found = [self._record(workspace, text, strict=False) for text in texts]
             return [one for one in found if all(one.labels.get(name) == text for name, text in labels.items())]
 
         return await asyncio.to_thread(fitting)
 
-    async def add_packages(self, record: Record, language: str, pins: list[str]) -> None:
+    async def add_packages(self, record: SandboxRecord, language: str, pins: list[str]) -> None:
         """Add exact package versions to a sandbox, unless it was deleted meanwhile."""
 
         def add(content: dict[str, Any]) -> None:
@@ -210,7 +210,7 @@ class Records(Repository):
         if (content := await self._change(record, add)) is not None:
             await self._end_leases(record, content)
 
-    async def delete(self, record: Record) -> None:
+    async def delete(self, record: SandboxRecord) -> None:
         """Delete a sandbox's record, and wait until all leases on it have ended."""
         gone = delete(EntityTable).where(_named(record.workspace, record.id)).returning(EntityTable.content)
         async with self._database.transaction() as connection:
@@ -218,7 +218,7 @@ class Records(Repository):
         if text is not None:
             await self._end_leases(record, decode_json(text.encode()))
 
-    async def _change(self, record: Record, change: Callable[[dict[str, Any]], None]) -> dict[str, Any] | None:
+    async def _change(self, record: SandboxRecord, change: Callable[[dict[str, Any]], None]) -> dict[str, Any] | None:
         """Apply `change` to the stored content of a sandbox.
 
         Return the new content, or None if the sandbox has been deleted.
@@ -233,13 +233,13 @@ class Records(Repository):
             await connection.execute(update(EntityTable).where(this).values(content=encode_json(content).decode()))
         return content
 
-    async def _end_leases(self, record: Record, content: dict[str, Any]) -> None:
+    async def _end_leases(self, record: SandboxRecord, content: dict[str, Any]) -> None:
         """Wait until all leases that began before a change was stored have ended, in every process."""
         if content.get(_LEASED):
             await asyncio.sleep(_LEASES_END_S)
         self._leases.pop((record.workspace, record.id), None)
 
-    def _content(self, record: Record) -> str:
+    def _content(self, record: SandboxRecord) -> str:
         """Convert a record to the JSON that is stored. This is slow if it encrypts an environment."""
         sealed = None
         if record.env:
@@ -248,7 +248,7 @@ class Records(Repository):
         told = {"id": record.id, "labels": record.labels, "asked": record.asked, "made_at": record.made_at}
         return encode_json({**told, "packages": record.packages, "env": sealed}).decode()
 
-    def _record(self, workspace: str, text: str, *, strict: bool = True) -> Record:
+    def _record(self, workspace: str, text: str, *, strict: bool = True) -> SandboxRecord:
         """Make a record from stored JSON. This is slow for long or encrypted JSON, so read that in a thread.
 
         Unless `strict` is set, an environment that cannot be decrypted is empty.
@@ -264,7 +264,7 @@ class Records(Repository):
             if strict:
                 raise
         packages = {language: tuple(pins) for language, pins in content.pop("packages").items()}
-        return Record(workspace, env, packages=packages, **content)
+        return SandboxRecord(workspace, env, packages=packages, **content)
 
 
 def _of(workspace: str) -> ColumnElement[bool]:

@@ -13,14 +13,14 @@ from starlette.routing import BaseRoute, Route
 
 from evaluator_host.engine.contracts.native import is_number
 from evaluator_host.platform.http.json_routes import json_response
-from evaluator_host.platform.programs.service import Script, ScriptResult, script_result
+from evaluator_host.platform.programs.service import Program, ScriptResult, script_result
 from evaluator_host.platform.wires.calls import WireCalls
 from evaluator_host.platform.wires.wire import Probe, Wire, wire_request
 from evaluator_host.types.errors import Busy, HostError, InvalidRequest, PackagesFailed
 from evaluator_host.types.evaluator import Json, Language, Limits
 from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode
-from evaluator_host.vendors.daytona.entities import LANGUAGE, Record, Records
+from evaluator_host.vendors.daytona.entities import LANGUAGE, Records, SandboxRecord
 
 _TIMEOUT_S: Final = 60.0
 _LOG_KB: Final = 256
@@ -95,7 +95,7 @@ class _Verbs:
             result = await self._calls.evaluate(request, script.evaluator, script.row, timeout_s=timeout_s)
             return _told(script_result(result))
         packages = tuple(dict.fromkeys([*record.packages.get(runner, ()), *wanted]))
-        script = Script("pass" if runner == "python" else "0;", language=language, packages=packages)
+        script = Program("pass" if runner == "python" else "0;", language=language, packages=packages)
         try:
             result = await self._calls.evaluate(request, script.evaluator, script.row, timeout_s=timeout_s)
         except (InvalidRequest, PackagesFailed) as error:
@@ -106,12 +106,12 @@ class _Verbs:
         await self._records.add_packages(record, runner, wanted)
         return _ran(0, f"Successfully installed {' '.join(wanted)}\n")
 
-    def _script(self, body: dict[str, Any], record: Record, code: str, language: Language) -> Script:
+    def _script(self, body: dict[str, Any], record: SandboxRecord, code: str, language: Language) -> Program:
         argv, envs = body.get("argv") or [], body.get("envs") or {}
         texts = isinstance(argv, list) and isinstance(envs, dict)
         if not texts or not all(isinstance(one, str) for one in (*argv, *envs.values())):
             raise InvalidRequest("argv must be a list of strings, and envs an object whose values are strings")
-        return Script(
+        return Program(
             code,
             language=language,
             packages=record.packages.get(language.runner, ()),
@@ -123,7 +123,7 @@ class _Verbs:
     def _workspace(self, request: Request) -> str:
         return self._calls.caller(request).workspace
 
-    async def _record(self, request: Request) -> Record:
+    async def _record(self, request: Request) -> SandboxRecord:
         return await self._records.get(self._workspace(request), request.path_params["id"])
 
     def _toolbox(self, request: Request) -> str:

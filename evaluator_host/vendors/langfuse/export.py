@@ -5,13 +5,13 @@ Source of the fields: Langfuse's OpenAPI document, schemas CodeEvaluator, Datase
 
 from typing import Final
 
-from evaluator_host.engine.contracts.imports import Export, FoundEvaluator, LeftOut, Names, RowShape, shown
+from evaluator_host.engine.contracts.imports import FoundEvaluator, FreeNames, LeftOut, PlatformExport, RowShape, shown
 from evaluator_host.types.evaluator import Contract, Json, Language
 
 _LANGUAGES: Final = {"PYTHON": Language.PYTHON, "TYPESCRIPT": Language.TYPESCRIPT}
 
 
-def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEvaluator | LeftOut] | None:
+def _evaluator(item: dict[str, Json], names: FreeNames, where: str) -> list[FoundEvaluator | LeftOut] | None:
     code = item.get("sourceCode", item.get("source_code"))
     name = str(item.get("name") or "evaluator")
     if not isinstance(code, str):
@@ -23,7 +23,7 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
     return [FoundEvaluator(names.give(name), code, where, language, Contract("langfuse"))]
 
 
-EXPORT: Final = Export(
+EXPORT: Final = PlatformExport(
     platform="langfuse",
     evaluator=_evaluator,
     rows=(

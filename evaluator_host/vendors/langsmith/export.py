@@ -5,7 +5,7 @@ Source of the fields: langsmith 0.15.0, schemas Example and Run; LangSmith's API
 
 from typing import Final
 
-from evaluator_host.engine.contracts.imports import Export, FoundEvaluator, LeftOut, Names, RowShape, shown
+from evaluator_host.engine.contracts.imports import FoundEvaluator, FreeNames, LeftOut, PlatformExport, RowShape, shown
 from evaluator_host.types.evaluator import Contract, Json, Language
 
 _LANGUAGES: Final = {
@@ -17,7 +17,7 @@ _LANGUAGES: Final = {
 }
 
 
-def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEvaluator | LeftOut] | None:
+def _evaluator(item: dict[str, Json], names: FreeNames, where: str) -> list[FoundEvaluator | LeftOut] | None:
     if not any(isinstance(item.get(field), list) for field in ("code_evaluators", "evaluators")):
         return None
     name = str(item.get("display_name") or item.get("name") or "evaluator")
@@ -46,7 +46,7 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
     return made
 
 
-EXPORT: Final = Export(
+EXPORT: Final = PlatformExport(
     platform="langsmith",
     evaluator=_evaluator,
     rows=(

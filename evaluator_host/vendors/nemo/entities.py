@@ -30,7 +30,7 @@ _PAGE_BYTES: Final = 16 << 20
 _T = TypeVar("_T")
 
 
-class Kind(StrEnum):
+class EntityKind(StrEnum):
     """The kind of an entity. Namespaces are entities too, but are not in a namespace themselves."""
 
     WORKSPACE = "workspace"
@@ -58,7 +58,7 @@ class Place:
     """The key under which entities are stored: their kind, namespace and workspace."""
 
     workspace_id: str
-    kind: Kind
+    kind: EntityKind
     namespace: str
 
 
@@ -225,7 +225,7 @@ class Entities(StoredEntities):
                 raise InUse(f"the workspace {name[:80]} is not empty; first remove each {', '.join(held)} in it")
             await connection.execute(delete(table).where(table.id == found.id))
 
-    async def delete_with(self, place: Place, name: str, *, within: Kind) -> tuple[Entity, list[Entity]]:
+    async def delete_with(self, place: Place, name: str, *, within: EntityKind) -> tuple[Entity, list[Entity]]:
         """Delete an entity, and the entities of the kind `within` that it contains; return both.
 
         Raises:
@@ -266,7 +266,7 @@ async def _off_loop(size: int, work: Callable[[], _T]) -> _T:
 
 async def stored_files(database: Database) -> set[str]:
     """Return the ids of the stored files that filesets of any workspace contain."""
-    query = select(EntityTable.content).where(EntityTable.kind == Kind.FILE)
+    query = select(EntityTable.content).where(EntityTable.kind == EntityKind.FILE)
     return {str(decode_json(text.encode()).get("blob")) for text in await database.fetch_values(query)}
 
 
@@ -298,7 +298,7 @@ async def _locked(connection: AsyncConnection, place: Place, name: str) -> Entit
 
 
 def _namespaces(workspace_id: str) -> Place:
-    return Place(workspace_id, Kind.WORKSPACE, "")
+    return Place(workspace_id, EntityKind.WORKSPACE, "")
 
 
 def _entities() -> Select[Any]:

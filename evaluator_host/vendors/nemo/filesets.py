@@ -13,7 +13,7 @@ from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import InvalidRequest, NotFound, StoreUnavailable
 from evaluator_host.types.formats import Format
 from evaluator_host.vendors.nemo.blobs import BlobFolder
-from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place, split_ref
+from evaluator_host.vendors.nemo.entities import Entities, Entity, EntityKind, Order, Place, split_ref
 from evaluator_host.vendors.nemo.names import page_kept, require_name, require_path, shown, stamp
 
 _CHANGEABLE: Final = ("description", "project", "purpose", "metadata", "custom_fields")
@@ -97,7 +97,7 @@ class Filesets:
         Raises:
           NotFound: there is no fileset with that name.
         """
-        gone, files = await self._entities.delete_with(_place(workspace_id, namespace), name, within=Kind.FILE)
+        gone, files = await self._entities.delete_with(_place(workspace_id, namespace), name, within=EntityKind.FILE)
         for file in files:
             await asyncio.to_thread(self._blobs.remove, file.content["blob"])
         return _shown(gone)
@@ -109,7 +109,7 @@ class Filesets:
           NotFound: there is no such fileset.
         """
         await self._entities.get_entity(_place(workspace_id, namespace), name)
-        found = await self._entities.below(Place(workspace_id, Kind.FILE, namespace), f"{name}/")
+        found = await self._entities.below(Place(workspace_id, EntityKind.FILE, namespace), f"{name}/")
         listed = [_file(one) for one in found]
         below = below.strip("/")
         return [one for one in listed if not below or f"{one['path']}/".startswith(f"{below}/")]
@@ -128,7 +128,7 @@ class Filesets:
         require_path(path)
         fileset = await self._entities.get_entity(_place(workspace_id, namespace), name)
         blob = await self._blobs.receive(self._usage.metered(workspace_id, chunks))
-        place, key = Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}"
+        place, key = Place(workspace_id, EntityKind.FILE, namespace), f"{name}/{path}"
         content = {"fileset": name, "path": path, "blob": blob.id, "size": blob.size, "digest": blob.digest}
         try:
             kept, before = await self._entities.put_within(fileset, place, key, content)
@@ -148,7 +148,7 @@ class Filesets:
           NotFound: there is no such file.
           StoreUnavailable: the file is in an object storage that does not answer.
         """
-        found = await self._entities.get_entity(Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}")
+        found = await self._entities.get_entity(Place(workspace_id, EntityKind.FILE, namespace), f"{name}/{path}")
         return await asyncio.to_thread(self._blobs.copied, found.content["blob"])
 
     async def delete_file(self, workspace_id: str, namespace: str, name: str, path: str) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Filesets:
         Raises:
           NotFound: there is no such file.
         """
-        gone = await self._entities.delete_entity(Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}")
+        gone = await self._entities.delete_entity(Place(workspace_id, EntityKind.FILE, namespace), f"{name}/{path}")
         await asyncio.to_thread(self._blobs.remove, gone.content["blob"])
         return _file(gone)
 
@@ -181,7 +181,7 @@ class Filesets:
 
 
 def _place(workspace_id: str, namespace: str) -> Place:
-    return Place(workspace_id, Kind.FILESET, namespace)
+    return Place(workspace_id, EntityKind.FILESET, namespace)
 
 
 def _shown(entity: Entity) -> dict[str, Any]:

@@ -22,12 +22,12 @@ from evaluator_host.types.jobs import JobConfig, Target
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.stored import DatasetFacts, DatasetReport
 from evaluator_host.vendors.nemo.bundles import checked, evaluator_of, python_of
-from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place
+from evaluator_host.vendors.nemo.entities import Entities, Entity, EntityKind, Order, Place
 from evaluator_host.vendors.nemo.filesets import Filesets, RowsIn
-from evaluator_host.vendors.nemo.metrics import Metrics
-from evaluator_host.vendors.nemo.models import Models
+from evaluator_host.vendors.nemo.metrics import NemoMetrics
+from evaluator_host.vendors.nemo.models import NemoModels
 from evaluator_host.vendors.nemo.names import page, require_name, shown, stamp
-from evaluator_host.vendors.nemo.spec import FieldMappingIn, JobIn, ParamsIn, SpecIn
+from evaluator_host.vendors.nemo.spec import FieldMappingIn, NemoJobIn, ParamsIn, SpecIn
 from evaluator_host.vendors.nemo.status import JobState, failure_of, state_of
 
 _TRIES: Final = 3  # how many times to try to create a job, because its stored rows may be removed meanwhile
@@ -53,8 +53,8 @@ class NemoJobs:
         self,
         entities: Entities,
         filesets: Filesets,
-        metrics: Metrics,
-        models: Models,
+        metrics: NemoMetrics,
+        models: NemoModels,
         *,
         board: JobService,
         rows: RowReader,
@@ -72,7 +72,7 @@ class NemoJobs:
         self._max_rows = max_rows
         self._python = require_python
 
-    async def create(self, workspace_id: str, namespace: str, body: JobIn) -> dict[str, Any]:
+    async def create(self, workspace_id: str, namespace: str, body: NemoJobIn) -> dict[str, Any]:
         """Queue a NeMo job, and return its description.
 
         Raises:
@@ -296,7 +296,7 @@ def _config(params: ParamsIn) -> JobConfig:
 
 
 def _place(workspace_id: str, namespace: str) -> Place:
-    return Place(workspace_id, Kind.JOB, namespace)
+    return Place(workspace_id, EntityKind.JOB, namespace)
 
 
 def _metric_field(at: int) -> str:

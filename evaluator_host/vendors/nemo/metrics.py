@@ -4,11 +4,11 @@ from typing import Any
 
 from evaluator_host.types.errors import NotFound
 from evaluator_host.vendors.nemo.bundles import checked
-from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place, split_ref
+from evaluator_host.vendors.nemo.entities import Entities, Entity, EntityKind, Order, Place, split_ref
 from evaluator_host.vendors.nemo.names import page_kept, require_name, shown
 
 
-class Metrics:
+class NemoMetrics:
     """The stored NeMo metrics of every workspace."""
 
     def __init__(self, entities: Entities) -> None:
@@ -65,7 +65,7 @@ class Metrics:
 
 
 def _place(workspace_id: str, namespace: str) -> Place:
-    return Place(workspace_id, Kind.METRIC, namespace)
+    return Place(workspace_id, EntityKind.METRIC, namespace)
 
 
 def _shown(entity: Entity) -> dict[str, Any]:

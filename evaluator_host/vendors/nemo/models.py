@@ -10,14 +10,14 @@ from evaluator_host.platform.models.judges import ModelPlace
 from evaluator_host.platform.store.database import Database
 from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import ModelKind
-from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place, StoredEntities, split_ref
+from evaluator_host.vendors.nemo.entities import Entities, Entity, EntityKind, Order, Place, StoredEntities, split_ref
 from evaluator_host.vendors.nemo.names import page, require_name, shown
 
 _GATEWAY: Final = re.compile(r"/apis/inference-gateway/v2/workspaces/([^/?#]+)/model/([^/?#]+)/-(?:/v1)?/?$")
 _STARTED: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Models:
+class NemoModels:
     """The models and model providers of every workspace.
 
     Args:
@@ -30,7 +30,7 @@ class Models:
         self._operator = operator
 
     async def create(
-        self, kind: Kind, workspace_id: str, namespace: str, name: str, content: dict[str, Any]
+        self, kind: EntityKind, workspace_id: str, namespace: str, name: str, content: dict[str, Any]
     ) -> dict[str, Any]:
         """Store a model or a provider, and return its description.
 
@@ -44,7 +44,7 @@ class Models:
         return _shown(kind, await self._entities.add_entity(Place(workspace_id, kind, namespace), name, content))
 
     async def change(
-        self, kind: Kind, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]
+        self, kind: EntityKind, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]
     ) -> dict[str, Any]:
         """Change these fields of a model or a provider, and return its description.
 
@@ -57,13 +57,13 @@ class Models:
         content = (await self._entities.get_entity(place, name)).content
         return _shown(kind, await self._entities.change(place, name, {**content, **changes}))
 
-    async def get(self, kind: Kind, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
+    async def get(self, kind: EntityKind, workspace_id: str, namespace: str, name: str) -> dict[str, Any]:
         """Return a model or a provider.
 
         Raises:
           NotFound: there is no model or provider with that name.
         """
-        if kind is Kind.MODEL and f"{namespace}/{name}" in await self._operator.models(workspace_id):
+        if kind is EntityKind.MODEL and f"{namespace}/{name}" in await self._operator.models(workspace_id):
             return _shown(kind, _of_operator(namespace, name))
         found = await self._entities.find_entity(Place(workspace_id, kind, namespace), name)
         if found is None:
@@ -71,11 +71,11 @@ class Models:
         return _shown(kind, found)
 
     async def all(
-        self, kind: Kind, workspace_id: str, namespace: str, *, number: int, size: int, order: Order
+        self, kind: EntityKind, workspace_id: str, namespace: str, *, number: int, size: int, order: Order
     ) -> dict[str, Any]:
         """Return a page of models or providers; the operator's models come first."""
         own = []
-        if kind is Kind.MODEL:
+        if kind is EntityKind.MODEL:
             refs = [ref.partition("/") for ref in sorted(await self._operator.models(workspace_id))]
             own = [_shown(kind, _of_operator(place, name)) for place, _, name in refs if place == namespace]
         place, first = Place(workspace_id, kind, namespace), (number - 1) * size
@@ -86,7 +86,7 @@ class Models:
         listed += found[: size - len(listed)]
         return page(listed, number=number, size=size, total=total + len(own), sort=order)
 
-    async def delete(self, kind: Kind, workspace_id: str, namespace: str, name: str) -> None:
+    async def delete(self, kind: EntityKind, workspace_id: str, namespace: str, name: str) -> None:
         """Delete a model or a provider.
 
         Raises:
@@ -111,7 +111,7 @@ class Models:
             return ModelPlace(configured.base_url, configured.model or name, configured.secret)
         kept = await _find(self._entities, workspace_id, namespace, name)
         if kept is None:
-            raise _unknown(Kind.MODEL, namespace, name)
+            raise _unknown(EntityKind.MODEL, namespace, name)
         return kept
 
     def reference_of(self, url: str) -> tuple[str, str] | None:
@@ -130,7 +130,7 @@ async def find_model(database: Database, workspace_id: str, namespace: str, name
 
 
 async def _find(entities: StoredEntities, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
-    entity = await entities.find_entity(Place(workspace_id, Kind.MODEL, namespace), name)
+    entity = await entities.find_entity(Place(workspace_id, EntityKind.MODEL, namespace), name)
     if entity is None:
         return None
     api = entity.content.get("api_endpoint") or {}
@@ -139,7 +139,7 @@ async def _find(entities: StoredEntities, workspace_id: str, namespace: str, nam
         return ModelPlace(str(api["url"]), model)
     for reference in entity.content.get("model_providers") or ():
         home, provider_name = split_ref(str(reference), namespace=namespace, what="model provider")
-        provider = await entities.find_entity(Place(workspace_id, Kind.PROVIDER, home), provider_name)
+        provider = await entities.find_entity(Place(workspace_id, EntityKind.PROVIDER, home), provider_name)
         if provider is not None:
             secret = provider.content.get("api_key_secret_name")
             return ModelPlace(str(provider.content["host_url"]), model, secret.rpartition("/")[2] if secret else None)
@@ -157,9 +157,9 @@ def _refuse_keys(content: dict[str, Any]) -> None:
         )
 
 
-def _unknown(kind: Kind, namespace: str, name: str) -> NotFound:
+def _unknown(kind: EntityKind, namespace: str, name: str) -> NotFound:
     what = f"there is no {kind} {namespace[:80]}/{name[:80]}"
-    if kind is not Kind.MODEL:
+    if kind is not EntityKind.MODEL:
         return NotFound(what)
     return NotFound(
         f"{what}; ask the operator to add it to EVALUATOR_HOST_MODELS, or create it with "
@@ -172,6 +172,8 @@ def _of_operator(namespace: str, name: str) -> Entity:
     return Entity(f"mod-{namespace}-{name}", namespace, name, content, _STARTED, _STARTED)
 
 
-def _shown(kind: Kind, entity: Entity) -> dict[str, Any]:
-    own: dict[str, Any] = {"host_url": "", "status": "READY"} if kind is Kind.PROVIDER else {"model_providers": []}
+def _shown(kind: EntityKind, entity: Entity) -> dict[str, Any]:
+    own: dict[str, Any] = (
+        {"host_url": "", "status": "READY"} if kind is EntityKind.PROVIDER else {"model_providers": []}
+    )
     return shown(entity, **{**own, **{key: value for key, value in entity.content.items() if key != "name"}})

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evaluator_host.types.errors import InUse, NameTaken
-from evaluator_host.vendors.nemo.entities import DEFAULT, Entities, Entity, Kind, Order, Place
+from evaluator_host.vendors.nemo.entities import DEFAULT, Entities, Entity, EntityKind, Order, Place
 from evaluator_host.vendors.nemo.names import page, require_name, shown
 
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ class Namespaces:
 
 
 def _place(workspace_id: str) -> Place:
-    return Place(workspace_id, Kind.WORKSPACE, "")
+    return Place(workspace_id, EntityKind.WORKSPACE, "")
 
 
 def _default() -> Entity:

@@ -13,9 +13,9 @@ from evaluator_host.types.evaluator import Isolation, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationResult, Status
 from evaluator_host.vendors.nemo.built_in import bundle_of
 from evaluator_host.vendors.nemo.bundles import checked, evaluator_of, numeric_outputs
-from evaluator_host.vendors.nemo.metrics import Metrics
+from evaluator_host.vendors.nemo.metrics import NemoMetrics
 from evaluator_host.vendors.nemo.results import statistics_of
-from evaluator_host.vendors.nemo.spec import JobIn, OlderJobIn, OlderSpecIn, SpecIn
+from evaluator_host.vendors.nemo.spec import NemoJobIn, OlderJobIn, OlderSpecIn, SpecIn
 
 _DEFAULTS: Final = {"labels": {}, "supported_job_types": ["online", "offline"]}
 FIELDS: Final = ("nan_count", "sum", "mean", "min", "max")  # statistics of a result unless the request names others
@@ -36,7 +36,7 @@ class OlderVerbs:
       metrics: Stored metrics.
     """
 
-    def __init__(self, service: Service, metrics: Metrics) -> None:
+    def __init__(self, service: Service, metrics: NemoMetrics) -> None:
         self._service = service
         self._metrics = metrics
 
@@ -78,7 +78,7 @@ class OlderVerbs:
             ],
         }
 
-    async def job(self, workspace_id: str, namespace: str, body: OlderJobIn) -> JobIn:
+    async def job(self, workspace_id: str, namespace: str, body: OlderJobIn) -> NemoJobIn:
         """Convert an older job request to the current format.
 
         Raises:
@@ -94,7 +94,7 @@ class OlderVerbs:
                 **_given(spec),
             }
         )
-        return JobIn(
+        return NemoJobIn(
             name=body.name,
             description=body.description,
             project=body.project,

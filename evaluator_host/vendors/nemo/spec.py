@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
 
-from evaluator_host.platform.http.bodies import Few, WholeNumber, Wire
+from evaluator_host.platform.http.bodies import Body, Few, WholeNumber
 
 _STRICT: Final = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 _FIELDS: Final = ("input", "output", "context", "reference", "trajectory", "messages", "tool_calls", "tools")
@@ -12,7 +12,7 @@ _Path = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\[\]]*$
 _ABSENT: Final = object()
 
 
-class OutputSpecIn(Wire):
+class OutputSpecIn(Body):
     """The declaration of one output of a metric."""
 
     model_config = _STRICT
@@ -31,7 +31,7 @@ class MetadataIn(BaseModel):
     labels: Annotated[dict[str, str], Few] = Field(default_factory=dict)
 
 
-class CloudpickleIn(Wire):
+class CloudpickleIn(Body):
     """A metric pickled with cloudpickle, as base64."""
 
     model_config = _STRICT
@@ -44,7 +44,7 @@ class CloudpickleIn(Wire):
     digest: str | None = None
 
 
-class InlineIn(Wire):
+class InlineIn(Body):
     """A built-in metric's configuration."""
 
     model_config = _STRICT
@@ -54,7 +54,7 @@ class InlineIn(Wire):
     digest: str | None = None
 
 
-class BundleIn(Wire):
+class BundleIn(Body):
     """A metric with its code or its configuration."""
 
     model_config = ConfigDict(
@@ -82,7 +82,7 @@ class BundleIn(Wire):
     payload: Annotated[CloudpickleIn | InlineIn, Field(discriminator="kind")]
 
 
-class FieldMappingIn(Wire):
+class FieldMappingIn(Body):
     """The column for each of NeMo's fields; a dot in a column's name reaches into a nested object."""
 
     model_config = _STRICT
@@ -120,7 +120,7 @@ class ReasoningIn(BaseModel):
     effort: str | None = None
 
 
-class ParamsIn(Wire):
+class ParamsIn(Body):
     """Parameters of a run: parallelism, and inference settings of the model."""
 
     model_config = _STRICT
@@ -136,7 +136,7 @@ class ParamsIn(Wire):
     structured_output: dict[str, Any] | None = None
 
 
-class ModelIn(Wire):
+class NemoModelIn(Body):
     """A model to call."""
 
     model_config = _STRICT
@@ -149,7 +149,7 @@ class ModelIn(Wire):
     default_headers: Annotated[dict[str, str], Few] | None = None
 
 
-class GenericAgentIn(Wire):
+class GenericAgentIn(Body):
     """An agent that receives JSON over HTTP."""
 
     model_config = _STRICT
@@ -165,7 +165,7 @@ class GenericAgentIn(Wire):
     response_aggregation: Literal["last", "concat"] = "last"
 
 
-class NatConfigIn(Wire):
+class NatConfigIn(Body):
     """The request to an agent of NeMo Agent Toolkit."""
 
     model_config = _STRICT
@@ -177,7 +177,7 @@ class NatConfigIn(Wire):
     response_aggregation: Literal["last", "concat"] = "concat"
 
 
-class NatAgentIn(Wire):
+class NatAgentIn(Body):
     """An agent of NeMo Agent Toolkit."""
 
     model_config = _STRICT
@@ -192,7 +192,7 @@ class NatAgentIn(Wire):
 AGENTS: Final = ("generic", "nemo_agent_toolkit")
 
 
-class SpecIn(Wire):
+class SpecIn(Body):
     """The specification of a job."""
 
     model_config = _STRICT
@@ -202,14 +202,14 @@ class SpecIn(Wire):
         description="Rows, or a reference to a file with rows: workspace/fileset#file."
     )
     params: ParamsIn | None = None
-    target: ModelIn | GenericAgentIn | NatAgentIn | str | None = Field(
+    target: NemoModelIn | GenericAgentIn | NatAgentIn | str | None = Field(
         None, description="A model, its reference workspace/name, or an agent."
     )
     prompt_template: str | dict[str, Any] | None = None
     field_mapping: FieldMappingIn | None = None
 
 
-class JobIn(Wire):
+class NemoJobIn(Body):
     """Body of a request to create a job."""
 
     model_config = ConfigDict(
@@ -235,7 +235,7 @@ class JobIn(Wire):
     custom_fields: dict[str, Any] | None = None
 
 
-class OlderRowsIn(Wire):
+class OlderRowsIn(Body):
     """Rows inside a job request of an older release of NeMo's client."""
 
     model_config = _STRICT
@@ -243,7 +243,7 @@ class OlderRowsIn(Wire):
     rows: Annotated[list[dict[str, Any]], FailFast()] = Field(min_length=1)
 
 
-class OlderSpecIn(Wire):
+class OlderSpecIn(Body):
     """Specification of a job of one metric, as older releases of NeMo's client send it."""
 
     model_config = _STRICT
@@ -256,7 +256,7 @@ class OlderSpecIn(Wire):
     prompt_template: str | dict[str, Any] | None = None
 
 
-class OlderJobIn(Wire):
+class OlderJobIn(Body):
     """Body of a request to create a job, as older releases of NeMo's client send it."""
 
     model_config = ConfigDict(
@@ -281,7 +281,7 @@ class OlderJobIn(Wire):
     custom_fields: dict[str, Any] | None = None
 
 
-class FewRowsIn(Wire):
+class FewRowsIn(Body):
     """Rows to score at once."""
 
     model_config = _STRICT
@@ -289,7 +289,7 @@ class FewRowsIn(Wire):
     rows: Annotated[list[dict[str, Any]], FailFast()] = Field(min_length=1, max_length=10)
 
 
-class EvaluateIn(Wire):
+class NemoEvaluateIn(Body):
     """Body of a request to score a few rows at once."""
 
     model_config = ConfigDict(

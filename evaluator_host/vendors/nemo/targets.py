@@ -9,15 +9,15 @@ from evaluator_host.sdk.structured_output import default_structured_output_mode,
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import Target
 from evaluator_host.vendors.nemo.entities import split_ref
-from evaluator_host.vendors.nemo.models import Models
-from evaluator_host.vendors.nemo.spec import GenericAgentIn, ModelIn, NatAgentIn, ParamsIn, SpecIn
+from evaluator_host.vendors.nemo.models import NemoModels
+from evaluator_host.vendors.nemo.spec import GenericAgentIn, NatAgentIn, NemoModelIn, ParamsIn, SpecIn
 
 _TIMEOUT_S: Final = 60.0
 _AGENT_S: Final = 120.0  # time limit of NeMo's client for an agent
 _NIM_TOKENS: Final = 4096  # token limit that NeMo's client sets for a NIM
 
 
-async def target_of(models: Models, workspace_id: str, namespace: str, spec: SpecIn) -> Target | None:
+async def target_of(models: NemoModels, workspace_id: str, namespace: str, spec: SpecIn) -> Target | None:
     """Return the model that a job calls to produce outputs; None when the rows already have outputs.
 
     Raises:
@@ -106,7 +106,7 @@ def agent_target(agent: Any, params: ParamsIn, template: str | dict[str, Any] | 
     )
 
 
-async def _endpoint(models: Models, workspace_id: str, namespace: str, target: ModelIn | str) -> ModelPlace:
+async def _endpoint(models: NemoModels, workspace_id: str, namespace: str, target: NemoModelIn | str) -> ModelPlace:
     if isinstance(target, str):
         place, name = split_ref(target, namespace=namespace, what="model")
         return await models.resolve(workspace_id, place, name)
@@ -133,7 +133,7 @@ def _template(spec: SpecIn) -> str | dict[str, Any] | None:
     if spec.prompt_template is not None or isinstance(spec.dataset, str) or not spec.dataset:
         return spec.prompt_template
     first = spec.dataset[0] if spec.field_mapping is None else spec.field_mapping.applied_to(spec.dataset[0])
-    return template_of(first, spec.target.url if isinstance(spec.target, ModelIn) else "")
+    return template_of(first, spec.target.url if isinstance(spec.target, NemoModelIn) else "")
 
 
 def template_of(row: dict[str, Any], url: str) -> str | dict[str, Any] | None:

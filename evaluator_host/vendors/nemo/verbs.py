@@ -14,8 +14,8 @@ from evaluator_host.vendors.nemo.blobs import BlobFolder
 from evaluator_host.vendors.nemo.entities import Entities
 from evaluator_host.vendors.nemo.filesets import Filesets
 from evaluator_host.vendors.nemo.jobs import NemoJobs
-from evaluator_host.vendors.nemo.metrics import Metrics
-from evaluator_host.vendors.nemo.models import Models
+from evaluator_host.vendors.nemo.metrics import NemoMetrics
+from evaluator_host.vendors.nemo.models import NemoModels
 from evaluator_host.vendors.nemo.namespaces import Namespaces
 from evaluator_host.vendors.nemo.older import OlderVerbs
 from evaluator_host.vendors.nemo.results import NemoResults
@@ -27,8 +27,8 @@ class Nemo:
 
     namespaces: Namespaces
     filesets: Filesets
-    models: Models
-    metrics: Metrics
+    models: NemoModels
+    metrics: NemoMetrics
     jobs: NemoJobs
     results: NemoResults
     older: OlderVerbs
@@ -46,8 +46,8 @@ def nemo_verbs(host: Host) -> Nemo:
     bucket = None if settings.storage_url is None else Bucket(settings.storage_url)
     blobs = BlobFolder(settings.data_dir / FILES, max_bytes=settings.datasets_mb << 20, bucket=bucket)
     filesets = Filesets(entities, blobs, store.usage)
-    models = Models(entities, OperatorGrants(settings, Workspaces(store.database)))
-    metrics = Metrics(entities)
+    models = NemoModels(entities, OperatorGrants(settings, Workspaces(store.database)))
+    metrics = NemoMetrics(entities)
     jobs = NemoJobs(
         entities,
         filesets,

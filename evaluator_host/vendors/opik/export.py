@@ -5,11 +5,11 @@ Source of the fields: Opik's REST reference, AutomationRuleEvaluator, DatasetIte
 
 from typing import Final
 
-from evaluator_host.engine.contracts.imports import Export, FoundEvaluator, LeftOut, Names, RowShape, shown
+from evaluator_host.engine.contracts.imports import FoundEvaluator, FreeNames, LeftOut, PlatformExport, RowShape, shown
 from evaluator_host.types.evaluator import Contract, Json
 
 
-def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEvaluator | LeftOut] | None:
+def _evaluator(item: dict[str, Json], names: FreeNames, where: str) -> list[FoundEvaluator | LeftOut] | None:
     rule = item.get("code")
     if not isinstance(rule, dict):
         return None
@@ -35,7 +35,7 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
     return made
 
 
-EXPORT: Final = Export(
+EXPORT: Final = PlatformExport(
     platform="opik",
     evaluator=_evaluator,
     rows=(

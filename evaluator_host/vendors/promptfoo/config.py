@@ -15,7 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from evaluator_host.engine.contracts.imports import SUFFIXES, Found, FoundEvaluator, FoundRows, Names, SentFiles, slug
+from evaluator_host.engine.contracts.imports import (
+    SUFFIXES,
+    Found,
+    FoundEvaluator,
+    FreeNames,
+    ImportedRows,
+    SentFiles,
+    slug,
+)
 from evaluator_host.engine.contracts.row_documents import CRITERIA
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.types.errors import InvalidRequest
@@ -335,7 +343,7 @@ class _Reader:
 
     def _name_groups(self) -> None:
         """Name the evaluators; record each row's assertions, unless all rows have the same ones."""
-        names, rows = Names(), range(len(self._records))
+        names, rows = FreeNames(), range(len(self._records))
         everywhere = all(len(group.configs) >= len(rows) and group.has_one_config for group in self._groups.values())
         for group in self._groups.values():
             evaluator, name = group.evaluator, names.give(self._name, group.label)
@@ -349,7 +357,7 @@ class _Reader:
         for record in () if everywhere else self._records:
             record.setdefault(CRITERIA, {})
         if self._records:
-            self._found.rows.append(FoundRows(self._name, self._records, "tests"))
+            self._found.rows.append(ImportedRows(self._name, self._records, "tests"))
 
     def _mapping(self, given: Json, where: str) -> dict[str, Json]:
         if isinstance(given, str) and given.startswith(_FILE):

@@ -36,14 +36,14 @@ _MOST_FILES: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class EntryPoint:
+class AgentFunction:
     """A function of the agent: its file, relative to the project, and its name."""
 
     file: str
     function: str
 
 
-def find_entry_point(root: Path, name: str | None) -> EntryPoint:
+def find_entry_point(root: Path, name: str | None) -> AgentFunction:
     """Return the agent's entry function: the one called `name` in `uipath.json`; with None, the only function.
 
     Raises:
@@ -72,7 +72,7 @@ def find_entry_point(root: Path, name: str | None) -> EntryPoint:
     return _entry_point(root, file, name, functions[name])
 
 
-def agent_program(root: Path, entry: EntryPoint, *, packages: tuple[str, ...], limits: Limits) -> Evaluator:
+def agent_program(root: Path, entry: AgentFunction, *, packages: tuple[str, ...], limits: Limits) -> Evaluator:
     """Return an evaluator that runs an agent on the inputs of its row.
 
     Raises:
@@ -121,7 +121,7 @@ def execution_of(item: str, result: EvaluationResult) -> Execution:
     return replace(execution, output=None, error=f"{told['error']}{hint}")
 
 
-def _entry_point(root: Path, file: Path, name: str, value: Json) -> EntryPoint:
+def _entry_point(root: Path, file: Path, name: str, value: Json) -> AgentFunction:
     path, colon, function = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not colon or not path or not function.isidentifier():
         raise InvalidRequest(f"the function {name!r} in {file} is {value!r}, not FILE.py:FUNCTION")
@@ -130,7 +130,7 @@ def _entry_point(root: Path, file: Path, name: str, value: Json) -> EntryPoint:
         raise InvalidRequest(
             f"the function {name!r} in {file} should be in {path}, but there is no such file in {root}"
         )
-    return EntryPoint(str(there.relative_to(root.resolve())), function)
+    return AgentFunction(str(there.relative_to(root.resolve())), function)
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -50,7 +50,7 @@ class EvalRun:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluatorScore:
+class EvalSetScore:
     """How one evaluator scored an eval set. `mean` is the mean of the existing scores, from 0 to 1."""
 
     id: str
@@ -97,24 +97,24 @@ async def score(
     return results
 
 
-def scores(run: EvalRun) -> list[EvaluatorScore]:
+def scores(run: EvalRun) -> list[EvalSetScore]:
     """Count each evaluator's results and compute their mean. If the agent failed, the case only counts as failed."""
     return [_score(run, one) for one in run.evaluators]
 
 
-def overall(found: Sequence[EvaluatorScore]) -> float | None:
+def overall(found: Sequence[EvalSetScore]) -> float | None:
     """Return the weighted mean of the evaluators' means; None when there is no score."""
     known = [(one.mean, one.weight) for one in found if one.mean is not None]
     total = sum(weight for _, weight in known)
     return sum(mean * weight for mean, weight in known) / total if total else None
 
 
-def _score(run: EvalRun, one: ProjectEvaluator) -> EvaluatorScore:
+def _score(run: EvalRun, one: ProjectEvaluator) -> EvalSetScore:
     asked = [item for item in run.eval_set.items if one.id in item.criteria]
     results = [run.results.get((item.id, one.id)) for item in asked]
     scored = [result.score for result in results if result is not None and result.score is not None]
     failed = sum(result is None or result.status is not Status.SCORED for result in results)
-    return EvaluatorScore(
+    return EvalSetScore(
         id=one.id,
         name=one.name,
         weight=run.eval_set.weights.get(one.id, 1.0),

@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.resource import Resource
-from evaluator_host.platform.users import Used
+from evaluator_host.platform.users import UsedObject
 
 
 class NoteResource(Resource):
@@ -18,7 +18,7 @@ class NoteResource(Resource):
     def routes(self, access: Access) -> Sequence[BaseRoute]:
         return notes_api(self._notes, access).routes
 
-    async def users_of(self, workspace_id: str, used: Used) -> list[str]:
+    async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
         notes = await self._notes.list_notes(workspace_id) if used.kind == "dataset" else []
         return [f"note {one.name}" for one in notes if one.name in used.names]
 

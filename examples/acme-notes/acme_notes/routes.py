@@ -3,11 +3,11 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
-from evaluator_host.platform.http.bodies import Wire
+from evaluator_host.platform.http.bodies import Body
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
 
 
-class NoteIn(Wire):
+class NoteIn(Body):
     """Body of `PUT /v1/notes/{name}`."""
 
     text: str = Field(max_length=10_000, description="The note.")

@@ -12,14 +12,14 @@ from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.platform.store.usage import Quota, StorageUsage
 from evaluator_host.types.errors import InvalidRequest, OverQuota
 from evaluator_host.vendors.nemo.bundles import checked
-from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Order, Place
+from evaluator_host.vendors.nemo.entities import Entities, Entity, EntityKind, Order, Place
 from evaluator_host.vendors.nemo.filters import every
 from evaluator_host.vendors.nemo.names import page_kept
 from evaluator_host.vendors.nemo.namespaces import Namespaces
 from tests.loop_watch import watching
 
 MB = 1 << 20
-PLACE = Place("default", Kind.METRIC, "default")
+PLACE = Place("default", EntityKind.METRIC, "default")
 MANY = 32
 HELD_S = 0.4  # processor time of the longest callback; all objects at once take over a second
 

@@ -9,9 +9,9 @@ import pytest
 from evaluator_host.platform.store.store import open_store
 from evaluator_host.types.errors import HostError, NotFound
 from evaluator_host.vendors.nemo.blobs import BlobFolder
-from evaluator_host.vendors.nemo.entities import Entities, Kind, Place, stored_files
+from evaluator_host.vendors.nemo.entities import Entities, EntityKind, Place, stored_files
 from evaluator_host.vendors.nemo.filesets import Filesets
-from evaluator_host.vendors.nemo.metrics import Metrics
+from evaluator_host.vendors.nemo.metrics import NemoMetrics
 from evaluator_host.vendors.nemo.namespaces import Namespaces
 
 SET = ("default", "default", "rows")
@@ -79,7 +79,7 @@ async def test_a_file_that_is_replaced_keeps_the_time_of_its_creation(entities: 
 
 async def test_an_object_does_not_outlive_its_namespace(entities: tuple[Entities, Filesets]) -> None:
     made, filesets = entities
-    namespaces, metrics = Namespaces(made), Metrics(made)
+    namespaces, metrics = Namespaces(made), NemoMetrics(made)
     bundle = {"metric_type": "m", "outputs": [], "payload": {"kind": "inline", "metric": {"type": "bleu"}}}
     for number in range(20):
         name = f"n{number}"
@@ -91,6 +91,9 @@ async def test_an_object_does_not_outlive_its_namespace(entities: tuple[Entities
             return_exceptions=True,
         )
         assert all(isinstance(one, HostError | dict | None) for one in ended), ended
-        kept = [await made.find_entity(Place("default", kind, name), kind[0]) for kind in (Kind.FILESET, Kind.METRIC)]
-        there = await made.find_entity(Place("default", Kind.WORKSPACE, ""), name)
+        kept = [
+            await made.find_entity(Place("default", kind, name), kind[0])
+            for kind in (EntityKind.FILESET, EntityKind.METRIC)
+        ]
+        there = await made.find_entity(Place("default", EntityKind.WORKSPACE, ""), name)
         assert there is not None or kept == [None, None], ended

@@ -11,19 +11,21 @@ from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.types.errors import NameTaken, StoreUnavailable
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.stored import DatasetReport
-from evaluator_host.vendors.nemo.entities import Entities, Entity, Kind, Place
+from evaluator_host.vendors.nemo.entities import Entities, Entity, EntityKind, Place
 from evaluator_host.vendors.nemo.jobs import NemoJobs
-from evaluator_host.vendors.nemo.spec import JobIn
+from evaluator_host.vendors.nemo.spec import NemoJobIn
 from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
 from tests.tables import tables
 
-PLACE = Place(WORKSPACE, Kind.JOB, "default")
+PLACE = Place(WORKSPACE, EntityKind.JOB, "default")
 METRIC = {
     "metric_type": "exact-match",
     "outputs": [{"name": "p", "value_json_schema": {"type": "number"}}],
     "payload": {"kind": "inline", "metric": {"type": "exact-match", "reference": "{{item.gold}}"}},
 }
-BODY = JobIn.model_validate({"name": "mine", "spec": {"metrics": [METRIC], "dataset": [{"gold": "a", "output": "a"}]}})
+BODY = NemoJobIn.model_validate(
+    {"name": "mine", "spec": {"metrics": [METRIC], "dataset": [{"gold": "a", "output": "a"}]}}
+)
 
 
 @pytest.fixture

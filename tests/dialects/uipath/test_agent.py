@@ -16,7 +16,7 @@ from evaluator_host.types.evaluator import Limits
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 from evaluator_host.vendors.uipath.agent import (
     AGENT_LIMITS,
-    EntryPoint,
+    AgentFunction,
     agent_program,
     execution_of,
     find_entry_point,
@@ -27,7 +27,7 @@ from tests.unit.results import result_of
 
 def packed(root: Path) -> dict[str, Any]:
     """Pack the agent in a project, and return what the sandbox unpacks."""
-    program = agent_program(root, EntryPoint("main.py", "main"), packages=(), limits=AGENT_LIMITS)
+    program = agent_program(root, AgentFunction("main.py", "main"), packages=(), limits=AGENT_LIMITS)
     (text,) = re.findall(r'b64decode\("([A-Za-z0-9+/=]+)"\)', program.code)
     found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text)))
     return found
@@ -89,7 +89,7 @@ def test_a_function_that_cannot_be_found(tmp_path: Path, config: Any, name: str 
 def test_the_function_that_is_named(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     write(root / "uipath.json", json.dumps({"functions": {"a": "main.py:main", "b": "tools.py:described"}}))
-    assert find_entry_point(root, "b") == EntryPoint("tools.py", "described")
+    assert find_entry_point(root, "b") == AgentFunction("tools.py", "described")
 
 
 def told(**details: Any) -> EvaluationResult:
@@ -120,5 +120,5 @@ def test_whatever_else_became_of_the_row_is_the_agents_error() -> None:
 
 def test_the_limits_of_an_agent_are_its_own(tmp_path: Path) -> None:
     limits = dataclasses.replace(AGENT_LIMITS, timeout_s=3.0)
-    program = agent_program(make_project(tmp_path), EntryPoint("main.py", "main"), packages=("a==1",), limits=limits)
+    program = agent_program(make_project(tmp_path), AgentFunction("main.py", "main"), packages=("a==1",), limits=limits)
     assert (program.limits, program.packages) == (Limits(timeout_s=3.0, memory_mb=512, result_kb=8192), ("a==1",))

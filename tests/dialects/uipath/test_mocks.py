@@ -12,7 +12,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
-from evaluator_host.vendors.uipath.agent import AGENT_LIMITS, EntryPoint, agent_program
+from evaluator_host.vendors.uipath.agent import AGENT_LIMITS, AgentFunction, agent_program
 from evaluator_host.vendors.uipath.eval_set import parse_eval_set
 from evaluator_host.vendors.uipath.evaluation import run_agent
 
@@ -75,7 +75,7 @@ CASES = [
 async def test_a_test_case_sets_what_functions_answer(service: Service, tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(AGENT)
     found = parse_eval_set({"version": "1.0", "evaluatorRefs": ["E"], "evaluations": CASES})
-    program = agent_program(tmp_path, EntryPoint("main.py", "main"), packages=(), limits=AGENT_LIMITS)
+    program = agent_program(tmp_path, AgentFunction("main.py", "main"), packages=(), limits=AGENT_LIMITS)
 
     async def evaluate(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
         return await asyncio.gather(*(service.evaluate(evaluator, row) for row in rows))

@@ -29,7 +29,7 @@ from evaluator_host.engine.sandbox.bubblewrap.mounts import (
     network_files,
 )
 from evaluator_host.engine.sandbox.bubblewrap.policy import (
-    Host,
+    HostFiles,
     Identity,
     bubblewrap_args,
     etc_files,
@@ -52,7 +52,7 @@ from evaluator_host.engine.sandbox.linux.child import Child
 from evaluator_host.engine.sandbox.linux.masked_paths import masked_paths_on
 from evaluator_host.engine.sandbox.linux.rlimits import lower_rlimit, process_limit, sandbox_rlimits
 from evaluator_host.engine.sandbox.linux.watchdog import Watch, Watchdog
-from evaluator_host.engine.sandbox.local import LocalBackend, Tools
+from evaluator_host.engine.sandbox.local import LocalBackend, LocalTools
 from evaluator_host.engine.sandbox.pipe_link import PipeLink
 from evaluator_host.engine.sandbox.pythons import Pythons, own_python
 from evaluator_host.engine.sandbox.trial_start import RUNNERS, try_sandbox
@@ -75,7 +75,7 @@ class _Ready:
     """Facts about this machine, gathered at the first start."""
 
     bwrap: doctor.Bubblewrap
-    host: Host
+    host: HostFiles
     seccomp: dict[bool, bytes]  # the compiled filters: one for sandboxes with network, one for those without
     cgroups: Cgroups | None
 
@@ -91,7 +91,7 @@ class BubblewrapBackend(LocalBackend):
 
     def __init__(
         self,
-        tools: Tools,
+        tools: LocalTools,
         pythons: Pythons | None = None,
         *,
         instance: str,  # name of this host process (`instance.this_instance`), part of the name of its cgroups
@@ -256,9 +256,9 @@ class BubblewrapBackend(LocalBackend):
             if not path.exists():
                 raise FileNotFoundError(f"{path} does not exist; install the host again")
 
-    def _find_host(self, bwrap: doctor.Bubblewrap) -> Host:
+    def _find_host(self, bwrap: doctor.Bubblewrap) -> HostFiles:
         tools = self._tools
-        return Host(
+        return HostFiles(
             python=find_python(),
             libraries=find_libraries(),
             node=tools.node.resolve(),

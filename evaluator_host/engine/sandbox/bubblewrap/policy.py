@@ -1,6 +1,6 @@
 """The security policy of the bubblewrap backend: pure functions that make bubblewrap's arguments from a spec.
 
-tests/unit/test_bubblewrap_args.py checks the policy line by line. This module does not inspect the machine; `Host`
+tests/unit/test_bubblewrap_args.py checks the policy line by line. This module does not inspect the machine; `HostFiles`
 contains the files found there.
 """
 
@@ -47,7 +47,7 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostFiles:
     """The files of this machine that sandboxes can read."""
 
     python: HostPython
@@ -84,7 +84,7 @@ class Descriptors:
     files: Mapping[str, int]  # descriptors from which to read the contents of files under /etc, by file name
 
 
-def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:
+def bubblewrap_args(spec: SandboxSpec, host: HostFiles, *, identity: Identity, descriptors: Descriptors) -> list[str]:
     """Return bubblewrap's arguments for a sandbox, except the program name and the runner's command."""
     return [
         *_namespaces(spec, host, identity),
@@ -101,7 +101,7 @@ def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descri
     ]
 
 
-def template_args(host: Host, identity: Identity) -> list[str]:
+def template_args(host: HostFiles, identity: Identity) -> list[str]:
     """Return bubblewrap's arguments for a template: a process from which sandboxes are forked.
 
     A template keeps the rights to make namespaces and mounts, and has no system call filter, because it never runs code
@@ -130,7 +130,7 @@ def own_folders(spec: SandboxSpec) -> dict[str, Path]:
     return found if spec.data is None else {**found, str(DATA): spec.data.path}
 
 
-def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list[str]:
+def runner_command(spec: SandboxSpec, host: HostFiles, *, identity: Identity) -> list[str]:
     """Return the runner's command line inside the sandbox."""
     if spec.language is Language.PYTHON:
         command = [*python_command(host), "--restricted", str(_RESTRICTED)]
@@ -149,7 +149,7 @@ def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list
     return [*command, "--private-tmp"]
 
 
-def python_command(host: Host) -> list[str]:
+def python_command(host: HostFiles) -> list[str]:
     """Return the first words of the Python runner's command line: interpreter, flags and program."""
     return [str(host.python.executable), "-I", "-S", "-B", "-X", "utf8", str(RUNNER_HOME / "runner.py")]
 
@@ -164,7 +164,7 @@ def etc_files(identity: Identity) -> dict[str, bytes]:
     }
 
 
-def _namespaces(spec: SandboxSpec, host: Host, identity: Identity) -> Iterator[str]:
+def _namespaces(spec: SandboxSpec, host: HostFiles, identity: Identity) -> Iterator[str]:
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup")
     if not spec.network:
         yield "--unshare-net"
@@ -184,7 +184,7 @@ def _namespaces(spec: SandboxSpec, host: Host, identity: Identity) -> Iterator[s
         yield "--as-pid-1"
 
 
-def _environment(spec: SandboxSpec, host: Host) -> Iterator[str]:
+def _environment(spec: SandboxSpec, host: HostFiles) -> Iterator[str]:
     yield "--clearenv"
     for name, value in ENVIRONMENT.items():
         yield from ("--setenv", name, value)
@@ -192,7 +192,7 @@ def _environment(spec: SandboxSpec, host: Host) -> Iterator[str]:
         yield from ("--setenv", "LD_LIBRARY_PATH", str(host.python.library_path))
 
 
-def _files(spec: SandboxSpec, host: Host) -> Iterator[str]:
+def _files(spec: SandboxSpec, host: HostFiles) -> Iterator[str]:
     binds = _binds(spec, host)
     yield from _parents(tuple(str(bind.target) for bind in binds))
     for bind in binds:
@@ -205,7 +205,7 @@ def _files(spec: SandboxSpec, host: Host) -> Iterator[str]:
     yield from _commands(spec, host)
 
 
-def _commands(spec: SandboxSpec, host: Host) -> Iterator[str]:
+def _commands(spec: SandboxSpec, host: HostFiles) -> Iterator[str]:
     programs = {"python3": host.python.executable, "python": host.python.executable}
     if spec.language is not Language.PYTHON:
         programs = {"node": _NODE}
@@ -218,7 +218,7 @@ def _commands(spec: SandboxSpec, host: Host) -> Iterator[str]:
         yield from (*_parents(("/usr/bin/-",)), "--symlink", str(_SHELL / "env"), "/usr/bin/env")
 
 
-def _binds(spec: SandboxSpec, host: Host) -> list[Bind]:
+def _binds(spec: SandboxSpec, host: HostFiles) -> list[Bind]:
     binds = [*host.libraries.binds]
     if spec.language is Language.PYTHON:
         binds += [Bind(host.runtimes / "python", RUNNER_HOME), *host.python.binds, Bind(host.restricted, _RESTRICTED)]
@@ -233,7 +233,7 @@ def _binds(spec: SandboxSpec, host: Host) -> list[Bind]:
     return [*binds, *(Bind(source, Path(target)) for target, source in own_folders(spec).items())]
 
 
-def _own_files(spec: SandboxSpec, host: Host, descriptors: Descriptors) -> Iterator[str]:
+def _own_files(spec: SandboxSpec, host: HostFiles, descriptors: Descriptors) -> Iterator[str]:
     yield from ("--proc", "/proc")
     for path in map(str, host.masked_paths):
         if path in PROC_FOLDERS:

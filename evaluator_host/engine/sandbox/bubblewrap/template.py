@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.engine.sandbox.bubblewrap.descriptors import bubblewrap_words, memory_file
-from evaluator_host.engine.sandbox.bubblewrap.policy import Host, Identity, python_command, template_args
+from evaluator_host.engine.sandbox.bubblewrap.policy import HostFiles, Identity, python_command, template_args
 from evaluator_host.engine.sandbox.linux.child import Child, ForkedChild
 from evaluator_host.engine.sandbox.linux.masked_paths import PROC_FOLDERS
 
@@ -181,7 +181,7 @@ class Template:
             child.lost()
 
 
-def start_template(bwrap: Path, host: Host, *, identity: Identity, seccomp: bytes) -> Template:
+def start_template(bwrap: Path, host: HostFiles, *, identity: Identity, seccomp: bytes) -> Template:
     """Start a template for the Python interpreter of `host`; `seccomp` is the compiled filter for its sandboxes.
 
     Raises:

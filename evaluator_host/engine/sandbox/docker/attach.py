@@ -33,7 +33,7 @@ class AttachFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class EngineAddress:
     """The address of an engine: a Unix socket's path, or host and port, with or without TLS."""
 
     path: str | None = None
@@ -228,7 +228,7 @@ class Attachment(asyncio.Protocol):
             self._transport.resume_reading()
 
 
-async def attach(endpoint: Endpoint, container: str, *, api_version: str, timeout_s: float) -> Attachment:
+async def attach(endpoint: EngineAddress, container: str, *, api_version: str, timeout_s: float) -> Attachment:
     """Attach to a container's streams, and return the connection.
 
     Call this before the container starts, so that no output is missed.
@@ -257,7 +257,7 @@ async def attach(endpoint: Endpoint, container: str, *, api_version: str, timeou
     return attachment
 
 
-async def _connect(endpoint: Endpoint) -> Attachment:
+async def _connect(endpoint: EngineAddress) -> Attachment:
     loop = asyncio.get_running_loop()
     if endpoint.path is not None:
         return (await loop.create_unix_connection(Attachment, endpoint.path))[1]
@@ -265,7 +265,7 @@ async def _connect(endpoint: Endpoint) -> Attachment:
     return (await connection)[1]
 
 
-async def open_streams(endpoint: Endpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def open_streams(endpoint: EngineAddress) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to the engine for one plain HTTP request; return reader and writer. Raise OSError if nothing listens."""
     if endpoint.path is not None:
         return await asyncio.open_unix_connection(endpoint.path)

@@ -24,7 +24,7 @@ import docker.utils
 import requests
 import urllib3
 
-from evaluator_host.engine.sandbox.docker.attach import AttachFailed, Endpoint
+from evaluator_host.engine.sandbox.docker.attach import AttachFailed, EngineAddress
 from evaluator_host.engine.sandbox.docker.policy import EngineFacts
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
@@ -72,7 +72,7 @@ class Engine:
         self._lock = threading.Lock()
         self._client: docker.APIClient | None = None
         self._facts: EngineFacts | None = None
-        self._endpoint: tuple[Endpoint, str] | None = None
+        self._endpoint: tuple[EngineAddress, str] | None = None
 
     async def run(
         self, function: Callable[Concatenate[docker.APIClient, P], T], /, *args: P.args, **kwargs: P.kwargs
@@ -127,18 +127,18 @@ class Engine:
         """Return the processor type of the engine's machine, or of this machine until the engine has answered once."""
         return self._facts.arch if self._facts else platform.machine()
 
-    async def endpoint(self) -> tuple[Endpoint, str]:
+    async def endpoint(self) -> tuple[EngineAddress, str]:
         """Return the engine's address for attaching, and the API version to use."""
         if self._endpoint is None:
             self._endpoint = await self.run(self._find_endpoint)
         return self._endpoint
 
-    def _find_endpoint(self, client: docker.APIClient) -> tuple[Endpoint, str]:
+    def _find_endpoint(self, client: docker.APIClient) -> tuple[EngineAddress, str]:
         parts = urlsplit(str(docker.utils.parse_host(self.address)))
         if "unix" in parts.scheme:
-            return Endpoint(path=f"/{(parts.netloc + parts.path).lstrip('/')}"), client.api_version
+            return EngineAddress(path=f"/{(parts.netloc + parts.path).lstrip('/')}"), client.api_version
         tls = _tls_context(client) if client.base_url.startswith("https://") else None
-        return Endpoint(host=parts.hostname or "", port=parts.port or 0, tls=tls), client.api_version
+        return EngineAddress(host=parts.hostname or "", port=parts.port or 0, tls=tls), client.api_version
 
     async def close(self) -> None:
         """Finish running requests and close every connection."""

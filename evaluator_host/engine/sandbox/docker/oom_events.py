@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
-from evaluator_host.engine.sandbox.docker.attach import Endpoint, open_streams
+from evaluator_host.engine.sandbox.docker.attach import EngineAddress, open_streams
 from evaluator_host.engine.sandbox.linux.cgroups import CPU, MEMORY, PIDS, Cgroup
 from evaluator_host.engine.system.supervisor import Supervisor
 
@@ -71,7 +71,7 @@ class OomEvents:
         self._counts: dict[str, int] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, endpoint: Endpoint, api_version: str) -> None:
+    def start(self, endpoint: EngineAddress, api_version: str) -> None:
         """Start listening, unless this object is listening already."""
         if self._task is None:
             work = partial(self._listen, endpoint, api_version)
@@ -91,7 +91,7 @@ class OomEvents:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _listen(self, endpoint: Endpoint, api_version: str) -> None:
+    async def _listen(self, endpoint: EngineAddress, api_version: str) -> None:
         filters = json.dumps({"type": ["container"], "event": ["oom"], "label": [self._label]})
         path = f"/v{api_version}/events?{urlencode({'filters': filters})}"
         request = f"GET {path} HTTP/1.0\r\nHost: {endpoint.host or 'localhost'}\r\n\r\n".encode("ascii")
@@ -104,7 +104,7 @@ class OomEvents:
                 _LOG.debug("engine events: %s", error)
             await asyncio.sleep(next(pauses))
 
-    async def _follow(self, endpoint: Endpoint, request: bytes) -> bool:
+    async def _follow(self, endpoint: EngineAddress, request: bytes) -> bool:
         """Count events until the stream ends; return False if the stream did not begin."""
         reader, writer = await open_streams(endpoint)
         try:

@@ -21,7 +21,7 @@ from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.outputs import answered, request_log
 from evaluator_host.platform.jobs.queue import StoredOutput, StoredResult
 from evaluator_host.platform.jobs.results.table import PAGE_BYTES, Filter, Results, Sort
-from evaluator_host.platform.jobs.row_source import Chunk, RowSource
+from evaluator_host.platform.jobs.row_source import RowChunk, RowSource
 from evaluator_host.platform.jobs.spec import spec_from_json
 from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
 from evaluator_host.types.errors import InvalidRequest, LimitExceeded, NotFound
@@ -222,7 +222,7 @@ class RowReader:
         record = (await asyncio.to_thread(self.folder.some, job.dataset_id, [index]))[index]
         made = await self._source(job).row(index)
         if self.outputs is not None and self._asks(job):
-            chunk = Chunk([index], [made])
+            chunk = RowChunk([index], [made])
             asked = [row async for part in answered(chunk, self.outputs, job_id) for row in part.rows]
             made = asked[0] if asked else made
         return JobRowDetail(index, record, _given(made) if isinstance(made, Row) else None, tuple(results))
@@ -335,7 +335,7 @@ class RowReader:
         """
         job = await self.jobs.get_job(workspace_id, job_id)
         async with aclosing(self._source(job, limit).chunks(bytearray())) as chunks:
-            chunk = await anext(chunks, Chunk([], []))
+            chunk = await anext(chunks, RowChunk([], []))
         found = list(chunk.rows)
         if chunk.numbers and self.outputs is not None and self._asks(job):
             found = [row async for part in answered(chunk, self.outputs, job_id) for row in part.rows]

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results.aggregate import as_float
 from evaluator_host.platform.jobs.table import JobEvaluatorTable, ResultTable, SharedPartTable, TogetherTable
-from evaluator_host.platform.store.database import Engine, Repository, columns_of
+from evaluator_host.platform.store.database import DatabaseKind, Repository, columns_of
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.outcome import Status
 
@@ -130,7 +130,7 @@ class Results(Repository):
     ) -> "_Look":
         evaluators = select(JobEvaluatorTable.position).where(JobEvaluatorTable.job_id == job_id)
         every = [which.position] if which.position is not None else (await connection.scalars(evaluators)).all()
-        bounded = self._database.address.engine is Engine.POSTGRESQL
+        bounded = self._database.address.engine is DatabaseKind.POSTGRESQL
         return _Look(connection, job_id, which, tuple(every), order, columns=_light(brief=brief), bounded=bounded)
 
     async def _whole(self, job_id: str, rows: Sequence[Any]) -> AsyncGenerator[StoredResult, None]:

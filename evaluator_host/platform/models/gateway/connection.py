@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from evaluator_host.engine.sandbox.base import Wire
+from evaluator_host.engine.sandbox.base import ConnectionWriter
 from evaluator_host.platform.models.gateway.hosts import HTTPS, HostPort, host_port
 
 HEAD_BYTES: Final = 32 << 10
@@ -31,7 +31,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """A request that the host refuses.
 
     `status`, `code` and the message say why; `again` says whether the row may send it again.
@@ -98,7 +98,7 @@ class RequestReader:
             self._http.receive_data(data)
             return self._read()
         except h11.RemoteProtocolError as error:
-            raise Refused(error.error_status_hint, f"this is not a valid HTTP request: {error}") from error
+            raise Rejected(error.error_status_hint, f"this is not a valid HTTP request: {error}") from error
 
     def _read(self) -> Request | None:
         while True:
@@ -111,15 +111,15 @@ class RequestReader:
                 case h11.Data():
                     self._chunks += event.chunk_start
                     if self._chunks > _SMALL_CHUNKS + len(self._body) // _CHUNK_BYTES:
-                        raise Refused(
+                        raise Rejected(
                             413,
                             f"the request has over {_SMALL_CHUNKS:,} tiny chunks; send its body whole with a "
                             f"Content-Length, or in chunks of at least {_CHUNK_BYTES} bytes",
                         )
                     if len(self._body) + len(event.data) > BODY_BYTES:
-                        raise Refused(413, f"the request is over {BODY_BYTES >> 20} MB; send a smaller one")
+                        raise Rejected(413, f"the request is over {BODY_BYTES >> 20} MB; send a smaller one")
                     if not self._room(len(event.data)):
-                        raise Refused(
+                        raise Rejected(
                             413,
                             "this row's requests are too large together; send fewer or smaller ones at once",
                         )
@@ -140,9 +140,9 @@ class RequestReader:
             _check_head(head)
             return None
         if self._within is not None and not head.target.startswith(b"/"):
-            raise Refused(400, "a request through this tunnel must name a path only, as in GET /")
+            raise Rejected(400, "a request through this tunnel must name a path only, as in GET /")
         if self._admits is not None and not self._admits(to):
-            raise Refused(
+            raise Rejected(
                 403, f"this evaluator was not granted {to}; add it to the evaluator's `network`", "not_granted"
             )
         _check_framing(head)
@@ -152,7 +152,7 @@ class RequestReader:
             any(one is None or one.host != to.host or one.port not in (to.port, port) for one in hosts)
             or len(hosts) > 1
         ):
-            raise Refused(421, "the Host header names another host than the request; leave it out, or correct it")
+            raise Rejected(421, "the Host header names another host than the request; leave it out, or correct it")
         return to
 
 
@@ -178,7 +178,7 @@ class Tunnel:
         """
         self._count(len(data))
         if len(self._arrived) + len(data) > TUNNEL_BYTES:
-            raise Refused(
+            raise Rejected(
                 413,
                 f"{TUNNEL_BYTES >> 20} MB sent through this tunnel have not reached the other host yet; "
                 "send more slowly",
@@ -225,10 +225,10 @@ class Connection:
     def __init__(
         self,
         number: int,
-        wire: Wire,
+        wire: ConnectionWriter,
         *,
         serve: Callable[["Connection", Request], None],
-        refuse: Callable[["Connection", Refused], None],
+        refuse: Callable[["Connection", Rejected], None],
         room: Callable[[int], bool],
         admits: Callable[[HostPort], bool] | None = None,
     ) -> None:
@@ -263,14 +263,14 @@ class Connection:
                 rest, self._reader = self._reader.rest, None
                 self._rest = rest if request.method == "CONNECT" else b""
                 self._serve(self, request)
-        except Refused as error:
+        except Rejected as error:
             self._reader = None
             self._refuse(self, error)
 
     def _pass_over(self, data: bytes) -> None:
         self._unread += len(data)
         if self._unread > UNREAD_BYTES:
-            raise Refused(413, "more data arrived after the request; send one request per connection")
+            raise Rejected(413, "more data arrived after the request; send one request per connection")
 
     def establish(self, count: Callable[[int], None]) -> Tunnel:
         """Answer CONNECT with 200, and return the tunnel for the bytes that follow; see `Tunnel` for `count`."""
@@ -371,7 +371,7 @@ def _named(head: h11.Request) -> HostPort | None:
         scheme, _, rest = target.partition("://")
         found = host_port(re.split(r"[/?]", rest, maxsplit=1)[0], port=_HTTP) if scheme.lower() == "http" else None
     if found is None or not found.port or "*" in found.host:
-        raise Refused(400, "the request must name a host and a port; for https, use CONNECT")
+        raise Rejected(400, "the request must name a host and a port; for https, use CONNECT")
     return found
 
 
@@ -383,7 +383,7 @@ def _check_head(head: h11.Request) -> None:
     """
     hosts = [value for name, value in head.headers if name == b"host"]
     if head.method == b"CONNECT" or not head.target.startswith(b"/"):
-        raise Refused(
+        raise Rejected(
             403,
             (
                 "this address is not a proxy: it serves granted models only; grant other hosts in the "
@@ -391,7 +391,7 @@ def _check_head(head: h11.Request) -> None:
             ),
         )
     if len(hosts) != 1 or _OWN_HOST.fullmatch(hosts[0]) is None:
-        raise Refused(
+        raise Rejected(
             421,
             (
                 "this address serves granted models only, but the Host header names another host; use the base "
@@ -400,15 +400,15 @@ def _check_head(head: h11.Request) -> None:
         )
     _check_framing(head)
     if any(name == b"content-encoding" for name, _ in head.headers):
-        raise Refused(415, "send the body as it is, without Content-Encoding")
+        raise Rejected(415, "send the body as it is, without Content-Encoding")
 
 
 def _check_framing(head: h11.Request) -> None:
     names = [name for name, _ in head.headers]
     if b"transfer-encoding" in names and b"content-length" in names:
-        raise Refused(400, "the request has both Transfer-Encoding and Content-Length; send one of them")
+        raise Rejected(400, "the request has both Transfer-Encoding and Content-Length; send one of them")
     if b"upgrade" in names:
-        raise Refused(400, "this address speaks HTTP only; leave out the header Upgrade")
+        raise Rejected(400, "this address speaks HTTP only; leave out the header Upgrade")
 
 
 def _request(head: h11.Request, body: bytes, to: HostPort | None) -> Request:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from evaluator_host.engine.service.model_grants import Meter, Used
-from evaluator_host.platform.models.table import Models
+from evaluator_host.engine.service.model_grants import Meter, RequestUse
+from evaluator_host.platform.models.table import ModelTable
 from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.evaluator import ModelBudget
 from evaluator_host.types.models import DayUsage
@@ -100,7 +100,7 @@ class DayBudgets:
             why = day.meter.too_many(day.budget.requests)
         return why
 
-    def add(self, workspace: str, model: str, used: Used) -> None:
+    def add(self, workspace: str, model: str, used: RequestUse) -> None:
         """Count the tokens and cost of a request; these are written to the database within a second."""
         date = _date()
         counts = self._unwritten[workspace, date].setdefault(model, dict.fromkeys(_COUNTS, 0))
@@ -149,7 +149,7 @@ class DayBudgets:
         if now - day.read_at < _FRESH_S and not day.near:
             return
         await self._write()
-        _fill(day.meter, await Models(store.database).list_usage(day.workspace, since=day.date))
+        _fill(day.meter, await ModelTable(store.database).list_usage(day.workspace, since=day.date))
         day.read_at = now
 
     async def _take(self, store: "Store", day: _Day) -> bool:
@@ -178,7 +178,9 @@ class DayBudgets:
         most = day.budget.requests or 0
         for wait_s in (0.0,) if day.waited else (0.0, _GIVEN_BACK_S):
             await asyncio.sleep(wait_s)
-            if more := await Models(store.database).take_requests(day.workspace, day.date, most=most, wanted=wanted):
+            if more := await ModelTable(store.database).take_requests(
+                day.workspace, day.date, most=most, wanted=wanted
+            ):
                 day.held, day.waited = day.held + more, False
                 self._write_later()
                 return
@@ -205,11 +207,11 @@ class DayBudgets:
             for day in list(self._days.values()):
                 unused, day.held = day.held, 0
                 if unused:
-                    await Models(self._store.database).give_back_requests(day.workspace, day.date, unused)
+                    await ModelTable(self._store.database).give_back_requests(day.workspace, day.date, unused)
             while self._unwritten:
                 (workspace, date), used = self._unwritten.popitem()
                 try:
-                    await Models(self._store.database).add_usage(workspace, date, used)
+                    await ModelTable(self._store.database).add_usage(workspace, date, used)
                 except BaseException:
                     _merge(self._unwritten[workspace, date], used)
                     raise

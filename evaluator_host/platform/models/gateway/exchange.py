@@ -8,12 +8,12 @@ from typing import Final
 
 import httpx
 
-from evaluator_host.engine.service.model_grants import Used
+from evaluator_host.engine.service.model_grants import RequestUse
 from evaluator_host.platform.models.endpoint import AGAIN, chunks_of, pause_s, read_body, wait_s_of
-from evaluator_host.platform.models.gateway.connection import Connection, Refused
+from evaluator_host.platform.models.gateway.connection import Connection, Rejected
 from evaluator_host.platform.models.gateway.grants import GrantedModel, base_url
 from evaluator_host.platform.models.gateway.protocols import EventStream, Route, refusal, tokens_of
-from evaluator_host.platform.models.gateway.recordings import EVENTS, Answer
+from evaluator_host.platform.models.gateway.recordings import EVENTS, HttpAnswer
 from evaluator_host.types.evaluator import Json, ModelKind
 from evaluator_host.types.json_values import LARGE_BYTES, InvalidJson, decode_json, decode_large, encode_json
 from evaluator_host.types.redaction import Redactor
@@ -29,9 +29,9 @@ CHARACTERS_A_TOKEN: Final = 4  # assumed characters per token if a provider does
 class Told:
     """Callbacks through which a request to a provider reports to the row that made it."""
 
-    used: Callable[[Used], None]  # called once with the tokens and cost of the request
+    used: Callable[[RequestUse], None]  # called once with the tokens and cost of the request
     # called with a good answer before the row gets the end of it, since the row may then end
-    answered: Callable[[Answer], Awaitable[None]]
+    answered: Callable[[HttpAnswer], Awaitable[None]]
     ready: Callable[[], Awaitable[None]]  # returns once the row may get the end of an answer
     # returns a context manager that waits until there is memory for a large answer, and reserves it during the block
     place: Callable[[], AbstractAsyncContextManager[None]]
@@ -79,7 +79,7 @@ class Exchange:
     async def _pass_answer(self, connection: Connection, response: httpx.Response) -> None:
         try:
             if response.headers.get("content-encoding", "identity") != "identity":
-                raise Refused(
+                raise Rejected(
                     502, "the model's answer is compressed, though the host asked for it uncompressed", "bad_answer"
                 )
             if not response.is_success:
@@ -94,13 +94,13 @@ class Exchange:
                 connection.close()
                 return
             why = f"the connection to the model broke: {self._said(error)}"
-            raise Refused(502, why, "bad_answer", again=True) from error
+            raise Rejected(502, why, "bad_answer", again=True) from error
         finally:
             await response.aclose()
 
     def end(self) -> None:
         """Count the request, unless it was counted when its answer arrived."""
-        self._tell(Used())
+        self._tell(RequestUse())
 
     async def _respond(self, client: httpx.AsyncClient) -> httpx.Response:
         """Send the request to the provider, and repeat it if that may help. Return the response without its body."""
@@ -127,12 +127,12 @@ class Exchange:
                 wait_s = max(wait_s, wait_s_of(response.headers.get("retry-after")))
                 await response.aclose()
             elif tries > registered.retries:
-                raise Refused(502, fault, "model_unreachable")
+                raise Rejected(502, fault, "model_unreachable")
             await asyncio.sleep(wait_s)
 
     async def _pass_fault(self, connection: Connection, response: httpx.Response) -> None:
         if response.is_redirect:
-            raise Refused(
+            raise Rejected(
                 502,
                 (
                     f"the model answered with a redirect ({response.status_code}), which the host does not "
@@ -147,7 +147,7 @@ class Exchange:
         except InvalidJson:
             said = " ".join(text.split())[:500] or f"HTTP {status}"
             body = refusal(self._model.registered.kind, status, said, "model_error")
-        self._tell(Used())
+        self._tell(RequestUse())
         await self._told.ready()
         connection.respond(status, [("content-type", JSON_TYPE)], body)
 
@@ -157,16 +157,16 @@ class Exchange:
             tokens = None
             try:
                 if len(data) > ANSWER_BYTES:
-                    raise Refused(502, f"the model's answer is longer than {ANSWER_BYTES >> 20} MB", "bad_answer")
+                    raise Rejected(502, f"the model's answer is longer than {ANSWER_BYTES >> 20} MB", "bad_answer")
                 text = await self._masked(data)
                 tokens = tokens_of(await decode_large(text.encode()))
             except InvalidJson as error:
-                raise Refused(
+                raise Rejected(
                     502, "the model's answer is not JSON; check that its URL is that of the API", "bad_answer"
                 ) from error
             finally:
                 used = self._count(tokens, len(data))
-            await self._told.answered(Answer(200, JSON_TYPE, text, used.input_tokens, used.output_tokens))
+            await self._told.answered(HttpAnswer(200, JSON_TYPE, text, used.input_tokens, used.output_tokens))
             await self._told.ready()
             await connection.answer(200, [("content-type", JSON_TYPE)], text.encode())
 
@@ -201,7 +201,7 @@ class Exchange:
 
         async def answered() -> None:
             used = self._count(events.tokens, size)
-            await self._told.answered(Answer(200, EVENTS, "".join(parts), used.input_tokens, used.output_tokens))
+            await self._told.answered(HttpAnswer(200, EVENTS, "".join(parts), used.input_tokens, used.output_tokens))
 
         async with AsyncExitStack() as place:
             try:
@@ -226,13 +226,13 @@ class Exchange:
         text, mask = data.decode("utf-8", "replace"), self._redactor.text
         return mask(text) if len(data) <= LARGE_BYTES else await asyncio.to_thread(mask, text)
 
-    def _count(self, tokens: tuple[int, int] | None, answer_bytes: int) -> Used:
+    def _count(self, tokens: tuple[int, int] | None, answer_bytes: int) -> RequestUse:
         """Report and return what the request used. If the provider reports no tokens, estimate them from the length."""
         estimated = len(self._content) // CHARACTERS_A_TOKEN, answer_bytes // CHARACTERS_A_TOKEN
         asked, answered = tokens or estimated
-        return self._tell(Used(asked, answered, self._model.cost(asked, answered)))
+        return self._tell(RequestUse(asked, answered, self._model.cost(asked, answered)))
 
-    def _tell(self, used: Used) -> Used:
+    def _tell(self, used: RequestUse) -> RequestUse:
         if not self._counted:
             self._counted = True
             self._told.used(used)

@@ -16,12 +16,18 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluator_host.engine.config.settings import Settings
-from evaluator_host.engine.sandbox.base import Wire
-from evaluator_host.engine.service.model_grants import Meter, ModelTerms, Used
+from evaluator_host.engine.sandbox.base import ConnectionWriter
+from evaluator_host.engine.service.model_grants import Meter, ModelTerms, RequestUse
 from evaluator_host.engine.system.lookups import TENANT_NAMES, Lookups
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.models.endpoint import fault_of
-from evaluator_host.platform.models.gateway.connection import BODY_BYTES, Connection, KeptAnswer, Refused, Request
+from evaluator_host.platform.models.gateway.connection import (
+    BODY_BYTES,
+    Connection,
+    KeptAnswer,
+    Rejected,
+    Request,
+)
 from evaluator_host.platform.models.gateway.days import DAY_SPENT, DayBudgets
 from evaluator_host.platform.models.gateway.exchange import ANSWER_BYTES, JSON_TYPE, Exchange, Told
 from evaluator_host.platform.models.gateway.grants import ANY, GrantedModel, ModelDirectory
@@ -36,9 +42,9 @@ from evaluator_host.platform.models.gateway.protocols import (
     route_of,
 )
 from evaluator_host.platform.models.gateway.proxy import Proxy, RowTraffic, serve_proxied
-from evaluator_host.platform.models.gateway.recordings import Answer, Numbered, Recordings, Repeats
+from evaluator_host.platform.models.gateway.recordings import HttpAnswer, Numbered, Recordings, Repeats
 from evaluator_host.platform.models.origin_clients import OriginClients
-from evaluator_host.platform.models.table import Models
+from evaluator_host.platform.models.table import ModelTable
 from evaluator_host.types.errors import HostError, InvalidRequest
 from evaluator_host.types.evaluator import Evaluator, Json, ModelBudget, ModelKind, Replay
 from evaluator_host.types.json_values import (
@@ -81,7 +87,7 @@ class Gateway:
         self.settings = settings
         self.days = DayBudgets(settings.model_day or ModelBudget(), store)
         self.recordings = (
-            Recordings(Models(store.database), most_bytes=settings.model_answers_mb << 20)
+            Recordings(ModelTable(store.database), most_bytes=settings.model_answers_mb << 20)
             if store is not None
             else None
         )
@@ -126,9 +132,9 @@ class Grant:
     terms: ModelTerms
     redactor: Redactor  # masks the evaluator's secrets in recorded answers
 
-    def gate(self) -> "RowGate":
+    def gate(self) -> "ModelGate":
         """Return a new gate, which serves the requests of one row."""
-        return RowGate(self)
+        return ModelGate(self)
 
     def model(self, name: str) -> GrantedModel | None:
         """Return the model that the code calls by this name; None if it was not granted."""
@@ -139,7 +145,7 @@ class Grant:
         return any(one.includes(to) for one in self.hosts)
 
 
-class RowGate:
+class ModelGate:
     """Serves the connections that one row opens to models and hosts; implements `Gate`."""
 
     def __init__(self, grant: Grant) -> None:
@@ -151,7 +157,7 @@ class RowGate:
         self._meters = [one for one in (self._row, grant.terms.meter) if one is not None]
         self.most_wait_s = grant.gateway.settings.model_wait_s
         self.problem: EvaluationError | None = None
-        self._wire: Wire | None = None
+        self._wire: ConnectionWriter | None = None
         self._connections: dict[int, Connection] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._bodies: Counter[int] = Counter()  # bytes of the request bodies that are in memory, by connection
@@ -181,7 +187,7 @@ class RowGate:
         """From now on, call `on_wait` when the row begins or stops waiting. Await `resume` before the row continues."""
         self._on_wait, self._resume = on_wait, resume
 
-    def open(self, wire: Wire) -> None:
+    def open(self, wire: ConnectionWriter) -> None:
         """Begin to serve a call of the row. `wire` is the host's connection to the row's sandbox."""
         self._wire = wire
         self._repeats = Repeats()  # a row that is called again makes the same requests again
@@ -254,14 +260,14 @@ class RowGate:
         self._bodies[number] += more
         return self._bodies.total() <= _ROW_BYTES
 
-    def _refuse(self, connection: Connection, error: Refused, kind: ModelKind = ModelKind.OPENAI) -> None:
+    def _refuse(self, connection: Connection, error: Rejected, kind: ModelKind = ModelKind.OPENAI) -> None:
         if connection.began:
             connection.close()
             return
         headers = [("content-type", JSON_TYPE)] if error.again else [("content-type", JSON_TYPE), _NO_RETRY]
         connection.respond(error.status, headers, refusal(kind, error.status, str(error), error.code))
 
-    def _cut_off(self, connection: Connection, error: Refused) -> None:
+    def _cut_off(self, connection: Connection, error: Rejected) -> None:
         """Refuse the request on a connection, and stop the work on the request."""
         self._refuse(connection, error)
         del self._bodies[connection.number]
@@ -317,7 +323,7 @@ class RowGate:
                 return
             async with asyncio.timeout(self._remaining_s()) as limit:
                 await self._answer_in_time(connection, request, kind, partial(self._ready, connection.number, limit))
-        except Refused as error:
+        except Rejected as error:
             self._refuse(connection, error, kind)
         except TimeoutError:
             waited = (
@@ -325,14 +331,14 @@ class RowGate:
                 "send fewer requests, or ask the operator to raise the limit"
             )
             message = f"{waited} (EVALUATOR_HOST_MODEL_WAIT_S)"
-            self._refuse(connection, Refused(504, message, "model_wait_exceeded"), kind)
+            self._refuse(connection, Rejected(504, message, "model_wait_exceeded"), kind)
         except HostError as error:
-            self._refuse(connection, Refused(error.status, error.for_callers().detail, error.code, again=True), kind)
+            self._refuse(connection, Rejected(error.status, error.for_callers().detail, error.code, again=True), kind)
         except Exception:  # noqa: BLE001 - the row gets an answer whatever happens
             _log.exception("the model gateway has an internal fault")
             self._refuse(
                 connection,
-                Refused(500, "the host has an internal fault; its log has the details", "internal", again=True),
+                Rejected(500, "the host has an internal fault; its log has the details", "internal", again=True),
                 kind,
             )
 
@@ -360,7 +366,7 @@ class RowGate:
         if self._network_bytes > most_mb << 20:
             why = f"the row's connections to other hosts may carry at most {most_mb} MB (EVALUATOR_HOST_NETWORK_MB)"
             self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="transfer less data")
-            raise Refused(413, why, "budget_exceeded")
+            raise Rejected(413, why, "budget_exceeded")
 
     async def _answer_in_time(
         self, connection: Connection, request: Request, kind: ModelKind, ready: Callable[[], Awaitable[None]]
@@ -376,13 +382,13 @@ class RowGate:
                 f"{request.method} {request.path[:200]} is not a request that models answer here: they answer "
                 "chat completions, completions, "
             )
-            raise Refused(404, f"{message}responses, embeddings and messages", "not_found")
+            raise Rejected(404, f"{message}responses, embeddings and messages", "not_found")
         body = await _decoded(request.body)
         model = self._model(route, body)
         with self._numbered(canonical(route, model.registered, body)) as asked:
             if (recorded := await self._recorded(model, asked)) is not None:
                 tokens = recorded.input_tokens, recorded.output_tokens
-                self._count(model, Used(*tokens, model.cost(*tokens), replayed=True))
+                self._count(model, RequestUse(*tokens, model.cost(*tokens), replayed=True))
                 headers = [("content-type", recorded.content_type), ("x-evaluator-host-replayed", "true")]
                 await ready()
                 await connection.answer(recorded.status, headers, recorded.body.encode())
@@ -412,14 +418,14 @@ class RowGate:
         model = self._grant.model(named) if isinstance(named, str) else None
         if model is None:
             known = ", ".join(self._grant.models)
-            raise Refused(
+            raise Rejected(
                 404,
                 f"this evaluator was not granted a model {str(named)[:200]!r}; it may call: {known}. Grant the model "
                 f'as "models": ["{str(named)[:80]}=NAME"], where NAME is a registered model',
                 "model_not_found",
             )
         if model.registered.kind is not route.kind:
-            raise Refused(
+            raise Rejected(
                 400,
                 (
                     f"{model.name} has an API of kind {model.registered.kind}, but the code sent a request of kind "
@@ -429,7 +435,7 @@ class RowGate:
             )
         return model
 
-    async def _recorded(self, model: GrantedModel, asked: Numbered) -> Answer | None:
+    async def _recorded(self, model: GrantedModel, asked: Numbered) -> HttpAnswer | None:
         grant = self._grant
         if grant.terms.replay is Replay.OFF:
             return None
@@ -443,14 +449,14 @@ class RowGate:
                 message,
                 hint="run the evaluator once with replay prefer, or import the recorded answers",
             )
-            raise Refused(404, message, "not_recorded")
+            raise Rejected(404, message, "not_recorded")
         return found
 
     @property
     def _records(self) -> bool:
         return self._grant.terms.replay is not Replay.OFF and self._grant.gateway.recordings is not None
 
-    async def _record(self, model: GrantedModel, asked: Numbered, answer: Answer) -> None:
+    async def _record(self, model: GrantedModel, asked: Numbered, answer: HttpAnswer) -> None:
         grant = self._grant
         recordings = grant.gateway.recordings
         if self._records and recordings is not None:
@@ -479,9 +485,9 @@ class RowGate:
         """Refuse a request that exceeds a budget. `why` is the reason; if it is None, do nothing."""
         if why is not None:
             self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint=hint)
-            raise Refused(429, why, "budget_exceeded")
+            raise Rejected(429, why, "budget_exceeded")
 
-    def _count(self, model: GrantedModel, used: Used) -> None:
+    def _count(self, model: GrantedModel, used: RequestUse) -> None:
         for meter in self._meters:
             meter.add(used)
         self._grant.gateway.days.add(self._grant.workspace, model.name, used)
@@ -494,13 +500,13 @@ async def _decoded(data: bytes) -> dict[str, Json]:
       Refused: the body is not a JSON object, or would take too much memory.
     """
     if memory_bytes(data) > _DECODED_BYTES:
-        raise Refused(413, "the request has too many values for this host; send a smaller one", "too_large")
+        raise Rejected(413, "the request has too many values for this host; send a smaller one", "too_large")
     try:
         body: Any = await decode_large(data)
     except InvalidJson as error:
-        raise Refused(400, f"the body is {error}; send a JSON object", "invalid_json") from error
+        raise Rejected(400, f"the body is {error}; send a JSON object", "invalid_json") from error
     if not isinstance(body, dict):
-        raise Refused(400, "the body is not a JSON object; send {…}", "invalid_json")
+        raise Rejected(400, "the body is not a JSON object; send {…}", "invalid_json")
     return body
 
 

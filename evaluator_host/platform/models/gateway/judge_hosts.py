@@ -12,7 +12,7 @@ from urllib.parse import SplitResult
 
 from evaluator_host.engine.config.settings import SandboxChoice, Settings
 from evaluator_host.platform.models.access import PORTS, is_listed, require_url
-from evaluator_host.platform.models.table import Models
+from evaluator_host.platform.models.table import ModelTable
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.models import ModelHosts
 
@@ -33,7 +33,7 @@ class JudgeHosts:
     async def show(self) -> ModelHosts:
         """Return the allowed hosts, and whether the user of this machine may allow more hosts."""
         if (store := await self._store_to_ask()) is not None:
-            return ModelHosts(await Models(store.database).list_hosts(), may_allow=True)
+            return ModelHosts(await ModelTable(store.database).list_hosts(), may_allow=True)
         return ModelHosts(sorted(self._listed), may_allow=False)
 
     async def require(self, url: str, *, field: str) -> None:
@@ -49,7 +49,7 @@ class JudgeHosts:
         setting = f"EVALUATOR_HOST_JUDGE_HOSTS='[\"{parts.hostname}\"]'"
         hint = f"the operator can allow it with {setting} and a restart of the host"
         if (store := await self._store_to_ask()) is not None:
-            if host_of(parts) in await Models(store.database).list_hosts():
+            if host_of(parts) in await ModelTable(store.database).list_hosts():
                 return
             hint = "allow it where you add the model: `allow_host`, --allow-host, or the box below the URL"
         raise InvalidRequest.of(field, f"evaluators may not call models on {parts.hostname}", hint)
@@ -70,8 +70,8 @@ class JudgeHosts:
         if (store := await self._store_to_ask()) is None:
             await self.require(url, field="url")  # raises the error, because the host is not allowed
             return False
-        is_new = host_of(parts) not in await Models(store.database).list_hosts()
-        await Models(store.database).allow_host(host_of(parts), most=_MOST)
+        is_new = host_of(parts) not in await ModelTable(store.database).list_hosts()
+        await ModelTable(store.database).allow_host(host_of(parts), most=_MOST)
         return is_new
 
     @asynccontextmanager
@@ -81,7 +81,7 @@ class JudgeHosts:
             yield
         except BaseException:
             if is_new and self._store is not None:
-                await Models(self._store.database).forbid_host(host_of(require_url(url)))
+                await ModelTable(self._store.database).forbid_host(host_of(require_url(url)))
             raise
 
     async def _store_to_ask(self) -> "Store | None":

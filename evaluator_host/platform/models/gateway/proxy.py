@@ -15,7 +15,7 @@ from typing import Final, Protocol
 import h11
 
 from evaluator_host.engine.system.lookups import LookupFailed, Lookups
-from evaluator_host.platform.models.gateway.connection import Connection, Refused, Request, Tunnel
+from evaluator_host.platform.models.gateway.connection import Connection, Rejected, Request, Tunnel
 from evaluator_host.platform.models.gateway.hosts import HostPort, reachable
 
 _CONNECT_S: Final = 10.0
@@ -78,21 +78,21 @@ class Proxy:
                         return await asyncio.open_connection(address, to.port, limit=_READ_BYTES)
                     except OSError as error:
                         if position == len(addresses):
-                            raise Refused(
+                            raise Rejected(
                                 502, f"{to} cannot be reached: {error.strerror or error}", "unreachable"
                             ) from error
         except TimeoutError as error:
-            raise Refused(504, f"{to} did not answer within {_CONNECT_S:g} s", "unreachable") from error
+            raise Rejected(504, f"{to} did not answer within {_CONNECT_S:g} s", "unreachable") from error
         message = (
             f"{to} has no public address; the operator can allow private networks with EVALUATOR_HOST_NETWORK_PRIVATE"
         )
-        raise Refused(403, message, "address_not_allowed")
+        raise Rejected(403, message, "address_not_allowed")
 
     async def _addresses(self, to: HostPort, workspace: str) -> list[str]:
         try:
             found = await self._names.look_up(to.host, to.port, workspace=workspace)
         except LookupFailed as error:
-            raise Refused(504 if error.slow else 502, str(error), "unreachable", again=error.slow) from error
+            raise Rejected(504 if error.slow else 502, str(error), "unreachable", again=error.slow) from error
         return reachable(found, self._private)
 
 
@@ -126,7 +126,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
         if hello is not None:
             if not _names(hello, to):
                 await tunnel.write(_UNRECOGNIZED_NAME)
-                raise Refused(
+                raise Rejected(
                     421,
                     "the TLS connection names another host than the request; use the same name in both",
                     "not_granted",
@@ -184,15 +184,15 @@ class _Hello:
             kind, version, size = self.data[self._at], self.data[self._at + 1], self.data[self._at + 3 : self._at + 5]
             end = self._at + 5 + int.from_bytes(size)
             if kind != _HANDSHAKE or version != 3 or not self._at + 5 < end <= self._at + 5 + (1 << 14):
-                raise Refused(400, "the connection does not begin with a TLS record")
+                raise Rejected(400, "the connection does not begin with a TLS record")
             if self._at > _HELLO_BYTES:
-                raise Refused(400, "the ClientHello is too long")
+                raise Rejected(400, "the ClientHello is too long")
             if len(self.data) < end:
                 return
             self.message += self.data[self._at + 5 : end]
             self._at = end
             if self.message[0] != _CLIENT_HELLO:
-                raise Refused(400, "the connection does not begin with a TLS ClientHello")
+                raise Rejected(400, "the connection does not begin with a TLS ClientHello")
 
 
 def server_name(hello: bytes) -> str | None:
@@ -211,21 +211,21 @@ def server_name(hello: bytes) -> str | None:
         while extensions.data:
             kind = int.from_bytes(extensions.skip(2))
             if kind in found:
-                raise Refused(400, "an extension appears twice")
+                raise Rejected(400, "an extension appears twice")
             found[kind] = extensions.vector(2)
         if _ENCRYPTED_HELLO in found:
-            raise Refused(400, "the ClientHello is encrypted")
+            raise Rejected(400, "the ClientHello is encrypted")
         if _SERVER_NAME not in found:
             return None
         names = _Fields(_Fields(found[_SERVER_NAME]).vector(2))
         if names.skip(1) != b"\0":
-            raise Refused(400, "the ClientHello does not name a host")
+            raise Rejected(400, "the ClientHello does not name a host")
         name = names.vector(2)
         if names.data:
-            raise Refused(400, "the ClientHello names several hosts")
+            raise Rejected(400, "the ClientHello names several hosts")
         return name.decode("ascii")
     except (IndexError, UnicodeDecodeError) as error:
-        raise Refused(400, "the ClientHello is malformed") from error
+        raise Rejected(400, "the ClientHello is malformed") from error
 
 
 class _Fields:
@@ -255,7 +255,7 @@ async def _pass_bytes(
             row.waits(waits=True)
             writer.write(data)
             if writer.transport.get_write_buffer_size() > _UNSENT_BYTES:
-                raise Refused(
+                raise Rejected(
                     502, "the other host does not accept more data; send less, or try again later", "unreachable"
                 )
             data = await tunnel.read()
@@ -333,7 +333,7 @@ async def _pass_request(
             connection.finish()
             return
         elif not isinstance(event, h11.InformationalResponse):
-            raise Refused(502, "the other host ended its answer before it was complete; try again", "bad_answer")
+            raise Rejected(502, "the other host ended its answer before it was complete; try again", "bad_answer")
 
 
 async def _next_event(http: h11.Connection, reader: asyncio.StreamReader, row: RowTraffic) -> object:
@@ -350,7 +350,7 @@ async def _next_event(http: h11.Connection, reader: asyncio.StreamReader, row: R
             row.count(len(data))
             http.receive_data(data)
     except h11.RemoteProtocolError as error:
-        raise Refused(502, f"the other host did not answer with valid HTTP/1.1: {error}", "bad_answer") from error
+        raise Rejected(502, f"the other host did not answer with valid HTTP/1.1: {error}", "bad_answer") from error
     return event
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from evaluator_host.platform.models.gateway.masked_answers import masked_body
-from evaluator_host.platform.models.table import Models, RecordedAnswer
+from evaluator_host.platform.models.table import ModelTable, RecordedAnswer
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.json_values import InvalidJson, aside, decode_json, decode_large, encode_json
@@ -27,7 +27,7 @@ _FIELDS: Final = {"status": int, "content_type": str, "body": str, "input_tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """A model's HTTP response in the form in which it is recorded and sent again, and its token counts."""
 
     status: int
@@ -83,11 +83,11 @@ class Repeats:
 class Recordings:
     """The recorded answers of all workspaces. If a workspace's answers exceed `most_bytes`, its oldest are deleted."""
 
-    def __init__(self, store: Models, *, most_bytes: int) -> None:
+    def __init__(self, store: ModelTable, *, most_bytes: int) -> None:
         self._store = store
         self._most_bytes = most_bytes
 
-    async def find(self, workspace: str, model: str, request: dict[str, Json]) -> Answer | None:
+    async def find(self, workspace: str, model: str, request: dict[str, Json]) -> HttpAnswer | None:
         """Return the recorded answer to a request in canonical form (`protocols.canonical`), or None.
 
         Release 1.0.0 did not record the server; such an answer counts only for the registered model with the same name.
@@ -96,10 +96,10 @@ class Recordings:
         if content is None:
             older = {name: value for name, value in request.items() if name != "server"}
             content = await self._store.find_answer(workspace, digest_of(older), model=model)
-        return None if content is None else Answer(**(await decode_large(content.encode()))["answer"])
+        return None if content is None else HttpAnswer(**(await decode_large(content.encode()))["answer"])
 
     async def keep(
-        self, workspace: str, model: str, request: dict[str, Json], answer: Answer, *, redactor: Redactor
+        self, workspace: str, model: str, request: dict[str, Json], answer: HttpAnswer, *, redactor: Redactor
     ) -> None:
         """Record the answer to a request in canonical form (`protocols.canonical`).
 
@@ -138,7 +138,7 @@ class Recordings:
         return count
 
 
-def _masked(redactor: Redactor, request: dict[str, Json], answer: Answer) -> tuple[dict[str, Json], Answer]:
+def _masked(redactor: Redactor, request: dict[str, Json], answer: HttpAnswer) -> tuple[dict[str, Json], HttpAnswer]:
     body = masked_body(redactor, answer.body, streamed=answer.content_type.startswith(EVENTS))
     return redactor.value(request), replace(answer, body=body)
 

@@ -7,24 +7,24 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict, Field
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.platform.http.bodies import SmallBody, Wire, example
+from evaluator_host.platform.http.bodies import Body, SmallBody, example
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
-from evaluator_host.vendors.nemo.entities import Kind, Order
+from evaluator_host.vendors.nemo.entities import EntityKind, Order
 from evaluator_host.vendors.nemo.filters import Filter, fields, filtered
-from evaluator_host.vendors.nemo.models import Models
+from evaluator_host.vendors.nemo.models import NemoModels
 from evaluator_host.vendors.nemo.namespaces import Namespaces
 from evaluator_host.vendors.nemo.routes import parts
 
 _WORKSPACES: Final = "/apis/entities/v2/workspaces"
 _WORKSPACE_FILTER: Final = parts.filter_by(fields("description"))
 _FILTERS: Final = {
-    Kind.MODEL: parts.filter_by(fields("description", "base_model", "fileset", "project", "workspace")),
-    Kind.PROVIDER: parts.filter_by(fields("description", "host_url", "project", "status", "workspace")),
+    EntityKind.MODEL: parts.filter_by(fields("description", "base_model", "fileset", "project", "workspace")),
+    EntityKind.PROVIDER: parts.filter_by(fields("description", "host_url", "project", "status", "workspace")),
 }
 _MODELS: Final = "/apis/models/v2/workspaces/{workspace}"
 
 
-class WorkspaceIn(Wire):
+class WorkspaceIn(Body):
     """Body of a request to create a workspace."""
 
     model_config = example(name="custom-python-metrics")
@@ -33,7 +33,7 @@ class WorkspaceIn(Wire):
     description: str | None = None
 
 
-class ModelIn(SmallBody):
+class StoredModelIn(SmallBody):
     """Body of a request to create a model. Fields that this host does not use are stored and shown."""
 
     model_config = ConfigDict(
@@ -103,17 +103,17 @@ def workspaces_api(namespaces: Namespaces, access: Access) -> APIRouter:
     return router
 
 
-def models_api(models: Models, access: Access) -> APIRouter:
+def models_api(models: NemoModels, access: Access) -> APIRouter:
     """Return the routes for models and model providers."""
     router = APIRouter(prefix=_MODELS, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("/models", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
-    async def create_model(workspace: parts.Namespace, body: ModelIn, request: Request) -> Response:
+    async def create_model(workspace: parts.Namespace, body: StoredModelIn, request: Request) -> Response:
         """Create a model: jobs refer to it as workspace/name."""
         caller = caller_of(request.scope)
         content = body.model_dump(mode="json", exclude_unset=True)
         with AuditedCall(access, caller, "nemo.models.create"):
-            made = await models.create(Kind.MODEL, caller.workspace, workspace, body.name, content)
+            made = await models.create(EntityKind.MODEL, caller.workspace, workspace, body.name, content)
         return json_response(made, 201)
 
     @router.post("/providers", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
@@ -122,37 +122,37 @@ def models_api(models: Models, access: Access) -> APIRouter:
         caller = caller_of(request.scope)
         content = body.model_dump(mode="json", exclude_unset=True)
         with AuditedCall(access, caller, "nemo.providers.create"):
-            made = await models.create(Kind.PROVIDER, caller.workspace, workspace, body.name, content)
+            made = await models.create(EntityKind.PROVIDER, caller.workspace, workspace, body.name, content)
         return json_response(made, 201)
 
     @router.patch("/models/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def change_model(workspace: parts.Namespace, name: parts.Name, body: ChangesIn, request: Request) -> Response:
         """Change a model."""
-        return await _changed(models, access, request, (Kind.MODEL, workspace, name), body)
+        return await _changed(models, access, request, (EntityKind.MODEL, workspace, name), body)
 
     @router.put("/providers/{name}", response_model=parts.Described, responses=parts.MISSING)
     async def change_provider(
         workspace: parts.Namespace, name: parts.Name, body: ChangesIn, request: Request
     ) -> Response:
         """Change a model provider."""
-        return await _changed(models, access, request, (Kind.PROVIDER, workspace, name), body)
+        return await _changed(models, access, request, (EntityKind.PROVIDER, workspace, name), body)
 
-    for kind, segment in ((Kind.MODEL, "models"), (Kind.PROVIDER, "providers")):
+    for kind, segment in ((EntityKind.MODEL, "models"), (EntityKind.PROVIDER, "providers")):
         _add_reading(router, models, access, kind, segment)
     return router
 
 
 async def _changed(
-    models: Models, access: Access, request: Request, which: tuple[Kind, str, str], body: ChangesIn
+    models: NemoModels, access: Access, request: Request, which: tuple[EntityKind, str, str], body: ChangesIn
 ) -> Response:
     caller = caller_of(request.scope)
     kind, workspace, name = which
     changes = {key: value for key, value in body.model_dump(mode="json", exclude_unset=True).items() if key != "name"}
-    with AuditedCall(access, caller, f"nemo.{'models' if kind is Kind.MODEL else 'providers'}.change"):
+    with AuditedCall(access, caller, f"nemo.{'models' if kind is EntityKind.MODEL else 'providers'}.change"):
         return json_response(await models.change(kind, caller.workspace, workspace, name, changes))
 
 
-def _add_reading(router: APIRouter, models: Models, access: Access, kind: Kind, segment: str) -> None:
+def _add_reading(router: APIRouter, models: NemoModels, access: Access, kind: EntityKind, segment: str) -> None:
     @router.get(
         f"/{segment}",
         response_model=parts.Described,

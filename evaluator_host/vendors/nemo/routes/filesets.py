@@ -8,7 +8,7 @@ from fastapi.responses import FileResponse
 from pydantic import ConfigDict, Field
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.platform.http.bodies import SmallBody, Wire
+from evaluator_host.platform.http.bodies import Body, SmallBody
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, LateRoute, json_response, large_json_response
 from evaluator_host.vendors.nemo.entities import Order
@@ -43,7 +43,7 @@ class FilesetIn(SmallBody):
     custom_fields: dict[str, Any] = Field(default_factory=dict)
 
 
-class FilesetChangesIn(SmallBody, Wire):
+class FilesetChangesIn(SmallBody, Body):
     """Body of a request to change a fileset's description."""
 
     model_config = ConfigDict(extra="forbid")

@@ -18,7 +18,7 @@ from evaluator_host.vendors.nemo.filters import Filter, fields, filtered
 from evaluator_host.vendors.nemo.jobs import NemoJobs
 from evaluator_host.vendors.nemo.results import NemoResults
 from evaluator_host.vendors.nemo.routes import parts
-from evaluator_host.vendors.nemo.spec import JobIn
+from evaluator_host.vendors.nemo.spec import NemoJobIn
 
 JOBS: Final = "/apis/evaluator/v2/workspaces/{workspace}/evaluate/jobs"
 PLATFORM_JOBS: Final = "/apis/jobs/v2/workspaces/{workspace}/jobs"
@@ -39,7 +39,7 @@ def jobs_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: st
     router = APIRouter(prefix=prefix, route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
-    async def create_job(workspace: parts.Namespace, body: JobIn, request: Request) -> Response:
+    async def create_job(workspace: parts.Namespace, body: NemoJobIn, request: Request) -> Response:
         """Queue a job that scores rows with metrics. `/v1/jobs` lists it too, and it survives a restart of the host."""
         with AuditedCall(access, caller_of(request.scope), "nemo.jobs.create") as caller:
             return json_response(await jobs.create(caller.workspace, workspace, body), 201)

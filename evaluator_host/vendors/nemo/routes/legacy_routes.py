@@ -16,7 +16,7 @@ from evaluator_host.vendors.nemo.older import OlderVerbs, RowFailed, aggregate_f
 from evaluator_host.vendors.nemo.routes import parts
 from evaluator_host.vendors.nemo.routes.jobs import add_reading
 from evaluator_host.vendors.nemo.routes.metrics import eval_results_api
-from evaluator_host.vendors.nemo.spec import EvaluateIn, OlderJobIn
+from evaluator_host.vendors.nemo.spec import NemoEvaluateIn, OlderJobIn
 from evaluator_host.vendors.nemo.verbs import Nemo
 
 OLDER: Final = (
@@ -48,7 +48,7 @@ def _add_evaluate(router: APIRouter, older: OlderVerbs, access: Access) -> None:
     @router.post("/metric-evaluate", response_model=parts.Described, responses=_FAILED)
     async def metric_evaluate(
         workspace: parts.Namespace,
-        body: EvaluateIn,
+        body: NemoEvaluateIn,
         request: Request,
         aggregate_fields_: Annotated[list[str] | None, Query(alias="aggregate_fields", max_length=20)] = None,
     ) -> Response:

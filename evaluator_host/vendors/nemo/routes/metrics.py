@@ -10,7 +10,7 @@ from evaluator_host.platform.http.json_routes import JsonRoute, json_response, l
 from evaluator_host.vendors.nemo.entities import Order
 from evaluator_host.vendors.nemo.filters import Filter, fields, filtered
 from evaluator_host.vendors.nemo.jobs import NemoJobs
-from evaluator_host.vendors.nemo.metrics import Metrics
+from evaluator_host.vendors.nemo.metrics import NemoMetrics
 from evaluator_host.vendors.nemo.results import NemoResults
 from evaluator_host.vendors.nemo.routes import parts
 from evaluator_host.vendors.nemo.spec import BundleIn
@@ -23,7 +23,7 @@ _RESULT_FILTER: Final = parts.filter_by(
 )
 
 
-def metrics_api(metrics: Metrics, access: Access) -> APIRouter:
+def metrics_api(metrics: NemoMetrics, access: Access) -> APIRouter:
     """Return the routes for stored metrics, and the health check of NeMo's client."""
     router = APIRouter(route_class=JsonRoute, tags=["nemo"], responses=parts.REFUSED)
 

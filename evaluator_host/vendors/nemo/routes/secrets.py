@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict, Field, SecretStr
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
-from evaluator_host.platform.http.bodies import Wire
+from evaluator_host.platform.http.bodies import Body
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
 from evaluator_host.platform.store.secrets import Secrets
 from evaluator_host.types.errors import InvalidRequest, NameTaken, Problem
@@ -19,7 +19,7 @@ _PREFIX: Final = "/apis/secrets/v2/workspaces/{workspace}/secrets"
 _FILTER: Final = parts.filter_by(fields("description"))
 
 
-class NewSecretIn(Wire):
+class NewSecretIn(Body):
     """Body of a request to create a secret."""
 
     model_config = ConfigDict(
@@ -31,7 +31,7 @@ class NewSecretIn(Wire):
     description: str | None = Field(None, description="Accepted, but not stored.")
 
 
-class SecretChangeIn(Wire):
+class SecretChangeIn(Body):
     """Body of a request to change a secret: its new value."""
 
     model_config = ConfigDict(extra="forbid")

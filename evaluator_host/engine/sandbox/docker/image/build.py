@@ -27,7 +27,7 @@ from evaluator_host.engine.sandbox.docker.image.recipe import (
     write_base_context,
     write_context,
 )
-from evaluator_host.engine.sandbox.local import Tools
+from evaluator_host.engine.sandbox.local import LocalTools
 from evaluator_host.engine.system.processes import Command, run
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
@@ -167,7 +167,7 @@ async def build_image(
     *,
     docker_host: str | None,
     image: str,
-    tools: Tools,
+    tools: LocalTools,
     progress: Progress,
     base: str | None = None,
 ) -> str:
@@ -196,7 +196,7 @@ async def build_image(
         await engine.close()
 
 
-def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools: Tools) -> None:
+def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools: LocalTools) -> None:
     before = find_image(client, image)
     labels = {LABEL_RECIPE: recipe_digest(tools.runtimes)}
     with tempfile.TemporaryFile() as context:
@@ -210,7 +210,7 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
             client.remove_image(before["Id"])
 
 
-def _check_platform(tools: Tools, *, arch: str) -> None:
+def _check_platform(tools: LocalTools, *, arch: str) -> None:
     """Raise Misconfigured if Node or esbuild is built for another platform than the image, such as macOS."""
     expected = _MACHINES.get(arch)
     for path in (tools.node, tools.esbuild):

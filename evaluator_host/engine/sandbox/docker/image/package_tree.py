@@ -40,7 +40,7 @@ Facts: TypeAlias = tuple[str, str, str]  # kind, whether executable, digest of t
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file, folder or link in a tree; `name` is its path from the root, `target` is where a link points."""
 
     name: str
@@ -52,7 +52,7 @@ class Entry:
     mtime: int = 0
 
 
-def entries(root: Path) -> Iterator[Entry]:
+def entries(root: Path) -> Iterator[TreeEntry]:
     """Yield the entries of a tree, in the same order on every machine.
 
     Raises:
@@ -140,20 +140,20 @@ class BoundedHeaders(tarfile.TarInfo):
 _BYTES: Final = ("utf-8", "surrogateescape")  # file names need not be valid UTF-8
 
 
-def _entry(root: Path, found: tree.Entry) -> Entry:
+def _entry(root: Path, found: tree.Entry) -> TreeEntry:
     name, about = found.path, found.stat
     path, mtime = root / name, int(about.st_mtime)
     if found.is_link:
-        return Entry(name, path, tarfile.SYMTYPE, target=found.target(), mtime=mtime)
+        return TreeEntry(name, path, tarfile.SYMTYPE, target=found.target(), mtime=mtime)
     if found.is_folder:
-        return Entry(name, path, tarfile.DIRTYPE, executable=True, mtime=mtime)
+        return TreeEntry(name, path, tarfile.DIRTYPE, executable=True, mtime=mtime)
     if not found.is_file:
         raise SandboxUnavailable(f"{path} is neither a file, a folder nor a link; build the environment again")
     executable = bool(about.st_mode & stat.S_IXUSR)
-    return Entry(name, path, tarfile.REGTYPE, executable=executable, size=about.st_size, mtime=mtime)
+    return TreeEntry(name, path, tarfile.REGTYPE, executable=executable, size=about.st_size, mtime=mtime)
 
 
-def _member(entry: Entry, name: str) -> Iterator[bytes]:
+def _member(entry: TreeEntry, name: str) -> Iterator[bytes]:
     yield _header(
         name, entry.kind, executable=entry.executable, target=entry.target, size=entry.size, mtime=entry.mtime
     )

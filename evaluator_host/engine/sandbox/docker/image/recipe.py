@@ -14,7 +14,7 @@ from evaluator_host.engine.config.settings import RUNTIMES_DIR, SANDBOX_IMAGES_D
 from evaluator_host.engine.sandbox.base import Platform
 from evaluator_host.engine.sandbox.bubblewrap.policy import COMMANDS
 from evaluator_host.engine.sandbox.docker.policy import IMAGE_NODE
-from evaluator_host.engine.sandbox.local import Tools
+from evaluator_host.engine.sandbox.local import LocalTools
 from evaluator_host.engine.sandbox.pythons import machine_name
 from evaluator_host.engine.sandbox.runtimes import added_files
 
@@ -76,7 +76,7 @@ def base_digest() -> str:
     return _digest((name, SANDBOX_IMAGES_DIR / name) for name in BASE_FILES)
 
 
-def write_context(target: IO[bytes], tools: Tools) -> None:
+def write_context(target: IO[bytes], tools: LocalTools) -> None:
     """Write the build context of the runtime image as a tar: `Dockerfile` and `opt/`.
 
     Owners, times and modes are always the same, so that the engine finds equal content in its build cache.
