@@ -162,6 +162,8 @@ def test_differences_of_values_near_the_end_of_what_a_float_holds() -> None:
     found = paired_difference("score", [(1e308, 1.1e308), (1.2e308, 1.1e308), (1.3e308, 1.5e308), (-1.7e308, 1.7e308)])
     assert (found.n, found.interval, found.significant) == (3, None, False)
     assert (found.better, found.worse) == (2, 1)
+    assert found.before == pytest.approx(3.5 / 3 * 1e308)
+    assert aggregate("score", [1.7e308] * 3).mean == 1.7e308
     wide = paired_difference("score", [(0.0, 1e200), (0.0, -1e200)])
     assert (wide.difference, wide.interval) == (0.0, None)
 

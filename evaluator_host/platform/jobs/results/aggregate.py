@@ -108,7 +108,7 @@ def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggr
         return Aggregate(name, 0, nan_count)
     ordered = array("d", sorted(finite))
     added = total(ordered)
-    mean = added / len(ordered)
+    mean = mean_of(ordered)
     variance = total(array("d", ((value - mean) * (value - mean) for value in ordered))) / len(ordered)
     return Aggregate(
         name,
@@ -132,6 +132,12 @@ def total(values: "array[float]") -> float:
         return math.fsum(values)
     except OverflowError:
         return sum(values)
+
+
+def mean_of(values: "array[float]") -> float:
+    """Return the mean of finite values, even if their sum is too large for a float."""
+    added = total(values)
+    return added / len(values) if math.isfinite(added) else math.fsum(value / len(values) for value in values)
 
 
 def percentile(ordered: "array[float]", p: float) -> float:
@@ -209,14 +215,14 @@ def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Diff
     if not n:
         return Difference(metric, 0, None, None, None, None, significant=False, better=0, worse=0)
     changes = array("d", (difference(old, new) for old, new in zip(before, after, strict=True)))
-    mean = difference(0.0, total(changes) / n)
+    mean = difference(0.0, mean_of(changes))
     of_one = all(0.0 <= value <= 1.0 for values in (before, after) for value in values)
     interval = _interval(changes, mean, reachable=1.0 if of_one else math.inf)
     return Difference(
         metric,
         n,
-        before=total(before) / n,
-        after=total(after) / n,
+        before=mean_of(before),
+        after=mean_of(after),
         difference=mean,
         interval=interval,
         significant=interval is not None and (difference(0.0, interval[0]) > 0 or difference(0.0, interval[1]) < 0),
