@@ -6,7 +6,7 @@ def evaluate(inputs, outputs, trace):
         raise ValueError("the row has no correct_answer to compare with")
     try:
         found, expected = parsed(outputs), parsed(inputs["correct_answer"])
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         return {"score": 0.0, "passed": False, "reason": f"not JSON: {error}"}
     place = first_difference(found, expected, "$")
     if place is None:
@@ -15,7 +15,11 @@ def evaluate(inputs, outputs, trace):
 
 
 def parsed(value):
-    return json.loads(value) if isinstance(value, str) else value
+    return json.loads(value, parse_constant=refused) if isinstance(value, str) else value
+
+
+def refused(name):
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def first_difference(found, expected, path):

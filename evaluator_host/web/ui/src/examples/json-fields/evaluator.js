@@ -10,6 +10,13 @@ export function evaluate(inputs, outputs, trace) {
     }
   }
   const fields = Object.entries(wanted);
-  const wrong = fields.filter(([name, value]) => JSON.stringify(found?.[name]) !== JSON.stringify(value)).map(([name]) => name);
+  const wrong = fields.filter(([name, value]) => !same(found?.[name], value)).map(([name]) => name);
   return { score: fields.length === 0 ? 1 : 1 - wrong.length / fields.length, reason: wrong.length === 0 ? "every field is right" : `wrong: ${wrong.join(", ")}` };
+}
+
+/** Whether two JSON values are equal; the order of keys does not count. */
+function same(found, wanted) {
+  if (found === null || wanted === null || typeof found !== "object" || typeof wanted !== "object") return found === wanted;
+  if (Array.isArray(found) !== Array.isArray(wanted) || Object.keys(found).length !== Object.keys(wanted).length) return false;
+  return Object.entries(found).every(([name, value]) => Object.hasOwn(wanted, name) && same(value, wanted[name]));
 }

@@ -9,8 +9,8 @@ def evaluate(inputs, outputs, trace):
         raise ValueError("the row has no schema")
     Draft202012Validator.check_schema(schema)  # a bad schema is an error of the row, not of the output
     try:
-        document = json.loads(outputs) if isinstance(outputs, str) else outputs
-    except json.JSONDecodeError as error:
+        document = json.loads(outputs, parse_constant=refused) if isinstance(outputs, str) else outputs
+    except ValueError as error:
         return {"score": 0.0, "passed": False, "violations": 1, "reason": f"not JSON: {error}"}
     violations = [f"{one.json_path}: {one.message}" for one in Draft202012Validator(schema).iter_errors(document)]
     return {
@@ -19,3 +19,7 @@ def evaluate(inputs, outputs, trace):
         "violations": len(violations),
         "reason": "; ".join(violations[:5]) or "fits the schema",
     }
+
+
+def refused(name):
+    raise ValueError(f"{name} is not a JSON value")
