@@ -1,9 +1,12 @@
 """Reads lists of named scores, `[{"name": "exact", "score": 1}, …]`, which scorers of several platforms return."""
 
+import math
+import re
 from dataclasses import replace
 from typing import Final, TypeGuard
 
 from evaluator_host.engine.contracts.interpret import Scored, mapping
+from evaluator_host.engine.contracts.metric_leaves import finite
 from evaluator_host.engine.contracts.native import NamedScore, invalid, scored
 from evaluator_host.engine.contracts.verdicts import given_verdicts, passed_share
 from evaluator_host.types.evaluator import Json, Language
@@ -11,6 +14,25 @@ from evaluator_host.types.outcome import EvaluationError, Note
 
 _NAMES: Final = ("name", "key", "metric")
 _OVERALL: Final = ("overall", "overallScore", "overall_score", "totalScore", "total_score", "finalScore", "final_score")
+_TOTALS: Final = ("total", "total_reward", "totalReward")
+_MEASURES: Final = frozenset(
+    (
+        "accuracy",
+        "correctness",
+        "f1",
+        "faithfulness",
+        "match",
+        "overlap",
+        "quality",
+        "relevance",
+        "reward",
+        "score",
+        "similarity",
+    )
+)
+"""Words in the name of the only number of an object that say that this number is its score."""
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])", re.ASCII)
+_CLOSE: Final = 1e-9
 _SKIPPED: Final = Note("skipped", "the evaluator returned no score that is a number, so it does not apply to this row")
 _HINT: Final = "give each object in the list a `name` and a `score`"
 
@@ -61,3 +83,32 @@ def with_score(one: dict[str, Json]) -> dict[str, Json]:
     found = [key for key in keys if isinstance(one.get(key), bool | int | float)]
     found = [key for key in found if key != "overall"] or found
     return {**one, "score": one[found[0]]} if len(found) == 1 else one
+
+
+def with_measure(one: dict[str, Json]) -> dict[str, Json]:
+    """Return an object. If it has no score and no verdict, add the score that its numbers show.
+
+    This is the sum of all other numbers, under a key such as `total`, or the only number, if its name says that it is a
+    measure (`exact_match`).
+    """
+    if "score" in one or given_verdicts(one) or passed_share(one) is not None:
+        return one
+    key = _sum_or_only_number(one)
+    return one if key is None else {**one, "score": one[key]}
+
+
+def _sum_or_only_number(one: dict[str, Json]) -> str | None:
+    numbers = {
+        key: number
+        for key, value in one.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and (number := finite(value)) is not None
+    }
+    if len(numbers) == 1:
+        key = next(iter(numbers))
+        return key if _MEASURES.intersection(word.lower() for word in _WORD.findall(key)) else None
+    totals = [key for key in _TOTALS if key in numbers]
+    parts = [number for key, number in numbers.items() if key not in totals]
+    if len(totals) != 1 or len(parts) == 1:
+        return None
+    total = numbers[totals[0]]
+    return totals[0] if math.isclose(sum(parts), total, rel_tol=_CLOSE, abs_tol=_CLOSE) else None

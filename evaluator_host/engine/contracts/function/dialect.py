@@ -12,7 +12,7 @@ from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.evaluate import dialect as evaluate
 from evaluator_host.engine.contracts.interpret import Scored
 from evaluator_host.engine.contracts.native import question, without_truth
-from evaluator_host.engine.contracts.score_lists import with_score
+from evaluator_host.engine.contracts.score_lists import with_measure, with_score
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row
 from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
 
@@ -81,7 +81,7 @@ def interpret(
     if returned.kind is Kind.NULL:
         return Scored(None, None, {}, notes=(_SKIPPED,), skipped=True)
     if returned.kind is Kind.OBJECT and isinstance(returned.value, dict):
-        returned = replace(returned, value=with_score(returned.value))
+        returned = replace(returned, value=with_measure(with_score(returned.value)))
     return evaluate.interpret(returned, language, settings=settings)
 
 
