@@ -52,7 +52,7 @@ export function usersOf(name, functions) {
 }
 
 /** Return the functions that a function uses, directly or through others. @param {string} name @param {Function_[]} functions */
-function usedBy(name, functions) {
+export function usedBy(name, functions) {
   const found = /** @type {Set<string>} */ (new Set());
   const left = [name];
   for (let one = left.pop(); one !== undefined; one = left.pop()) {

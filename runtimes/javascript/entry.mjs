@@ -5,7 +5,7 @@
  * A declared contract is used even if the parameters do not suit it. Code that fits two dialects gives an error that
  * names both.
  */
-import { SCORES, listed, meant, shown, usersOf } from './candidates.mjs';
+import { SCORES, listed, meant, shown, usedBy, usersOf } from './candidates.mjs';
 import { takesOutput, takesPair } from './dialects/function.mjs';
 import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
@@ -17,8 +17,9 @@ import { parametersOf, withoutUnderscore } from './parameters.mjs';
  * @typedef {{name: string, text: string, length: number}} Method
  * @typedef {{where: 'module'|'exports'|'declared'|'listed', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[], at?: number, first?: number}} Offer
  *   `at`: its place in the lists that the code gives its platform; `first`: the first place of the same value
- * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], params?: boolean, every?: {name: string, selector: Selector}[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
+ * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
  *   `needs`: properties that a row has to have; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
+ * @typedef {{name: string, selector: Selector, uses?: string[]}} Part one of several evaluators; `uses`: others of them that it uses, if it runs only for rows with all that it needs
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
  * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector, functions: {name: string, text: string}[], notes?: {code: string, message: string}[]}} Found
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
@@ -149,7 +150,57 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   if (only) return inferDefault(only, code);
   const functions = thoseThatScore(offers).map((one) => found(one, BY_PARAMETERS, 'inferred', `${one.label} is an export that no other export uses, and ${SCORES.test(one.name) ? 'its name says that it scores' : 'it takes an output and a ground truth'}`, true));
   const scoring = functions.length > 0 ? functions : methodsThatScore(offers, code);
-  return scoring.length > 0 ? theOnly(scoring, [], functionsOf(offers), [code, source], lineOf) : notFound(offers, OWN_NAMES, code);
+  if (scoring.length > 0) return withOthers(theOnly(scoring, [], functionsOf(offers), [code, source], lineOf), offers);
+  const others = othersOfColumns(offers, []);
+  if (others.length === 0) return notFound(offers, OWN_NAMES, code);
+  if (others.length === 1) return others[0].found;
+  const columned = others.map((one) => one.name);
+  return together(others, [{ code: 'several_entries', message: `the score is the mean of the functions that find all their parameters in the row, of ${shown(columned, functionsOf(offers), lineOf)}; to use one of them, name it in \`settings.entry\`` }]);
+}
+
+/** Words in the names of functions that may score a row, beside those of `SCORES`. */
+const LIKELY = /^(?:accuracy|correct|correctness|eval|evaluate|f1|hit|jaccard|judge|match|mrr|ndcg|precision|quality|rank|ranked|recall|reciprocal|similarity|verify)$/;
+
+/** First words in the names of functions that prepare, write or add up what others return. */
+const PREPARES = /^(?:aggregate|build|create|define|extract|format|get|load|make|normali[sz]e|parse|print|read|register|render|save|summari[sz]e|to|write)(?=[A-Z_])/;
+
+/**
+ * Return the exported functions whose names say that they may score, and whose parameters have names. They are called only for rows that have all these
+ * properties, if no other evaluator has what it needs. `taken` are the names of those other evaluators.
+ *
+ * @param {Offer[]} offers @param {string[]} taken @returns {{name: string, found: Found, uses: string[]}[]}
+ */
+function othersOfColumns(offers, taken) {
+  const functions = functionsOf(offers).filter((one) => one.exported && !/^_|^default$/.test(one.name) && !PREPARES.test(one.name) && !taken.includes(one.name) && !givesFunction(one.text));
+  const likely = functions.filter(({ name }) => SCORES.test(name) || wordsOf(name).some((word) => LIKELY.test(word)));
+  const found_ = likely.flatMap(({ name }) => lookUp(offers, name) ?? []).filter((one) => {
+    const { parameters } = parametersOf(one);
+    return parameters.some((each) => !each.optional) && parameters.every((each) => each.keys === null && !each.rest);
+  });
+  return found_.map((one) => ({
+    name: one.name, uses: [...usedBy(one.name, functionsOf(offers))],
+    found: found(one, BY_PARAMETERS, 'inferred', `${one.label} has parameters that name properties of the row`, true),
+  }));
+}
+
+/** @param {string} name @returns {string[]} the words of a name, in lower case */
+function wordsOf(name) {
+  return name.replace(/([a-z\d])([A-Z])/g, '$1_$2').toLowerCase().split('_');
+}
+
+/** Add the functions to call for rows that lack what the found evaluators need; if only one was found, only functions that it uses. @param {Found | Refusal} answer @param {Offer[]} offers @returns {Found | Refusal} */
+function withOthers(answer, offers) {
+  if (!('contract' in answer) || answer.contract !== BY_PARAMETERS.contract) return answer;
+  const own = answer.selector.every?.map((one) => one.name) ?? [answer.entry];
+  const used = answer.selector.every ? null : usedBy(answer.entry, functionsOf(offers));
+  const others = othersOfColumns(offers, own).filter((one) => used === null || used.has(one.name));
+  const parts = answer.selector.every ?? [{ name: answer.entry, selector: answer.selector }];
+  if (others.length === 0 || parts.some((one) => !one.selector.needs?.length)) return answer;
+  return {
+    ...answer, entry: EVERY, functions: [...answer.functions, ...others.flatMap((one) => one.found.functions)],
+    parameters: answer.selector.every ? answer.parameters : [`${answer.entry}(${answer.parameters.join(', ')})`],
+    selector: { where: 'every', name: EVERY, every: [...parts, ...others.map(({ name, found: one, uses }) => ({ name, selector: one.selector, uses }))] },
+  };
 }
 
 const BY_PARAMETERS = /** @type {import('./dialects/table.mjs').Dialect} */ (DIALECTS.find((one) => one.contract === 'function'));
@@ -219,7 +270,7 @@ function findEvery(offers, contract, code) {
   return every.length === 0 ? notFound(offers, ['evaluate'], code) : together(every, notes);
 }
 
-/** Return one entry that calls several evaluators with the same row. @param {{name: string, found: Found}[]} every @param {{code: string, message: string}[]} notes @returns {Found | Refusal} */
+/** Return one entry that calls several evaluators with the same row. @param {{name: string, found: Found, uses?: string[]}[]} every @param {{code: string, message: string}[]} notes @returns {Found | Refusal} */
 function together(every, notes) {
   const contracts = [...new Set(every.map((one) => one.found.contract))];
   if (contracts.length > 1) {
@@ -231,7 +282,7 @@ function together(every, notes) {
     contract: own, source, reason: `${every.length} evaluators: ${every.map((one) => one.name).join(', ')}; ${reason}`, entry: EVERY, notes,
     parameters: every.map(({ name, found: one }) => `${name}(${one.parameters.join(', ')})`),
     functions: every.flatMap(({ found: one }) => one.functions),
-    selector: { where: 'every', name: EVERY, every: every.map(({ name, found: one }) => ({ name, selector: one.selector })) },
+    selector: { where: 'every', name: EVERY, every: every.map(({ name, found: one, uses }) => ({ name, selector: one.selector, ...(uses && { uses }) })) },
   };
 }
 

@@ -264,12 +264,13 @@ function without(found, { failure: { message } }, stops) {
   const { every } = found.selector;
   if (every === undefined) return stops({ name: found.entry, selector: found.selector }) ? null : found;
   const stopped = every.map(stops);
-  if (!stopped.includes(false)) return null;
+  const isFirst = every.some((one) => one.uses === undefined) ? (/** @type {number} */ at) => every[at].uses === undefined : () => true;
+  if (stopped.every((one, at) => one || !isFirst(at))) return null;
   if (!stopped.includes(true)) return found;
-  const notes = every.filter((_, at) => stopped[at]).map(({ name }) => ({ code: 'entry_left_out', message: `${name} is not called: ${message}` }));
+  const notes = every.filter((_, at) => stopped[at] && isFirst(at)).map(({ name }) => ({ code: 'entry_left_out', message: `${name} is not called: ${message}` }));
   return {
     ...found, selector: { ...found.selector, every: every.filter((_, at) => !stopped[at]) }, parameters: found.parameters.filter((_, at) => !stopped[at]),
-    functions: found.functions.filter((_, at) => !stopped[at]), notes: [...(found.notes ?? []).filter((one) => one.code !== 'several_entries'), ...notes],
+    functions: found.functions.filter((_, at) => !stopped[at]), notes: [...(found.notes ?? []).filter((one) => notes.length === 0 || one.code !== 'several_entries'), ...notes],
   };
 }
 

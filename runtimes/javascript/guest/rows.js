@@ -170,10 +170,53 @@
     return finish(value, unknown, resultLimit, done);
   }
 
-  /** Call all evaluators of a file with the same row, one after another; each has its own outcome. */
-  async function callEvery(every, argsText, resultLimit, done) {
+  /** Return whether a row has all that a part needs. */
+  function has(part, row) {
+    const { needs } = part.selector;
+    for (let i = 0; i < needs.length; i++) if (!(needs[i] in row)) return false;
+    return true;
+  }
+
+  /**
+   * Return the parts that apply to a row: those without `uses`; but if none of these has what it needs, those with `uses` that have it, without the ones that
+   * another of them uses.
+   */
+  function thatApply(every, argsText) {
+    const first = bareList();
+    const others = bareList();
+    for (let i = 0; i < every.length; i++) {
+      const list = every[i].uses === undefined ? first : others;
+      list[list.length] = every[i];
+    }
+    if (others.length === 0) return first;
+    const row = p.parse(argsText).args[0];
+    for (let i = 0; i < first.length; i++) if (has(first[i], row)) return first;
+    const used = { __proto__: null };
+    const able = bareList();
+    for (let i = 0; i < others.length; i++) {
+      if (!has(others[i], row)) continue;
+      able[able.length] = others[i];
+      for (let j = 0; j < others[i].uses.length; j++) used[others[i].uses[j]] = true;
+    }
+    if (able.length === 0) return first.length > 0 ? first : others;
+    const free = bareList();
+    for (let i = 0; i < able.length; i++) if (used[able[i].name] !== true) free[free.length] = able[i];
+    return free.length > 0 ? free : able;
+  }
+
+  /** Return a warning if a row is scored by other functions than those that the code was loaded for. */
+  function noteOf(every, parts) {
+    if (every[0].uses !== undefined || parts.length === 0 || parts[0].uses === undefined) return '';
+    let names = '';
+    for (let i = 0; i < parts.length; i++) names += (i > 0 ? ', ' : '') + parts[i].name;
+    return '{"code":"several_entries","message":' + p.quote('the row lacks what ' + every[0].name + ' needs, so the score is that of ' + names + '; to use another function, name it in `settings.entry`') + '}';
+  }
+
+  /** Call all evaluators of a file that apply to a row, one after another; each has its own outcome. */
+  async function callEvery(all, argsText, resultLimit, done) {
     let text = '';
     listed(); // what a member lacks counts for that member only
+    const every = thatApply(all, argsText);
     for (let i = 0; i < every.length; i++) {
       let outcome;
       const lacked = bridge.lackedModules;
@@ -189,7 +232,7 @@
       text += (i > 0 ? ',' : '') + '{"name":' + p.quote(every[i].name) + ',' + outcome + '}';
     }
     if (text.length > resultLimit) return void done('result_too_large', null);
-    done('', '{"kind":"object","value":{"every":[' + text + ']},"nonfinite":[],"unsupported":null,"notes":[]}');
+    done('', '{"kind":"object","value":{"every":[' + text + ']},"nonfinite":[],"unsupported":null,"notes":[' + noteOf(all, every) + ']}');
   }
 
   function goesOn(missing) {

@@ -78,7 +78,12 @@ _DATA_BASES = {
 _FIELDS = ("score", "value", "passed", "reason", "label", "name")
 _PLAIN = (bool, int, float, str, list, tuple, type(None))
 _PLAIN_TYPES = {"Any", "bool", "Dict", "dict", "float", "int", "List", "list", "Optional", "str"}
-_SHOWN = 5
+_NUMBERS = ("bool", "float", "int")
+_PREPARES = {
+    "aggregate", "extract", "format", "get", "normalise", "normalize", "parse", "print", "read", "render", "save",
+    "summarise", "summarize", "to", "write",
+}  # fmt: skip
+"""First words in the names of functions that prepare, write or add up what others return."""
 _decode = jsontext.decoder(binding.AttributeDict)
 
 
@@ -242,7 +247,7 @@ def _takes_output(outline: Outline, name: str) -> bool:
 
 
 def _of_one(outline: Outline) -> list[str]:
-    """Return the public functions that score a single output and are called only by functions that score lists."""
+    """Return the public functions that score a single output and are called only by functions that score many."""
     users: dict[str, list[str]] = {}
     for one in outline.functions.values():
         for name in names_loaded(one.node) - {one.name}:
@@ -251,8 +256,23 @@ def _of_one(outline: Outline) -> list[str]:
         name
         for name, function in outline.functions.items()
         if name[:1] != "_" and name in users and is_by_name(function) and not function.gives_list
-        if all(outline.functions[one].gives_list for one in users[name])
+        if all(outline.functions[one].gives_list or _repeats(outline.functions[one], name) for one in users[name])
     ]
+
+
+def _repeats(function: Function, name: str) -> bool:
+    """Return whether a function takes no output, and calls the function with this name only inside loops."""
+    if _OUTPUT in roles_of(function.parameters).values():
+        return False
+    looped = {
+        id(call)
+        for one in walk(function.node)
+        if type(one).__name__ in ("For", "AsyncFor", "ListComp", "DictComp", "GeneratorExp")
+        for call in walk(one)
+        if type(call).__name__ == "Call" and getattr(call.func, "id", "") == name
+    }
+    called = [one for one in walk(function.node) if type(one).__name__ == "Name" and one.id == name]
+    return 0 < len(looped) == len(called)
 
 
 def _only(outline: Outline) -> list[str]:
@@ -313,13 +333,15 @@ def _without_self(method: Function) -> Function:
     return method
 
 
-def _of_equal_type(outline: Outline, name: str) -> list[str]:
-    """Return other public functions that return the same type as this one, if that type is specific."""
+def _of_equal_type(outline: Outline, names: list[str]) -> list[str]:
+    """Return other public functions that return the same type as one of these, if that type is specific."""
     types = {one: _type_of(getattr(function.node, "returns", None)) for one, function in outline.functions.items()}
-    others = [
-        one for one in candidates.public(outline) if one != name and one in types and types[one] == types.get(name)
+    wanted = {types.get(one) for one in names} - {(), None}
+    return [
+        one
+        for one in candidates.public(outline)
+        if one not in names and types.get(one) in wanted and outline.functions[one].required
     ]
-    return [one for one in others if types[one] and outline.functions[one].required]
 
 
 def _type_of(annotation: Any) -> tuple[str, ...]:
@@ -351,11 +373,16 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
       Failure: there is no such function, or there are several.
     """
     outline = candidates.outline_of(namespace)
-    method, is_named = None, name is not None
+    method = None
     if name is None:
         names = _chosen(outline) or _only(outline)
-        if len(names) > 1:
-            raise candidates.several(outline, names, "functions that may be the evaluator")
+        equal = _of_equal_type(outline, names)
+        if len(names) + len(equal) > 1:
+            failure = candidates.several(outline, [*names, *equal], "functions that may be the evaluator")
+            if equal:
+                failure.shown = f"the functions that find their parameters in the row, of {failure.shown}"
+                failure.uses = candidates.uses_of(outline, equal)
+            raise failure
         name = names[0] if names else "evaluate"
         method = None if names else _method(outline)
     if method is None:
@@ -364,30 +391,81 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     else:
         found = entry.Entry(method.name, getattr(entry.object_of(namespace, method.of, config), method.function.name))
         function = method.function
+    return _bound(found, function)
+
+
+def _bound(found: entry.Entry, function: Function | None, *, only_columns: bool = False) -> entry.Entry:
+    """Complete an entry. If `only_columns`, no parameter without a known name gets the outputs."""
     found.decode = _decode
-    bound = _Binding(found, function)
+    bound = _Binding(found, function, only_columns=only_columns)
     found.notes += [{"code": "coerced", "message": message} for message in bound.notes()]
-    if equal := [] if is_named else _of_equal_type(outline, name):
-        told = ", ".join(f"`{one}`" for one in equal[:_SHOWN])
-        message = f"only `{name}` is called, because it has a parameter for the output; others return the same type: "
-        message += f"{told}; name one in `settings.entry`, or `*` for all of them"
-        found.notes.append({"code": "entry_left_out", "message": message})
     found.bind = lambda args: bound.arguments(args[0])
     scoring = bool(entry.SCORING.intersection(found.name.lower().rpartition(".")[2].split("_")))
     found.convert = lambda value: _all_converted(value, scoring=scoring)
     return found
 
 
+def find_by_columns(namespace: dict[str, Any], name: str) -> entry.Entry:
+    """Return an `Entry` that calls the function with this name for rows that have its parameters as columns."""
+    found = entry.find_function(namespace, name)
+    found.contract = CONTRACT
+    return _bound(found, candidates.outline_of(namespace).functions.get(name), only_columns=True)
+
+
+def by_columns(namespace: dict[str, Any]) -> Failure | None:
+    """Return a failure that lists the functions to call for the rows that have all their columns; None without any.
+
+    They are public functions that return a number, or whose names say that they may score.
+    """
+    outline = candidates.outline_of(namespace)
+    if not outline.parsed or {"evaluate", "main"} & outline.binds - {"main"} or _has_other_entry(outline):
+        return None
+    if entry.has_scoring_class(namespace) or any(one not in namespace for one in outline.functions):
+        return None  # a decorator that is missing may have replaced the evaluator
+    names = [one.name for one in outline.functions.values() if one.name in namespace and _is_of_columns(one)]
+    if not names:
+        return None  # the usual message names the functions
+    failure = candidates.several(outline, names, "functions that may be the evaluator")
+    failure.shown = f"the functions that find all their parameters in the row, of {failure.shown}"
+    failure.uses = candidates.uses_of(outline, names)
+    return failure
+
+
+def _is_of_columns(function: Function) -> bool:
+    """Return whether a function may be an evaluator for the rows whose columns have the names of its parameters."""
+    if function.name[:1] == "_" or function.name == "main" or entry.makes(function.name) or not function.required:
+        return False
+    if function.name.partition("_")[0] in _PREPARES:
+        return False
+    if list(roles_of(function.parameters).values()).count(_OUTPUT) > 1:
+        return False
+    if function.gives_list or function.gives_function or all(one.endswith(_OF_FILES) for one in function.required):
+        return False
+    returns = getattr(function.node, "returns", None)
+    kind = getattr(returns, "id", "")
+    return kind in _NUMBERS or (
+        entry.is_likely(function.name) and kind not in ("str", "list") and _gives_value(function)
+    )
+
+
+def _gives_value(function: Function) -> bool:
+    """Return whether a function has a `return` with a value that is not None."""
+    returned = [one.value for one in walk(function.node) if type(one).__name__ == "Return" and one.value is not None]
+    return any(getattr(one, "value", one) is not None for one in returned)
+
+
 class _Binding:
     """Gives a row's columns to the parameters of one function, whose code is examined only once."""
 
-    def __init__(self, found: entry.Entry, function: Function | None) -> None:
+    def __init__(self, found: entry.Entry, function: Function | None, *, only_columns: bool) -> None:
         known = found.signature
         self._found = found
         self._function = function
         self._lists = {} if function is None else _lists_of(function)
         by_use = set() if function is None else _values_by_use(function)
-        self._output = None if function is None or self._lists else _without_role(function, by_use)
+        self._output = None
+        if function is not None and not self._lists and not only_columns:
+            self._output = _without_role(function, by_use)
         self._unread = set() if function is None else function.unread
         self._names = [] if known is None else [*known.positional, *known.keyword_only]
         roles = {**roles_of(self._names), **self._lists}

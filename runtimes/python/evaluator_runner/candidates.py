@@ -117,6 +117,12 @@ def note_others(entry: Entry, place: str, names: list[str]) -> None:
         entry.notes.append({"code": "several_entries", "message": message})
 
 
+def uses_of(outline: Outline, names: list[str]) -> dict[str, set[str]]:
+    """Return which names each of `names` uses, directly or through other names."""
+    uses = _Uses(outline)
+    return {one: uses.by(one) for one in names}
+
+
 def several(outline: Outline, names: list[str], what: str) -> Failure:
     """Return the failure for code with several entries; its message lists each entry's parameters and line."""
     shown = ", ".join(_shown(outline, one) for one in names[:_SHOWN])

@@ -42,6 +42,7 @@ from evaluator_runner.prebound import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType
     from typing import Any
 
@@ -239,6 +240,22 @@ def find(
     """
     if name == "*":
         return _find_every(namespace, contract, config, recognised)
+    try:
+        return _find_one(namespace, contract, name, config, recognised)
+    except Failure as failure:
+        is_open = name is None and contract == "auto" and recognised is None
+        if not is_open or failure.code != "entry_not_found" or (found := _by_columns(namespace)) is None:
+            raise
+        return found
+
+
+def _find_one(
+    namespace: dict[str, Any],
+    contract: str,
+    name: str | None,
+    config: dict[str, Any] | None,
+    recognised: Recognised | None,
+) -> Entry:
     inferred = contract == "auto"
     dialect = _meant(namespace, name, recognised) if inferred else dialect_of(contract)
     try:
@@ -307,15 +324,35 @@ def _find_equal(
     several: Failure,
 ) -> Entry:
     """Return one entry that calls all evaluators that `several` names; the score is the mean of their scores."""
-    from evaluator_runner.every import find_every
 
     def one(name: str) -> Entry:
         return find(namespace, contract=contract, name=name, config=config, recognised=recognised)
 
+    return _all_of(namespace, several, one)
+
+
+def _all_of(namespace: dict[str, Any], several: Failure, one: Callable[[str], Entry]) -> Entry:
+    from evaluator_runner.every import find_every
+
     lines = namespace["__loader__"].get_source("evaluator").split("\n")
-    found = find_every(list(several.equal), one, lines)
+    found = find_every(list(several.equal), one, lines, several.uses)
     message = f"the score is the mean of {several.shown}; to use one of them, name it in `settings.entry`"
     found.notes += [{"code": "several_entries", "message": message}, *several.notes]
+    return found
+
+
+def _by_columns(namespace: dict[str, Any]) -> Entry | None:
+    """Return one entry for the functions whose parameters are columns of the row, if no other entry was found."""
+    several = dialect_of("function").by_columns(namespace)
+    if several is None:
+        return None
+    found: Entry
+    if len(several.equal) == 1:
+        found = dialect_of("function").find(namespace, name=several.equal[0], config={})
+    else:
+        found = _all_of(namespace, several, lambda name: dialect_of("function").find_by_columns(namespace, name))
+    found.contract, found.source = "function", "inferred"
+    found.reason = "no other evaluator was found, so the names of parameters are columns of the row"
     return found
 
 

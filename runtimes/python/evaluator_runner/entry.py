@@ -247,7 +247,7 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
             message += f"; it defines {', '.join(classes[:10])}, and functions for {whose}"
         elif functions:
             more = [name for name in classes if _method_of(own[name], wanted)]
-            shown = sorted(functions, key=lambda name: (name.startswith("_"), not _is_likely(name)))
+            shown = sorted(functions, key=lambda name: (name.startswith("_"), not is_likely(name)))
             message += f"; it defines {', '.join(shown[:10])}"
             message += f" and the class{'' if len(more) == 1 else 'es'} {', '.join(more[:10])}" if more else ""
         elif classes:
@@ -295,7 +295,14 @@ def _public_methods(methods: Any) -> list[str]:
     return sorted(public, key=lambda key: key in used)
 
 
-def _is_likely(name: str) -> bool:
+def has_scoring_class(own: dict[str, Any]) -> bool:
+    """Return whether a class of the code has a public method that is named like a scorer."""
+    classes = [one for one in own.values() if isinstance(one, type) and _is_ours(one)]
+    return any(_scoring(vars(one)) for one in classes)
+
+
+def is_likely(name: str) -> bool:
+    """Return whether the name of a function has a word that says that it may score."""
     return bool(_LIKELY.intersection(name.lower().split("_")))
 
 
@@ -334,7 +341,7 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
             return _line_of(_made(name, one), one, scoring[0], wanted)
     with_methods = {name: found for name, one in classes.items() if (found := _public_methods(vars(one)))}
     for name, methods in with_methods.items():
-        if likely := [one for one in methods if _is_likely(one)]:
+        if likely := [one for one in methods if is_likely(one)]:
             return _line_of(_made(name, classes[name]), classes[name], min(likely, key=len), wanted)
     name = next(iter(with_methods or classes))
     return f"def {wanted}(inputs, outputs, trace): return {_made(name, classes[name])}.METHOD(outputs)"
@@ -450,7 +457,7 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
         hint = f"a class is not called: add `{_call_of(scoring, wanted)}` as the last line, with the arguments"
         return f"{hint} that the class takes; or name a function in `settings.entry`, for example {public[0]}"
     if len(public) > 1:
-        named = [one for one in public if _is_likely(one)]
+        named = [one for one in public if is_likely(one)]
         return f"name the evaluator in `settings.entry`, for example {(named or public)[0]}, or {_EXPECTED}"
     if functions:
         return f"name `{public[0]}` in `settings.entry`, or {_EXPECTED}"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EVERY = "*"
 _MOST = 100
 _MESSAGE = 500
+_LISTED = 10
 _BYTES = 1 << 30  # maximum size of one value in bytes; `limits.result_kb` applies to all values together
 
 
@@ -37,8 +38,13 @@ class _Signatures(Signature):
         return self._shown
 
 
-def find_every(names: list[str], find: Callable[[str], Entry], lines: list[str]) -> Entry:
+def find_every(
+    names: list[str], find: Callable[[str], Entry], lines: list[str], uses: dict[str, set[str]] | None = None
+) -> Entry:
     """Return one entry that calls every evaluator among `names`; `find` returns the entry of a single evaluator.
+
+    If `uses` is given, the keys are the evaluators that run only for rows with all their columns, and only if no other
+    evaluator that runs uses them; the values are the names that these and the others use.
 
     Raises:
       Failure: there are no evaluators, or they have several contracts.
@@ -66,12 +72,12 @@ def find_every(names: list[str], find: Callable[[str], Entry], lines: list[str])
         told = ", ".join(f"{name} ({one.contract})" for name, one in list(found.items())[:10])
         message = f"the evaluators have different contracts: {told}"
         raise Failure("entry_ambiguous", message, hint=f"set `contract` to one of {', '.join(sorted(contracts))}")
-    return _one_of(found, refused, lines)
+    return _one_of(found, refused, lines, uses or {})
 
 
-def _one_of(found: dict[str, Entry], refused: dict[str, Failure], lines: list[str]) -> Entry:
+def _one_of(found: dict[str, Entry], refused: dict[str, Failure], lines: list[str], uses: dict[str, set[str]]) -> Entry:
     first = next(iter(found.values()))
-    made = Entry(EVERY, _calls(found, lines))
+    made = Entry(EVERY, _calls(found, lines, uses))
     made.decode = first.decode
     made.parts = found
     made.signature = _Signatures([_shown(name, one) for name, one in found.items()])
@@ -88,10 +94,12 @@ def _shown(name: str, found: Entry) -> str:
     return f"{name}({', '.join(found.parameters)})" if found.signature is not None else name
 
 
-def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
+def _calls(found: dict[str, Entry], lines: list[str], uses: dict[str, set[str]]) -> Callable[..., Any]:
+    binds = {name: one.bind for name, one in found.items() if name in uses}
+
     async def every(*args: Any, **body: Any) -> dict[str, Any]:
         outcomes = []
-        for name, one in found.items():
+        for name, one in _that_apply(found, uses, binds, list(args)).items():
             unreached.take()  # forget what the code asked while it loaded, or in the evaluator before this one
             watch = hidden.Watch()
             try:
@@ -117,6 +125,34 @@ def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
         return {"every": outcomes}
 
     return every
+
+
+def _that_apply(
+    found: dict[str, Entry], uses: dict[str, set[str]], binds: dict[str, Callable[..., Any] | None], args: list[Any]
+) -> dict[str, Entry]:
+    """Leave out the evaluators in `uses` that lack a column of the row, and those that others that run use.
+
+    Raises:
+      Failure: none has all its columns.
+    """
+    if not uses:
+        return found
+    able = [name for name in found if name not in uses or _has_columns(binds[name], args)]
+    if not able:
+        shown = ", ".join(_shown(name, one) for name, one in list(found.items())[:_LISTED])
+        message = f"the row has the columns of none of these functions: {shown}"
+        hint = "add the columns of the evaluator to the row; if it is called by position, name it in `settings.entry`"
+        raise Failure("missing_input", message, hint=hint)
+    used = {other for name in able for other in uses.get(name, ()) if other != name}
+    return {name: found[name] for name in able if name not in used or name not in uses}
+
+
+def _has_columns(bind: Callable[..., Any] | None, args: list[Any]) -> bool:
+    try:
+        _ = bind is None or bind(_copy(args))
+    except Failure:
+        return False
+    return True
 
 
 def _arguments(one: Entry, args: list[Any], body: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

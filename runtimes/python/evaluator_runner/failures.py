@@ -44,11 +44,13 @@ class Failure(Exception):
       equal: Names of the possible evaluators, if there are several with one contract.
       shown: A list of these evaluators for people, with parameters and lines.
       notes: Remarks on these evaluators.
+      uses: Those of them that run only if the row has all their columns, with the names that each uses.
     """
 
     equal: tuple[str, ...] = ()
     shown: str = ""
     notes: tuple[dict[str, str], ...] = ()
+    uses: dict[str, set[str]] | None = None
 
     def __init__(
         self, code: str, message: str, *, hint: str | None = None, line: int | None = None, column: int | None = None
