@@ -21,7 +21,7 @@ _LEGACY_FOURTH = {"correct_answer", "datapoint"}
 SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}
 """Words that say that a function scores, if they are in its name."""
 _MAKING = {"build", "create", "define", "load", "make", "register"}
-_LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "evaluate", "evaluator", "f1", "judge", "match", "precision", "quality", "recall", "results", "verify"}  # fmt: skip  # noqa: E501
+_LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "evaluate", "evaluator", "f1", "judge", "match", "precision", "quality", "recall", "results", "validate", "verify"}  # fmt: skip  # noqa: E501
 """Words in the names of functions that may score, and so are shown first."""
 _METHODS = ("evaluate", "score", "measure", "__call__")
 _OF_RUNS = "evaluate_run"
@@ -278,9 +278,12 @@ def _takers(own: dict[str, Any], functions: list[str], classes: list[str]) -> li
 
 
 def _are_for_classes(own: dict[str, Any], functions: list[str], classes: list[str]) -> bool:
-    """Return whether all functions are used by other code, and a class has a method that is named like a scorer."""
-    used = _used_names(own)
-    return used.issuperset(functions) and any(_scoring(vars(own[name])) for name in classes)
+    """Return whether a class has a method that is named like a scorer, and no function may be the evaluator instead.
+
+    No function may be, if other code uses all of them, or if no name says that it scores.
+    """
+    is_for_class = _used_names(own).issuperset(functions) or not any(map(is_likely, functions))
+    return is_for_class and any(_scoring(vars(own[name])) for name in classes)
 
 
 def _scoring(methods: Any) -> list[str]:
