@@ -4,7 +4,7 @@ import asyncio
 import re
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterable, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -32,7 +32,7 @@ from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.results.table import Filter, Results, ResultValues
 from evaluator_host.platform.jobs.row_source import CHUNK_BYTES, CHUNK_ROWS
 from evaluator_host.platform.jobs.spec import evaluator_of, spec_from_json
-from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
+from evaluator_host.platform.jobs.table import EvaluatorTally, Job, JobEvaluator, Jobs
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.groups import Groups, value_in
@@ -172,26 +172,22 @@ class JobResults:
           InvalidRequest: the jobs have different rows, or no evaluator in common.
         """
         before, after, sides = await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place)
+        tallies = [await self._tallies(one) for one in (before, after)]
         names = [await self._dataset_name(one) for one in (before, after)]
         of_jobs = changes_of_jobs((before, names[0]), (after, names[1]))
         return [
-            await (await self._rows(before, old, after, new)).comparison((*changes_of_evaluators(old, new), *of_jobs))
+            await ComparedRows(self._results, _side(before, old, tallies[0]), _side(after, new, tallies[1])).comparison(
+                (*changes_of_evaluators(old, new), *of_jobs)
+            )
             for old, new in sides
         ]
 
     async def _rows(self, before: Job, old: JobEvaluator, after: Job, new: JobEvaluator) -> ComparedRows:
-        return ComparedRows(self._results, await self._side(before, old), await self._side(after, new))
+        sides = [_side(job, one, await self._tallies(job)) for job, one in ((before, old), (after, new))]
+        return ComparedRows(self._results, *sides)
 
-    async def _side(self, job: Job, evaluator: JobEvaluator) -> Side:
-        tally = (await self._jobs.get_overview(job.workspace_id, job.id)).evaluators[evaluator.position].tally
-        return Side(
-            job.id,
-            evaluator.position,
-            evaluator.label,
-            zero=_counts_zero(job),
-            gives_scores=tally.scores > 0,
-            warnings=tally.counted_warnings(),
-        )
+    async def _tallies(self, job: Job) -> Sequence[EvaluatorTally]:
+        return (await self._jobs.get_overview(job.workspace_id, job.id)).evaluators
 
     async def _dataset_name(self, job: Job) -> str:
         with suppress(NotFound):
@@ -431,6 +427,18 @@ class JobResults:
 
 def _names(evaluators: Iterable[EvaluatorStatistics]) -> int:
     return sum(len(one.metrics) for one in evaluators)
+
+
+def _side(job: Job, evaluator: JobEvaluator, tallies: Sequence[EvaluatorTally]) -> Side:
+    tally = tallies[evaluator.position].tally
+    return Side(
+        job.id,
+        evaluator.position,
+        evaluator.label,
+        zero=_counts_zero(job),
+        gives_scores=tally.scores > 0,
+        warnings=tally.counted_warnings(),
+    )
 
 
 def _counts_zero(job: Job) -> bool:

@@ -63,7 +63,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     @router.get("/results", response_model=JobStatistics, responses=_MISSING)
     async def statistics(job_id: str, workspace: WorkspaceOf) -> Response:
         """Show the statistics so far for each evaluator and metric."""
-        return json_response(await results.statistics(workspace, job_id))
+        return await large_json_response(await results.statistics(workspace, job_id))
 
     @router.get(
         "/groups",
@@ -79,7 +79,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         evaluator: str | None = None,
     ) -> Response:
         """Show each evaluator's mean, pass rate and counts so far, by the values of a column."""
-        return json_response(await results.groups(workspace, job_id, by, evaluator=evaluator))
+        return await large_json_response(await results.groups(workspace, job_id, by, evaluator=evaluator))
 
     @router.get("/rows", response_model=JobRowPage, responses=_REFUSED)
     async def page(
@@ -170,7 +170,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     async def evaluators(job_id: str, workspace: WorkspaceOf) -> Response:
         """List the evaluators of a job, as they were when it was created."""
         found = await results.evaluators(workspace, job_id)
-        return json_response([shown(one) for one in found])
+        return await large_json_response([shown(one) for one in found])
 
     @router.get("/rows.{file_format}", response_class=StreamingResponse, responses={**_REFUSED, **_FILES})
     async def download(
@@ -204,7 +204,8 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
         job_id: str, other_id: str, workspace: WorkspaceOf, *, evaluator: str | None = None, by_place: _ByPlace = False
     ) -> Response:
         """Compare with a later job over the same rows: paired differences, regressions, improvements."""
-        return json_response(await results.compare(workspace, job_id, other_id, evaluator=evaluator, by_place=by_place))
+        found = await results.compare(workspace, job_id, other_id, evaluator=evaluator, by_place=by_place)
+        return await large_json_response(found)
 
     @router.get("/compare/{other_id}/changes", response_model=ChangePage, responses=_REFUSED)
     async def changes(

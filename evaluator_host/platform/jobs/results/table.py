@@ -21,7 +21,8 @@ from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.outcome import Status
 
 _AT_ONCE: Final = 500
-_BETWEEN: Final = 32
+_BETWEEN_BYTES: Final = 32 << 10  # bytes of values between two moments at which other tasks may run
+_OF_ROW_BYTES: Final = 1 << 10  # bytes that a row counts for, besides its metrics
 _LONG: Final = 16 << 10  # a text with more characters is long, and is read alone
 PAGE_BYTES: Final = 16 << 20
 
@@ -208,12 +209,15 @@ class Results(Repository):
         while True:
             rows = await self._database.fetch_all(query.where(table.row > read).limit(_AT_ONCE))
             page = [ResultValues(*row) for row in rows]
-            for number, one in enumerate(page):
-                if number % _BETWEEN == 0:
+            since = _BETWEEN_BYTES
+            for one in page:
+                if since >= _BETWEEN_BYTES:
                     await asyncio.sleep(0)  # let other tasks run, because the reader works on the event loop
+                    since = 0
                 if one.metrics is None:
                     long = await self._database.fetch_value(select(table.metrics).where(chosen, table.row == one.row))
                     one = replace(one, metrics=long)  # noqa: PLW2901 - the same, complete
+                since += _OF_ROW_BYTES + len(one.metrics)
                 yield one
             if len(page) < _AT_ONCE:
                 return
