@@ -13,7 +13,7 @@ from evaluator_host.platform.http.auth.access import Access, AuditedCall, Caller
 from evaluator_host.platform.http.bodies import Body, Few, Moment, example, fields_of
 from evaluator_host.platform.http.deletion import ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
-from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response
+from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response, large_json_response
 from evaluator_host.platform.http.middleware import memory_of
 from evaluator_host.platform.jobs.estimates import JobEstimates
 from evaluator_host.platform.jobs.service import JobService, job_report
@@ -266,7 +266,7 @@ def scores_api(service: JobService) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List the scores of each version of an evaluator in completed jobs, newest first."""
-        return json_response(await service.scores_of(workspace, name, dataset=dataset, limit=limit))
+        return await large_json_response(await service.scores_of(workspace, name, dataset=dataset, limit=limit))
 
     @router.get(
         "/datasets/{name}/scores",
@@ -280,7 +280,7 @@ def scores_api(service: JobService) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=200, description="Maximum number of jobs.")] = 20,
     ) -> Response:
         """Show the scores of each stored evaluator in the newest completed jobs over a data set."""
-        return json_response(await service.history_of(workspace, name, limit=limit))
+        return await large_json_response(await service.history_of(workspace, name, limit=limit))
 
     return router
 

@@ -54,6 +54,7 @@ LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
 _JOBS_AT_ONCE: Final = 50  # maximum number of jobs that are read and sent at a time
 _FIRST_JOBS: Final = 4  # jobs that are read first, since a mapping and a prompt may have 1 MB each
 _PART_BYTES: Final = 2 << 20  # bytes that the jobs in each later part should have
+_JOBS_OF_HISTORY: Final = 20  # jobs of a score history that are read at a time
 _OF_SCORE_BYTES: Final = 4 << 10  # bytes that an evaluator's scores are assumed to take in a part
 _NAMED: Final = 3  # maximum number of evaluators that a job's title names
 _COLUMN_CHARS: Final = 40  # characters of a column's name in a job's title
@@ -213,7 +214,8 @@ class JobService:
 
     async def list_jobs(self, workspace_id: str, *, limit: int = 100, **chosen: Any) -> list[JobReport]:
         """Return jobs, newest first. `chosen` are filters: the keyword arguments of `Jobs.list_overviews`."""
-        return [job_report(job) for job in await self.jobs.list_overviews(workspace_id, limit=limit, **chosen)]
+        found = await self.jobs.list_overviews(workspace_id, limit=limit, **chosen)
+        return await asyncio.to_thread(lambda: [job_report(job) for job in found])
 
     async def overviews(
         self, workspace_id: str, *, limit: int, **chosen: Any
@@ -242,7 +244,7 @@ class JobService:
     ) -> list[EvaluatorScore]:
         """Return a stored evaluator's scores in completed jobs, the newest first; empty for an unknown name."""
         found = await self.jobs.scores_of(workspace_id, evaluator, dataset=dataset, limit=limit)
-        return [_point(job, one) for job, one in found]
+        return await asyncio.to_thread(lambda: [_point(job, one) for job, one in found])
 
     async def history_of(self, workspace_id: str, dataset: str, *, limit: int = 20) -> ScoreHistory:
         """Return the scores of each stored evaluator in the newest completed jobs over a data set, the oldest first.
@@ -250,25 +252,28 @@ class JobService:
         Raises:
           NotFound: there is no data set with that name, and no job over such a data set.
         """
-        found = (await self.jobs.list_completed(workspace_id, dataset, limit=limit))[::-1]
+        found: list[tuple[ScoredJob, dict[str, JobScore]]] = []
+        after: Job | None = None
+        while len(found) < limit:
+            most = min(_JOBS_OF_HISTORY, limit - len(found))
+            part = await self.jobs.list_completed(workspace_id, dataset, limit=most, after=after)
+            found += await asyncio.to_thread(lambda: [_scored(job, tallies) for job, tallies in part])  # noqa: B023
+            if len(part) < most:
+                break
+            after = part[-1][0]
         if not found:
             await self.datasets.get_dataset(workspace_id, dataset)
         lines: dict[str, list[JobScore | None]] = {}
-        for place, (job, tallies) in enumerate(found):
-            stored = spec_from_json(job.request)
-            for one in sorted(tallies, key=lambda one: one.version or 0):
-                if one.name is not None:
-                    line = lines.setdefault(one.name, [None] * len(found))
-                    line[place] = _score(job, one, stored)
-        jobs = tuple(
-            ScoredJob(job.id, _title(job, tallies, spec_from_json(job.request)), job.created_at)
-            for job, tallies in found
-        )
+        for place, (_, scores) in enumerate(reversed(found)):
+            for name, score in scores.items():
+                lines.setdefault(name, [None] * len(found))[place] = score
+        jobs = tuple(job for job, _ in reversed(found))
         return ScoreHistory(dataset, jobs, tuple(ScoreLine(name, tuple(lines[name])) for name in sorted(lines)))
 
     async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
         """Return each stored evaluator's scores in the newest job that ran it, by name. The job may be running."""
-        return {one.name or "": _point(job, one) for job, one in await self.jobs.last_scores(workspace_id)}
+        found = await self.jobs.last_scores(workspace_id)
+        return await asyncio.to_thread(lambda: {one.name or "": _point(job, one) for job, one in found})
 
     async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
         """Yield a job at once, then after every change, until it has ended or was deleted."""
@@ -299,7 +304,8 @@ class JobService:
     async def _look_later(self) -> dict[str, JobReport | None]:
         await asyncio.sleep(LOOK_EVERY_S)
         asked = list(self._watched)
-        found = {one.job.id: job_report(one) for one in await self.jobs.find_overviews(asked)} if asked else {}
+        jobs = await self.jobs.find_overviews(asked) if asked else []
+        found = await asyncio.to_thread(lambda: {one.job.id: job_report(one) for one in jobs})
         return {job_id: found.get(job_id) for job_id in asked}
 
     async def set_desired_state(self, workspace_id: str, job_id: str, desired: DesiredState) -> JobReport:
@@ -455,6 +461,14 @@ def _title(job: Job, evaluators: Sequence[EvaluatorTally], stored: StoredSpec) -
         rows += f" ({answers})"
     day = f"{job.created_at.day} {job.created_at:%b}"
     return " · ".join((", ".join([*names[:_NAMED], *more]), rows, day))
+
+
+def _scored(job: Job, tallies: Sequence[EvaluatorTally]) -> tuple[ScoredJob, dict[str, JobScore]]:
+    """Return a job and the scores of its stored evaluators, by name; of several versions, the newest one's scores."""
+    stored = spec_from_json(job.request)
+    named = [one for one in sorted(tallies, key=lambda one: one.version or 0) if one.name is not None]
+    scores = {str(one.name): _score(job, one, stored) for one in named}
+    return ScoredJob(job.id, _title(job, tallies, stored), job.created_at), scores
 
 
 def _point(job: Job, one: EvaluatorTally) -> EvaluatorScore:

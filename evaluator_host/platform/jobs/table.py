@@ -6,14 +6,15 @@ queued ─▶ running ─▶ completed | failed | cancelled
 paused (a job is also queued again when its host shuts down, or when a failed job is resumed)
 """
 
+import asyncio
 import hashlib
 import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 from sqlalchemy import (
@@ -48,6 +49,8 @@ from evaluator_host.types.bounds import difference
 from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.jobs import Failures, JobStatus
 from evaluator_host.types.warnings import WarningCount, doubt
+
+_Made = TypeVar("_Made")
 
 
 class JobTable(Table):
@@ -498,8 +501,7 @@ class Jobs(Repository):
         if before is not None:
             query = query.where(JobTable.created_at < before)
         if after is not None:
-            same = (JobTable.created_at == after.created_at) & (JobTable.id > after.id)
-            query = query.where(or_(JobTable.created_at < after.created_at, same))
+            query = query.where(_older(after))
         if status is not None:
             query = query.where(JobTable.status == status)
         if schedule is not None:
@@ -526,8 +528,8 @@ class Jobs(Repository):
         table = JobEvaluatorTable
         found: dict[str, list[EvaluatorTally]] = {job_id: [] for job_id in job_ids}
         query = _tallies().where(table.job_id.in_(job_ids)).order_by(table.job_id, table.position)
-        for one in await connection.execute(query):
-            found[one.job_id].append(_tally(one))
+        for tally in await _converted((await connection.execute(query)).all(), _tally):
+            found[tally.job_id].append(tally)
         return {job_id: tuple(tallies) for job_id, tallies in found.items()}
 
     async def scores_of(
@@ -543,7 +545,7 @@ class Jobs(Repository):
         if dataset is not None:
             query = query.where(JobTable.dataset_name == dataset)
         query = query.order_by(*_NEWEST_FIRST).limit(limit)
-        return [(as_job(row, "job__"), _tally(row)) for row in await self._database.fetch_all(query)]
+        return await _converted(await self._database.fetch_all(query), _job_and_tally)
 
     async def last_scores(self, workspace_id: str) -> list[tuple[Job, EvaluatorTally]]:
         """Return, for each stored evaluator, the newest job that ran it (ended or not), and its scores in that job.
@@ -558,14 +560,19 @@ class Jobs(Repository):
         query = _scored(last.c.place == 1).join(
             last, (last.c.job_id == table.job_id) & (last.c.position == table.position)
         )
-        return [(as_job(row, "job__"), _tally(row)) for row in await self._database.fetch_all(query)]
+        return await _converted(await self._database.fetch_all(query), _job_and_tally)
 
     async def list_completed(
-        self, workspace_id: str, dataset: str, *, limit: int
+        self, workspace_id: str, dataset: str, *, limit: int, after: Job | None = None
     ) -> list[tuple[Job, tuple[EvaluatorTally, ...]]]:
-        """Return the completed jobs over the data set with this name, newest first, and their evaluators' scores."""
+        """Return the completed jobs over the data set with this name, newest first, and their evaluators' scores.
+
+        `after` is the last job of the previous page.
+        """
         chosen = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.dataset_name == dataset)
         chosen = chosen.where(JobTable.status == JobStatus.COMPLETED)
+        if after is not None:
+            chosen = chosen.where(_older(after))
         async with self._database.reading() as connection:
             newest = chosen.order_by(JobTable.created_at.desc(), JobTable.id).limit(limit)
             jobs = [as_job(row) for row in await connection.execute(newest)]
@@ -717,6 +724,23 @@ def _scored(chosen: ColumnElement[bool]) -> Select[Any]:
     return query.where(chosen)
 
 
+def _older(job: Job) -> ColumnElement[bool]:
+    """Return the condition for the jobs after `job` in a list of the newest first."""
+    same = (JobTable.created_at == job.created_at) & (JobTable.id > job.id)
+    return or_(JobTable.created_at < job.created_at, same)
+
+
+async def _converted(rows: Sequence[Any], convert: Callable[[Any], _Made]) -> list[_Made]:
+    """Convert database rows, in a thread if there are many: a job may have a hundred evaluators."""
+    if len(rows) <= _FEW_ROWS:
+        return [convert(row) for row in rows]
+    return await asyncio.to_thread(lambda: [convert(row) for row in rows])
+
+
+def _job_and_tally(row: Any) -> tuple[Job, EvaluatorTally]:
+    return as_job(row, "job__"), _tally(row)
+
+
 def _tally(row: Any) -> EvaluatorTally:
     names = [field.name for field in fields(Tally)]
     before = None if row.before_scored is None else Tally(*(getattr(row, f"before_{name}") for name in names))
@@ -742,6 +766,7 @@ _NEWEST_FIRST: Final = (JobTable.created_at.desc(), JobTable.id, JobEvaluatorTab
 _BEING_DELETED: Final = (
     '{"code":"deleted","message":"the job is being deleted; if the host stopped meanwhile, delete it again"}'
 )
+_FEW_ROWS: Final = 200  # rows that take less than 10 ms to convert
 _DELETED_AT_ONCE: Final = 2000  # number of rows to delete at once
 _SILENT_S: Final = 10.0  # a job's speed is unknown if there was no heartbeat for this many seconds
 _UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

@@ -8,7 +8,7 @@ from evaluator_host.engine.contracts.otlp import TRACE_SPANS
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.platform.http.bodies import WholeNumber
 from evaluator_host.platform.http.error_responses import describe_error
-from evaluator_host.platform.http.json_routes import LateRoute, json_response
+from evaluator_host.platform.http.json_routes import LateRoute, json_response, large_json_response
 from evaluator_host.platform.traces.export import PROTOBUF, too_large
 from evaluator_host.platform.traces.live_traffic import QUIET_S, SESSION_QUIET_S, ExportRequest, Traffic
 from evaluator_host.types.outcome import Status
@@ -95,6 +95,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List scored traces, newest first."""
-        return json_response(await traffic.list_traces(workspace, name, limit=limit, before=before, status=status))
+        found = await traffic.list_traces(workspace, name, limit=limit, before=before, status=status)
+        return await large_json_response(found)
 
     return router
