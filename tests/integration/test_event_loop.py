@@ -114,6 +114,7 @@ BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
         (b"question,answer\n" + b"a,b\n" * (MB // 4), "text/csv"),
         (b"," * MB + b"\n" + b"1," * MB, "text/csv"),
     ],
+    "PATCH /v1/datasets/{name}": lambda: [with_lists({"add": [{"inputs": {"x": []}}]}, "add", 0, "inputs", "x")],
     "POST /v1/data": lambda: [(b"x" * (16 * MB), "application/octet-stream")],
     "POST /v1/evaluators/{name}/traces": lambda: [
         encoded(

@@ -14,7 +14,7 @@ from evaluator_host.platform.datasets.files import write_rows
 from evaluator_host.platform.datasets.readers import Record
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Json
-from evaluator_host.types.json_values import decode_json, value_at
+from evaluator_host.types.json_values import decode_json, encode_json, value_at
 from evaluator_host.types.stored import (
     ColumnFacts,
     DatasetFacts,
@@ -236,23 +236,30 @@ class _Column:
         )
 
 
+def encode_edits(
+    changed: dict[int, dict[str, Json]], removed: Sequence[int], added: Sequence[dict[str, Json]]
+) -> bytes:
+    """Encode an edit for `edit_rows`. Blocks; but sending bytes to another process costs the caller little."""
+    return encode_json([list(changed.items()), list(removed), list(added)])
+
+
 def edit_rows(
     stage: Path,
     file: Path,
-    changed: dict[int, dict[str, Json]],
-    removed: Sequence[int],
-    added: Sequence[dict[str, Json]],
+    edits: bytes,
     format_: str,
     max_bytes: int,
     max_row_bytes: int,
 ) -> DatasetFacts:
     """Edit the rows in a file of JSON lines, write them into a folder (see `write_rows`), and return facts about them.
 
-    Row numbers begin at 0.
+    `edits` is JSON, see `encode_edits`. Row numbers begin at 0.
 
     Raises:
       InvalidRequest: a row to change or remove does not exist, or no row is left.
     """
+    pairs, removed, added = decode_json(edits)
+    changed = dict(pairs)
     gone = frozenset(removed)
     unknown = {*changed, *gone}
 

@@ -13,7 +13,14 @@ from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.files import RowsFolder, at_most, write_rows, write_upload
-from evaluator_host.platform.datasets.queries import Condition, compare_rows, describe_columns, edit_rows, search_rows
+from evaluator_host.platform.datasets.queries import (
+    Condition,
+    compare_rows,
+    describe_columns,
+    edit_rows,
+    encode_edits,
+    search_rows,
+)
 from evaluator_host.platform.datasets.readers import modules_of
 from evaluator_host.platform.datasets.suggestion import expected_column, output_column
 from evaluator_host.platform.datasets.table import Dataset, Datasets, name_taken, new_dataset_id
@@ -294,6 +301,7 @@ class DatasetService:
           InUse: the data set has a newer version than `version`, or another caller changed it during every attempt.
         """
         await self.usage.require_room(workspace_id)
+        edits = await asyncio.to_thread(encode_edits, changed, removed, added)
         for _ in range(_TRIES):
             try:
                 before = await self.store.get_dataset(workspace_id, name)
@@ -312,7 +320,7 @@ class DatasetService:
                     "again (?replace=true)"
                 )
             file = await asyncio.to_thread(self.folder.file, before.id)
-            args = (edit_rows, file, changed, removed, added, before.facts.format)
+            args = (edit_rows, file, edits, before.facts.format)
             write = partial(self._write_edited, workspace_id, args, before.facts.size_bytes)
             try:
                 report = await self._add(workspace_id, name, write, replace=before.id)
