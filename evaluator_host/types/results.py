@@ -231,6 +231,11 @@ class Comparison:
         float | None, Doc("Share of these rows that passed in the earlier job, 0 to 1; None if there are no such rows.")
     ] = None
     pass_rate_after: Annotated[float | None, Doc("The same in the later job.")] = None
+    passes_lost: Annotated[int, Doc("Of these rows, those that passed in the earlier job only.")] = 0
+    passes_gained: Annotated[int, Doc("Of these rows, those that passed in the later job only.")] = 0
+    passes_lost_rows: Annotated[
+        tuple[int, ...], Doc("Of the rows in `passes_lost`, the first 100 that are not regressions by score.")
+    ] = ()
     warnings_before: Annotated[tuple[WarningCount, ...], Doc("Warnings of its rows in the earlier job.")] = ()
     warnings_after: Annotated[tuple[WarningCount, ...], Doc("Warnings of its rows in the later job.")] = ()
     unscored: Annotated[

@@ -199,6 +199,21 @@ def test_failed_rows_count_as_zero_only_beside_scores_and_verdicts(client: Clien
     assert "mean" not in command(url, "jobs", "show", after.id)
 
 
+def test_a_comparison_names_rows_that_passed_only_before(client: Client, url: str) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return inputs['score'] * outputs"
+    client.datasets.upload("verdicts", [{"score": score, "output": 1} for score in (0.7, 0.9, 0.4, 0.6)])
+    client.evaluators.create("stricter", Evaluator(code, threshold=0.5))
+    client.evaluators.update("stricter", Evaluator(code, threshold=0.8))
+    jobs = [client.jobs.wait(client.jobs.create([name], "verdicts").id).id for name in ("stricter@1", "stricter@2")]
+    (found,) = client.jobs.compare(*jobs)
+    assert (found.regressed, found.judged) == (0, 4)
+    assert (found.passes_lost, found.passes_lost_rows, found.passes_gained) == (2, (0, 3), 0)
+    (back,) = client.jobs.compare(*reversed(jobs))
+    assert (back.passes_lost, back.passes_lost_rows, back.passes_gained) == (0, (), 2)
+    shown = command(url, "jobs", "compare", *jobs)
+    assert "2 rows passed only in the earlier job\nnot passed now, though the score did not fall: rows 0, 3\n" in shown
+
+
 def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: str, tmp_path: Path) -> None:
     rows = [{"gold": "a", "new": "a", "old": "a"}, {"gold": "b", "new": "c", "old": "b"}, {"gold": "d", "old": "d"}]
     rows = [{**row, **named} for row, named in zip(rows, ({}, {"id": "=b"}, {"id": "d7"}), strict=True)]
@@ -213,6 +228,7 @@ def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: 
     (compared,) = client.jobs.compare(before, after)
     assert (compared.regressed, compared.lost, compared.metrics[0].worse) == (2, 1, 1)
     assert (compared.judged, compared.pass_rate_before, compared.pass_rate_after) == (2, 1.0, 0.5)
+    assert (compared.passes_lost, compared.passes_lost_rows) == (1, ()), "its score fell as well"
     worse = tmp_path / "worse.csv"
     shown = command(url, "jobs", "compare", before, after, "--out", str(worse))
     assert "worse: row 2 (id d7), 1 -> no score\nworse: row 1 (id =b), 1 -> 0" in shown

@@ -258,6 +258,9 @@ export interface components {
             metrics: components["schemas"]["Difference"][];
             pass_rate_after: number | null;
             pass_rate_before: number | null;
+            passes_gained: number;
+            passes_lost: number;
+            passes_lost_rows: number[];
             regressed: number;
             regressions: components["schemas"]["Change"][];
             unscored: number;

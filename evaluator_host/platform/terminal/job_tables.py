@@ -371,10 +371,7 @@ def comparison_table(one: Comparison, ids: Mapping[int, str]) -> Text:
     worse = f"{one.regressed} worse" + (f" ({one.lost} of which fail now)" if one.lost else "")
     unscored = f", {one.unscored} with a score in one job only" if one.unscored else ""
     made = Text(plain(f"{one.before} -> {one.after}: {better}, {worse}{unscored}\n"))
-    if one.pass_rate_before is not None and one.pass_rate_after is not None:
-        gain = points(one.pass_rate_after - one.pass_rate_before)
-        rates = f"{percent(one.pass_rate_before)} -> {percent(one.pass_rate_after)} ({gain})"
-        made.append(f"passed: {rates}, over {counted(one.judged, 'row')} with a verdict in both\n")
+    made.append(_passes(one))
     if one.doubt is not None:
         made.append(plain(f"doubtful: {in_options(one.doubt)}\n"))
     for cause in one.changed:
@@ -393,6 +390,22 @@ def comparison_table(one: Comparison, ids: Mapping[int, str]) -> Text:
         if rows > len(shown):
             where = "--out FILE writes" if name == "worse" else "the page of the comparison lists"
             made.append(f"\n{name}: {counted(rows - len(shown), 'row')} more; {where} all")
+    return made
+
+
+def _passes(one: Comparison) -> str:
+    """Return lines that compare which rows passed; empty if no row has a verdict in both jobs."""
+    if one.pass_rate_before is None or one.pass_rate_after is None:
+        return ""
+    gain = points(one.pass_rate_after - one.pass_rate_before)
+    rates = f"{percent(one.pass_rate_before)} -> {percent(one.pass_rate_after)} ({gain})"
+    made = f"passed: {rates}, over {counted(one.judged, 'row')} with a verdict in both\n"
+    if one.passes_lost:
+        gained = f", {one.passes_gained} only in the later one" if one.passes_gained else ""
+        made += f"{counted(one.passes_lost, 'row')} passed only in the earlier job{gained}\n"
+    if rows := one.passes_lost_rows:
+        first = ", ".join(map(str, rows[:CHANGES_SHOWN])) + (", …" if len(rows) > CHANGES_SHOWN else "")
+        made += f"not passed now, though the score did not fall: {'row' if len(rows) == 1 else 'rows'} {first}\n"
     return made
 
 

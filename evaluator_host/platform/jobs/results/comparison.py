@@ -95,6 +95,9 @@ class ComparedRows:
             judged=found.verdicts.rows,
             pass_rate_before=found.verdicts.rate(0),
             pass_rate_after=found.verdicts.rate(1),
+            passes_lost=found.verdicts.moved(lost=True),
+            passes_gained=found.verdicts.moved(lost=False),
+            passes_lost_rows=tuple(found.lost_rows) if found.verdicts.rows else (),
             warnings_before=self._before.warnings,
             warnings_after=self._after.warnings,
             unscored=found.unscored,
@@ -137,9 +140,12 @@ class _Differences:
         self.verdicts = _Verdicts(zero=zero_verdicts)
         self.unscored = 0  # rows that have a score in one job, but neither a score nor an error in the other
         self.failed = 0  # rows that failed in either job
+        self.lost_rows: list[
+            int
+        ] = []  # the first rows that passed in the earlier job only, and whose score did not fall
 
     def add(self, one: ResultValues, other: ResultValues) -> None:
-        self.verdicts.add(one, other)
+        lost_its_pass = self.verdicts.add(one, other)
         failures = [side.status == Status.FAILED for side in (one, other)]
         self.failed += any(failures)
         change = Change(one.row, one.score, other.score)
@@ -149,6 +155,8 @@ class _Differences:
             self.risen.add(-gain, change, failed=failures[0])
         elif (one.score is None) != (other.score is None) and not any(failures):
             self.unscored += 1
+        if lost_its_pass and gain >= 0 and len(self.lost_rows) < CHANGES_SHOWN:
+            self.lost_rows.append(one.row)
 
 
 class _Changes:
@@ -183,9 +191,12 @@ class _Verdicts:
         self._zero = zero
         self._counts: Counter[tuple[bool | Status | None, ...]] = Counter()
 
-    def add(self, *sides: ResultValues) -> None:
+    def add(self, *sides: ResultValues) -> bool:
+        """Count a row. Return whether it passed in the earlier job only."""
         failed = Status.FAILED
-        self._counts[tuple(failed if self._zero and one.status == failed else one.passed for one in sides)] += 1
+        verdicts = tuple(failed if self._zero and one.status == failed else one.passed for one in sides)
+        self._counts[verdicts] += 1
+        return verdicts[0] is True and verdicts[1] not in (True, None)
 
     @property
     def rows(self) -> int:
@@ -199,6 +210,11 @@ class _Verdicts:
         judged = self._judged()
         passed = sum(count for verdicts, count in judged.items() if verdicts[side] is True)
         return passed / judged.total() if judged else None
+
+    def moved(self, *, lost: bool) -> int:
+        """Return the number of rows that passed in the earlier job only, or with `lost=False` in the later job only."""
+        passed = [lost, not lost]
+        return sum(count for verdicts, count in self._judged().items() if [one is True for one in verdicts] == passed)
 
     def _judged(self) -> Counter[tuple[bool | Status | None, ...]]:
         if not all(any(isinstance(verdicts[side], bool) for verdicts in self._counts) for side in (0, 1)):

@@ -58,7 +58,7 @@ export default function ComparePage({ params, query }: PageProps) {
         <Segments label="Evaluator" value={String(at)} options={comparisons.map((one, index) => ({ value: String(index), label: one.before === one.after ? one.before : `${one.before} → ${one.after}` }))} onValue={(value) => setQuery({ evaluator: comparisons[Number(value)]?.after ?? null, metric: null })} />
       )}
       {shown && sides && <Shown key={at} ids={ids} route={route} comparison={shown} sides={sides} query={query} />}
-      {shown && sides && query.has("row") && <RowsCompared sides={sides} row={Number(query.get("row"))} rows={[...shown.regressions, ...shown.improvements].map((one) => one.row)} />}
+      {shown && sides && query.has("row") && <RowsCompared sides={sides} row={Number(query.get("row"))} rows={[...new Set([...shown.regressions.map((one) => one.row), ...shown.passes_lost_rows, ...shown.improvements.map((one) => one.row)])]} />}
     </div>
   );
 }
@@ -102,6 +102,7 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
             <span class="tile-value">{points(comparison.pass_rate_after - comparison.pass_rate_before)}</span>
             <span class="tile-note small">{`${percent(comparison.pass_rate_before)} → ${percent(comparison.pass_rate_after)}`}</span>
             <span class="tile-note small">{`of ${counted(comparison.judged, "row")} with a verdict in both`}</span>
+            {comparison.passes_lost > 0 && <span class="tile-note small">{`${count(comparison.passes_lost)} passed only before, ${count(comparison.passes_gained)} only after`}</span>}
           </li>
         )}
         <li class="tile stack">
@@ -125,10 +126,17 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
       <FindRows query={query} found={found} />
       <ChangedRows title={`Worse: ${count(comparison.regressed)}`} label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} every={every(false)} sides={sides} only={only} />
+      {comparison.passes_lost_rows.length > 0 && (
+        <ChangedRows title={`Not passed now, though the score did not fall: ${firstOf(comparison)}`} label="Rows that lost their pass" rows={comparison.passes_lost_rows} sides={sides} only={only} />
+      )}
       <ChangedRows title={`Better: ${count(comparison.improved)}${failedBefore(comparison)}`} label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} every={every(true)} sides={sides} only={only} />
       <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} byPlace={byPlace} />
     </>
   );
+}
+
+function firstOf({ passes_lost, passes_lost_rows: rows }: Comparison): string {
+  return count(rows.length) + (rows.length === 100 && passes_lost > 100 ? " or more" : "");
 }
 
 /** Says how many of the better rows only failed before, whatever they score now. */
