@@ -352,6 +352,9 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     saved = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))
     changes = await asyncio.to_thread(lambda: list(client.jobs.changes(seeds.before, seeds.after, better=False)))
     assert [int(one["row"]) for one in saved] == [change.row for change in changes]
+    first = await asyncio.to_thread(client.jobs.row, seeds.after, changes[0].row)
+    assert saved[0]["passed_after"] == str(first.results[0].result["passed"]).lower().replace("none", "")
+    assert set(json.loads(saved[0]["inputs"])) <= set(first.row)
     async with page.expect_download() as download:
         await page.locator("figure").get_by_role("button", name="save as CSV").click()
     points = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -26,8 +26,10 @@ from evaluator_host.platform.terminal.job_tables import (
     jobs_table,
     owned_jobs_table,
     rows_table,
+    said,
     schedule_facts,
     statistics_table,
+    why,
 )
 from evaluator_host.platform.terminal.local_store import with_store
 from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
@@ -37,7 +39,7 @@ from evaluator_host.types.evaluator import Evaluator, Isolation, ModelBudget, Re
 from evaluator_host.types.jobs import Executor, Failures, JobReport, JobStatus, Target
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
 from evaluator_host.types.names import counted, id_of, usable_name
-from evaluator_host.types.results import Comparison
+from evaluator_host.types.results import Change, Comparison
 
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
@@ -417,10 +419,11 @@ def compare(
     """Compare two jobs over the same rows: paired differences, regressions, improvements."""
     if worse is not None and worse.suffix not in (".csv", ".jsonl"):
         raise InvalidRequest(f"--out writes CSV or JSON Lines: give {worse} the suffix .csv or .jsonl")
-    ids = named_job(client, job).id, named_job(client, other).id
+    jobs = named_job(client, job), named_job(client, other)
+    ids = jobs[0].id, jobs[1].id
     found = client.jobs.compare(*ids, evaluator=evaluator, by_place=by_place)
     if worse is not None:
-        _write_worse(client, ids, found, worse, by_place=by_place)
+        _write_worse(client, jobs, found, worse, by_place=by_place)
     if as_json:
         print_json(found)
         return
@@ -432,30 +435,56 @@ def compare(
             out.print(plain("\n".join((f"row {differ.row}", differ.outputs, differ.results))))
 
 
+_WORSE: Final = (
+    *("row", "id", "evaluator", "before", "after", "change"),
+    *("passed_before", "passed_after", "why", "outputs", "inputs"),
+)
+
+
 def _write_worse(
-    client: Client, jobs: tuple[str, str], compared: Sequence[Comparison], file: Path, *, by_place: bool
+    client: Client, jobs: tuple[JobReport, JobReport], compared: Sequence[Comparison], file: Path, *, by_place: bool
 ) -> None:
-    """Write the rows whose score fell, or that fail now, to a file."""
+    """Write the rows whose score fell, or that fail now, to a file, with what the later job scored."""
     from evaluator_host.platform.jobs.results.exports import csv_lines  # noqa: PLC0415 - few commands need it
 
-    rows: list[dict[str, Any]] = []
-    for one in compared:
-        changes = list(client.jobs.changes(*jobs, evaluator=one.before, better=False, by_place=by_place))
-        ids = _ids_of_rows(client, jobs[1], one.after, [change.row for change in changes])
-        for row, before, after in ((change.row, change.before, change.after) for change in changes):
-            change = None if before is None or after is None else difference(before, after)
-            row_id = ids.get(row)
-            rows.append(
-                {"row": row, "id": row_id, "evaluator": one.after, "before": before, "after": after, "change": change}
-            )
-    header = ("row", "id", "evaluator", "before", "after", "change")
-    if file.suffix == ".csv":
-        written = csv_lines([header, *([row[name] for name in header] for row in rows)])
-    else:
-        written = b"".join(encode_json(row) + b"\n" for row in rows)
+    ids = jobs[0].id, jobs[1].id
+    count = 0
     with written_anew(file) as opened:
-        opened.write(written)
-    err.print(plain(f"wrote {counted(len(rows), 'row')} to {file}"))
+        if file.suffix == ".csv":
+            opened.write(csv_lines([_WORSE]))
+        for one in compared:
+            changes = list(client.jobs.changes(*ids, evaluator=one.before, better=False, by_place=by_place))
+            for at in range(0, len(changes), _ROWS_ASKED):
+                lines = _worse_lines(client, jobs, one, changes[at : at + _ROWS_ASKED])
+                count += len(lines)
+                if file.suffix == ".csv":
+                    opened.write(csv_lines(lines))
+                else:
+                    named = (dict(zip(_WORSE, line, strict=True)) for line in lines)
+                    opened.write(b"".join(encode_json(line) + b"\n" for line in named))
+    err.print(plain(f"wrote {counted(count, 'row')} to {file}"))
+
+
+def _worse_lines(
+    client: Client, jobs: tuple[JobReport, JobReport], one: Comparison, changes: Sequence[Change]
+) -> list[list[Any]]:
+    """Return the values of `_WORSE` for each of these rows."""
+    rows = [change.row for change in changes]
+    earlier = {
+        found.index: found.result
+        for found in client.jobs.first_rows(jobs[0].id, _ROWS_ASKED, evaluator=one.before, row=rows, brief=True)
+    }
+    later = {
+        found.index: found for found in client.jobs.first_rows(jobs[1].id, _ROWS_ASKED, evaluator=one.after, row=rows)
+    }
+    lines: list[list[Any]] = []
+    for row, before, after in ((change.row, change.before, change.after) for change in changes):
+        now = later[row]
+        outputs, inputs = said(now, jobs[1].mapping.get("outputs"))
+        change = None if before is None or after is None else difference(before, after)
+        verdicts = earlier[row]["passed"], now.result["passed"]
+        lines.append([row, id_of(now.row), one.after, before, after, change, *verdicts, why(now), outputs, inputs])
+    return lines
 
 
 def _ids_of_rows(client: Client, job: str, evaluator: str, rows: Sequence[int]) -> dict[int, str]:

@@ -270,24 +270,27 @@ def rows_table(rows: Sequence[JobRow], mapping: Mapping[str, str]) -> Text:
 
 def _row(row: JobRow, answers: str | None) -> tuple[object, ...]:
     result = row.result
-    why = result["reason"]
-    if result["error"]:
-        why = f"{result['error']['code']}: {result['error']['message']}"
-    outputs, inputs = _said(row, answers)
-    return row.index, row.evaluator, result["status"], result["score"], result["passed"], outputs, inputs, why
+    outputs, inputs = said(row, answers)
+    shown = ", ".join(f"{name}: {_text(value)}" for name, value in inputs.items() if value is not None)
+    beginnings = (None if outputs is None else _brief(_text(outputs)), _brief(shown))
+    return row.index, row.evaluator, result["status"], result["score"], result["passed"], *beginnings, why(row)
 
 
-def _said(row: JobRow, answers: str | None) -> tuple[str | None, str]:
-    """Return the beginnings of a row's outputs and of its other values. `answers` is the outputs' path, or None."""
+def why(row: JobRow) -> str | None:
+    """Return the error of a row, or the reason for its score."""
+    error = row.result["error"]
+    return f"{error['code']}: {error['message']}" if error else row.result["reason"]
+
+
+def said(row: JobRow, answers: str | None) -> tuple[Json, dict[str, Json]]:
+    """Return a row's outputs and its other values. `answers` is the outputs' path, or None."""
     record = dict(row.row)
     mapped = None if answers is None or answers in record else value_at(record, answers, None)
     answer = next((record.pop(name) for name in (answers, "outputs", "output") if name in record), None)
     answer = answer if mapped is None else mapped
     answer = answer if row.request is None and row.output is None else row.output
     inputs = record.get("inputs")
-    others = inputs if isinstance(inputs, dict) else record
-    shown = ", ".join(f"{name}: {_text(value)}" for name, value in others.items() if value is not None)
-    return None if answer is None else _brief(_text(answer)), _brief(shown)
+    return answer, inputs if isinstance(inputs, dict) else record
 
 
 def _text(value: Json) -> str:

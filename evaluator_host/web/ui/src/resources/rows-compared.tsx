@@ -53,17 +53,29 @@ async function resultsOf({ job, evaluator }: Side, rows: readonly number[], sign
   return found;
 }
 
-/** Save all changed rows as CSV; `every` is their route, `side` the later job. */
-async function saveChanges(every: string, side: Side, name: string): Promise<void> {
+const SAVED = ["row", "id", "before", "after", "change", "passed_before", "passed_after", "why", "outputs", "inputs"];
+
+/** Save all changed rows as CSV, with what the later job scored; `every` is their route. */
+async function saveChanges(every: string, sides: readonly Side[], name: string): Promise<void> {
   const changes: Change[] = [];
   for (let after: number | null = -1; after !== null; ) {
     const page: ChangePage = await call<ChangePage>("GET", `${every}&after=${after}`);
     changes.push(...page.changes);
     after = page.next;
   }
-  const found = await resultsOf(side, changes.map(({ row }) => row));
-  const lines = changes.map(({ row, before, after }) => [row, idOf(found.get(row)?.[0]?.row ?? {}), before, after, before === null || after === null ? null : Number(difference(before, after).toPrecision(12))]);
-  saveAs(csv(["row", "id", "before", "after", "change"], lines), `${name}.csv`);
+  const [earlier, later] = await Promise.all([sides[0]!, sides.at(-1)!].map((side) => resultsOf(side, changes.map(({ row }) => row))));
+  const { job } = sides.at(-1)!;
+  const lines = changes.map(({ row, before, after }) => {
+    const [was, now] = [earlier!.get(row)?.[0], later!.get(row)?.[0]];
+    const change = before === null || after === null ? null : Number(difference(before, after).toPrecision(12));
+    const said = now === undefined ? [] : [wordsOf(now.result), asText(outputOf(job, now)), JSON.stringify(inputsOf(job, now))];
+    return [row, idOf(now?.row ?? {}), before, after, change, verdict(was), verdict(now), ...said];
+  });
+  saveAs(csv(SAVED, lines), `${name}.csv`);
+}
+
+function verdict(row: JobRow | undefined): string {
+  return typeof row?.result.passed === "boolean" ? String(row.result.passed) : "";
 }
 
 function asText(value: unknown): string {
@@ -194,7 +206,7 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
   const save = (route: string) => {
     setSaving(true);
     setUnsaved(null);
-    saveChanges(route, sides.at(-1)!, oneLine(label, 40).toLowerCase().replaceAll(" ", "-")).catch(setUnsaved).finally(() => setSaving(false));
+    saveChanges(route, sides, oneLine(label, 40).toLowerCase().replaceAll(" ", "-")).catch(setUnsaved).finally(() => setSaving(false));
   };
   const wantsEvery = asksEvery || (only !== null && all > first.length);
   const listed = useLoaded(async (signal) => (wantsEvery && every ? (await call<ChangePage>("GET", every, { signal })).changes.map(({ row }) => row) : null), [wantsEvery, every]);
