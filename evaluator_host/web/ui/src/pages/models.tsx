@@ -37,6 +37,8 @@ export default function ModelsPage({ query }: PageProps) {
   const keeping = has("secrets");
   const secrets = useLoaded(async (signal) => (keeping ? call<SecretReport[]>("GET", "/v1/secrets", { signal }) : []), [keeping]);
   const [adding, setAdding] = useState<RegisteredModel | "model" | "secret" | null>(null);
+  const [tests, setTests] = useState<Tests>({});
+  const setTest = (name: string, outcome: ModelTest | "running") => setTests((before) => ({ ...before, [name]: outcome }));
   return (
     <div class="page">
       <PageHead title={shown.label}>
@@ -52,12 +54,12 @@ export default function ModelsPage({ query }: PageProps) {
           </Button>
         )}
       </PageHead>
-      {shown.value === "models" && <Models found={models} onChange={setAdding} />}
+      {shown.value === "models" && <Models found={models} tests={tests} onTest={setTest} onChange={setAdding} />}
       {shown.value === "models" && <Hosts models={models.value ?? []} />}
       {shown.value === "secrets" && <SecretsList found={secrets} models={models.value ?? []} />}
       {shown.value === "usage" && <Usage />}
       {shown.value === "keys" && <Keys />}
-      {adding !== null && adding !== "secret" && <ModelDialog given={adding === "model" ? null : adding} secrets={secrets.value ?? []} onClose={() => setAdding(null)} onSaved={() => (models.reload(), secrets.reload())} />}
+      {adding !== null && adding !== "secret" && <ModelDialog given={adding === "model" ? null : adding} secrets={secrets.value ?? []} onClose={() => setAdding(null)} onSaved={() => (models.reload(), secrets.reload())} onTested={setTest} />}
       {adding === "secret" && <SecretDialog name={null} onClose={() => setAdding(null)} onSet={secrets.reload} />}
     </div>
   );
@@ -67,12 +69,20 @@ const heads = (names: readonly string[]) => names.map((name) => (name === "" ? <
 
 const priceOf = (price: number | null) => (price === null ? "–" : rounded(price));
 
-function Models({ found, onChange }: { found: Loaded<RegisteredModel[]>; onChange: (model: RegisteredModel) => void }) {
-  const [tests, setTests] = useState<Record<string, ModelTest | "running">>({});
+/** Outcomes of the tests since the page was opened, by the name of the model. */
+type Tests = Record<string, ModelTest | "running">;
+
+interface ModelsProps {
+  found: Loaded<RegisteredModel[]>;
+  tests: Tests;
+  onTest: (name: string, outcome: ModelTest | "running") => void;
+  onChange: (model: RegisteredModel) => void;
+}
+
+function Models({ found, tests, onTest, onChange }: ModelsProps) {
   const test = async (name: string) => {
-    const set = (outcome: ModelTest | "running") => setTests((before) => ({ ...before, [name]: outcome }));
-    set("running");
-    set(await tested(name));
+    onTest(name, "running");
+    onTest(name, await tested(name));
   };
   const remove = async (name: string, force = false) => {
     await call("DELETE", `/v1/models/${encodeURIComponent(name)}`, { query: { force } });
@@ -90,7 +100,7 @@ function Models({ found, onChange }: { found: Loaded<RegisteredModel[]>; onChang
     );
   }
   return (
-    <Table label="Models" head={heads(["Name", "Model at the provider", "Key", "Price", "Last test", ""])}>
+    <Table label="Models" head={heads(["Name", "Model at the provider", "Key", "Price", "Test", ""])}>
       {found.value.map((one) => {
         const outcome = tests[one.name];
         return (
@@ -107,7 +117,6 @@ function Models({ found, onChange }: { found: Loaded<RegisteredModel[]>; onChang
               {(one.input_price ?? one.output_price) !== null && <span class="muted"> per million tokens</span>}
             </td>
             <td class="cell-text" role="status">
-              {outcome === undefined && <span class="muted">not tested</span>}
               {outcome === "running" && "Asking…"}
               {outcome !== undefined && outcome !== "running" && <Outcome outcome={outcome} />}
             </td>

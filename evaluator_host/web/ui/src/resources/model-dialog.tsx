@@ -37,9 +37,11 @@ interface ModelDialogProps {
   secrets: readonly SecretReport[];
   onClose: () => void;
   onSaved: () => void;
+  /** Called with the outcome of the first question to a new model. */
+  onTested?: (name: string, outcome: ModelTest) => void;
 }
 
-export function ModelDialog({ given, secrets, onClose, onSaved }: ModelDialogProps) {
+export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: ModelDialogProps) {
   const hosts = useLoaded((signal) => call<ModelHosts>("GET", "/v1/model-hosts", { signal }), []);
   const [form, setForm] = useState({
     provider: given === null ? "openai" : (PROVIDERS.find((one) => one.url === given.url)?.value ?? (given.kind === "anthropic" ? "other-anthropic" : "other")),
@@ -60,7 +62,13 @@ export function ModelDialog({ given, secrets, onClose, onSaved }: ModelDialogPro
   const name = form.name.trim() || form.model.trim().replace(/[^A-Za-z0-9._-]+/g, "-");
   const host = hostOf(form.url);
   const asks = host !== null && hosts.value?.may_allow === true && !hosts.value.hosts.includes(host.port);
-  const ready = name !== "" && host !== null && busy === null && (form.secret !== NEW_KEY || form.key !== "") && (!asks || form.allow);
+  const lacks =
+    name === "" ? "Enter the model’s name at the provider."
+    : form.secret === NEW_KEY && form.key === "" ? "Enter the key of the provider."
+    : host === null ? "Enter a URL that begins with https:// or http://."
+    : asks && !form.allow ? `Tick the box that allows ${host.name}.`
+    : "";
+  const ready = lacks === "" && busy === null;
   const save = async () => {
     setBusy("saving");
     setError(null);
@@ -84,7 +92,9 @@ export function ModelDialog({ given, secrets, onClose, onSaved }: ModelDialogPro
   const test = async () => {
     setBusy("trying");
     setAdded({ name, outcome: null });
-    setAdded({ name, outcome: await tested(name) });
+    const outcome = await tested(name);
+    setAdded({ name, outcome });
+    onTested?.(name, outcome);
   };
   if (added !== null) {
     return (
@@ -113,9 +123,12 @@ export function ModelDialog({ given, secrets, onClose, onSaved }: ModelDialogPro
       onClose={onClose}
       onSubmit={() => ready && void save()}
       actions={
-        <Button kind="primary" type="submit" busy={busy !== null} disabled={!ready}>
-          {given === null ? "Add and try" : "Save"}
-        </Button>
+        <>
+          {lacks !== "" && <span class="muted small">{lacks}</span>}
+          <Button kind="primary" type="submit" busy={busy !== null} disabled={!ready}>
+            {given === null ? "Add and try" : "Save"}
+          </Button>
+        </>
       }
     >
       <Select label="Provider" value={form.provider} options={PROVIDERS} onValue={(value) => set({ provider: value, url: PROVIDERS.find((one) => one.value === value)!.url, secret: value === "local" ? NO_KEY : form.secret })} />
