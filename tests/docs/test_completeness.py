@@ -1,6 +1,7 @@
 """The documentation has every setting, route, error, command and option under its real name."""
 
 import ast
+import json
 import re
 import tomllib
 from itertools import product
@@ -74,7 +75,8 @@ def test_settings_md_says_the_default_and_what_a_setting_is(field: str) -> None:
     assert info.description
     assert info.description in row
     if info.default_factory is None and info.default not in (None, (), ""):
-        assert row.startswith(f"{start} (`{getattr(info.default, 'value', info.default)}`): ")
+        default = getattr(info.default, "value", info.default)
+        assert row.startswith(f"{start} (`{json.dumps(default) if isinstance(default, tuple) else default}`): ")
 
 
 @pytest.mark.slow
