@@ -118,6 +118,7 @@ def test_rows_of_a_file_prove_it_on_a_host(folder: Path, server: Server) -> None
         (("missing.py",), "there is no such file"),
         ((".", "--force"), "add --write"),
         ((".", "--adapt", "--to", "main"), "does not work with --to main"),
+        ((".", "--to", "ragas"), "'evaluate', 'main'"),
         (("empty",), "there is no evaluator in empty"),
         (("exact.py", "--data", "none.jsonl"), "none.jsonl"),
     ],

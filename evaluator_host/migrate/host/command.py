@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -27,6 +28,12 @@ from evaluator_host.types.migrations import Migration, MigrationStatus
 
 _LEFT_OUT: Final = frozenset(("node_modules", "__pycache__", "venv", "dist", "build"))
 _FOUND: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")
+
+
+class _Signature(StrEnum):
+    EVALUATE = Contract.EVALUATE.value
+    MAIN = Contract.MAIN.value
+
 
 _PathArgument = Annotated[Path, typer.Argument(metavar="PATH", help="An evaluator, or a folder of evaluators.")]
 
@@ -76,7 +83,7 @@ def migrate(
     force: Annotated[
         bool, typer.Option("--force", help="With --write: write the new code even without this proof.")
     ] = False,
-    to: Annotated[Contract, typer.Option(help="New signature: evaluate or main.")] = Contract.EVALUATE,
+    to: Annotated[_Signature, typer.Option(help="New signature.")] = _Signature.EVALUATE,
     adapt: Annotated[
         bool, typer.Option("--adapt", help="Keep code that cannot be rewritten; add a function that calls it.")
     ] = False,
@@ -95,9 +102,7 @@ def migrate(
     """Rewrite legacy evaluators and main() to evaluate(inputs, outputs, trace). Exit 1 when one needs manual work."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     files = list(_files(path))
-    if to not in (Contract.EVALUATE, Contract.MAIN):
-        raise InvalidRequest(f"cannot rewrite to {to}; --to must be evaluate or main")
-    if adapt and to is Contract.MAIN:
+    if adapt and to is _Signature.MAIN:
         raise InvalidRequest(
             "--adapt adds a function named evaluate, so it does not work with --to main; leave one of them out"
         )
@@ -117,7 +122,7 @@ def migrate(
         write=write,
         force=force,
         shown=not as_json,
-        to=to,
+        to=Contract(to),
         adapt=adapt,
     )
     found = run_async(lambda: _migrate(plan, settings, url))
