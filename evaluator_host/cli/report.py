@@ -268,6 +268,10 @@ def markdown(report: RowsReport, baseline: RowsReport | None = None) -> str:
         scores = ("before", lambda row: _number(before[row.index], ".4g")), ("now", _score)
         table = _table([row for row, _ in worse], scores)
         lines += ["", f"{_are(worse)} worse than in the baseline{_first(worse, 'worst')}:", "", *table]
+    lost = _lost_passes(report, baseline) if baseline is not None else []
+    if lost:
+        passed = "passed only in the baseline, and the score did not fall"
+        lines += ["", f"{counted(len(lost), 'row')} {passed}{_first(lost)}:", "", *_table(lost)]
     lowest = sorted((row for row in report.rows if row.score is not None), key=lambda row: (row.score, row.index))
     failed = [row for row in report.rows if row.status == Status.FAILED]
     if failed:
@@ -286,6 +290,14 @@ def _worse(report: RowsReport, baseline: RowsReport) -> list[tuple[ReportedRow, 
     pairs = ((row, before[key].score) for key, row in rows.items() if key in before)
     worse = [(now, then) for now, then in pairs if then is not None and (now.score is None or exceeds(then, now.score))]
     return sorted(worse, key=lambda pair: (pair[0].score is None, (pair[0].score or 0) - pair[1], pair[0].index))
+
+
+def _lost_passes(report: RowsReport, baseline: RowsReport) -> list[ReportedRow]:
+    """Return the rows that passed in `baseline` but do not pass now, except those that `_worse` returns."""
+    rows, before = _keyed(report, baseline)
+    worse = {row.index for row, _ in _worse(report, baseline)}
+    pairs = ((row, before[key].passed) for key, row in rows.items() if key in before and row.index not in worse)
+    return [now for now, then in pairs if then is True and now.passed is False]
 
 
 def _are(rows: Sequence[object]) -> str:

@@ -205,6 +205,15 @@ def test_a_list_that_was_cut_says_so() -> None:
     assert "1 row is worse than in the baseline:" in markdown(judged([0.6]), judged([0.9]))
 
 
+def test_a_report_names_rows_that_lost_their_pass_at_the_same_score() -> None:
+    before = judged([0.9, 0.9, 0.9])
+    now = RowsReport("a.py", tuple(replace(one, passed=one.index == 1) for one in before.rows))
+    lines = markdown(now, before).splitlines()
+    first = lines.index("2 rows passed only in the baseline, and the score did not fall:")
+    assert [line.split(" | ")[0] for line in lines[first + 4 : first + 6]] == ["| 0", "| 2"]
+    assert not any("passed only" in line for line in markdown(before, now).splitlines())
+
+
 def test_what_code_says_is_no_markup() -> None:
     hostile = "</testcase> | [x](javascript:1) <script>\n# head \x00\ud800 `a`"
     report = RowsReport("a|b.py", (row(0, 0.0, hostile), row(1, None, hostile, status="failed")))
