@@ -336,7 +336,9 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     await page.get_by_role("button", name="Compare…").click()
-    await page.get_by_role("dialog").get_by_role("link", name=seeds.before[4:12]).click()
+    choice = page.get_by_role("dialog").get_by_role("listitem").filter(has_text=seeds.before[4:12])
+    await expect(choice).to_contain_text(compared.before)
+    await choice.get_by_role("link").click()
     await expect(page.get_by_role("region", name=f"Worse: {compared.regressed:,}")).to_be_visible()
     await expect(page.get_by_text(f"of {compared.judged:,} rows with a verdict in both")).to_be_visible()
     better = page.get_by_role("region", name="Rows that are better").locator("tbody tr")

@@ -6,7 +6,7 @@ import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
 import { Link } from "../router";
-import { ago, shortId } from "./format";
+import { ago, oneLine, shortId } from "./format";
 import type { JobReport } from "../api/types";
 
 /** A menu that opens the comparison with another job over the same data set. */
@@ -37,7 +37,7 @@ function Choice({ job, onClose }: { job: JobReport; onClose: () => void }) {
                 {other.title} <span class="muted mono">{shortId(other.id)}</span>
               </Link>
               <span class="muted">
-                {other.status}, {ago(other.created_at)}
+                {oneLine(other.evaluators.join(", "), 60)}, {other.status}, {ago(other.created_at)}
               </span>
             </li>
           ))}

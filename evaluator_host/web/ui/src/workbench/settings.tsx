@@ -32,7 +32,7 @@ export function SettingsPanel(props: FieldsProps) {
   const host = useHost();
   const [open, setOpen] = useState(false);
   const changed = LIMITS.filter((name) => draft.limits[name] !== "" && Number(draft.limits[name]) !== host?.default_limits[name]).length;
-  const isSet = draft.contract !== "auto" || draft.policy !== "none" || Object.values(draft.settings).some((value) => value !== "");
+  const isSet = draft.policy !== "none" || Object.values(draft.settings).some((value) => value !== "");
   return (
     <details class="settings" open={open || Object.keys(faults).length > 0} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -41,7 +41,8 @@ export function SettingsPanel(props: FieldsProps) {
           {draft.threshold !== "" ? ` · passes at ${draft.threshold}` : ""}
           {changed > 0 ? ` · ${changed} ${changed === 1 ? "limit" : "limits"} changed` : ""}
           {draft.language === "python" && draft.python !== null ? ` · Python ${draft.python}` : ""}
-          {isSet ? " · contract settings" : ""}
+          {draft.contract !== "auto" ? ` · contract ${draft.contract}` : ""}
+          {isSet ? " · others set" : ""}
         </span>
       </summary>
       <SettingsFields {...props} />
