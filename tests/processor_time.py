@@ -60,8 +60,8 @@ class Meter:
 
 
 class Recorder:
-    """Adds up the processor time of each part, and writes the sums at the end. It works in the process that hands out
-    tests.
+    """Adds up the processor time of each part of the tests, and writes the sums at the end. It runs in the process that
+    distributes the tests.
     """
 
     def __init__(self) -> None:

@@ -195,7 +195,7 @@ COMPARES: list[tuple[str, Language, str]] = [  # evaluators that score 1 if the 
             return output == target
     """),
 ]  # fmt: skip
-GETS_COLUMNS: list[tuple[str, str]] = [  # evaluators with parameters that have the names of the columns
+GETS_COLUMNS: list[tuple[str, str]] = [  # evaluators that get columns by name
     ("braintrust", """
         def handler(input, output, expected=None):
             return float(output == (expected or input["expected"]))

@@ -172,7 +172,7 @@ def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Seq
     around = replace(project, root=project.root.resolve())
     try:
         return _with_files(evaluator, file.resolve(), around, extra)
-    except _TooLargeError:  # a whole package of sources may be the reason
+    except _TooLargeError:  # the checkout may have the sources of a well-known package; leave such out
         return _with_files(evaluator, file.resolve(), replace(around, packages=False), extra)
 
 

@@ -16,7 +16,7 @@ PROTOCOL_VERSION: Final = 1
 HEADER_BYTES: Final = 2 * 1024 * 1024  # size limit of a header: two log streams of 256 KiB, escaped as JSON
 BODY_BYTES: Final = 64 * 1024 * 1024  # size limit of a body: a request of 32 MiB, doubled by escapes
 CALLS_AHEAD: Final = 64  # maximum number of calls that may be unanswered at once
-BYTES_AHEAD: Final = 1024 * 1024  # unanswered calls may have this many bytes together; a single call may have more
+BYTES_AHEAD: Final = 1024 * 1024  # maximum size of all unanswered calls together; a single call may be larger
 _PREFIX: Final = 8
 
 Body: TypeAlias = bytes | tuple[Octets, ...]

@@ -24,7 +24,7 @@ _PREFIX: Final = "evaluator-host-"
 
 
 class UnsandboxedBackend(LocalBackend):
-    """Starts runners without a sandbox, as a `base.Backend`. Only the limits that the runner itself enforces apply."""
+    """A `base.Backend` that starts runners without a sandbox. Only the limits that the runner itself enforces apply."""
 
     name = "none"
 

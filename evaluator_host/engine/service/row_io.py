@@ -171,7 +171,7 @@ class ResultContext:
     warm: bool
     timing_ms: Timing  # timing of the first row, which had to wait for the sandbox and the package set
     load_logs: Logs  # output of a Python module while it was loaded for this lease
-    settings: EvaluatorSettings | None = None  # settings with the name of the entry; None if the entry is not known
+    settings: EvaluatorSettings | None = None  # with the name of the entry; None if the entry is unknown
     imports: tuple[MissingImport, ...] = ()  # failed imports that the code caught
     not_loaded: tuple[str, ...] = ()  # missing modules that the code does without
 

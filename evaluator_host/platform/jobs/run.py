@@ -222,7 +222,7 @@ class JobRun:
                 await Retries(self._job.id).run(partial(self._score_together, kept, evaluator))
 
     async def _score_rows(self, kept: JobEvaluator, evaluator: Evaluator, parallelism: int, retries: Retries) -> None:
-        """Score every row that has no result from an evaluator.
+        """Score every row for which this evaluator has no result yet.
 
         Raises:
           HostBusy: some rows failed because of the host, and will be tried again.

@@ -174,7 +174,7 @@ class Filesets:
         listed = [one["path"] for one in await self.files(workspace_id, namespace, name)]
         wanted = [path for path in listed if not fragment or path == fragment or fnmatchcase(path, fragment)]
         if not wanted:
-            has = ", ".join(listed[:8]) or "no file"
+            has = ", ".join(listed[:8]) or "no files"
             raise NotFound(f"the fileset {namespace}/{name} has no file {fragment[:120]!r}; it has {has}")
         read = [(path, Format.of_name(path)) for path in wanted]
         return [RowsIn(path, await self.file(workspace_id, namespace, name, path), format_) for path, format_ in read]

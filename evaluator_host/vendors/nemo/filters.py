@@ -152,13 +152,13 @@ def _condition(name: str, sign: str, wanted: Any, known: Fields) -> Filter:
     as_moment = name.endswith("_at")
     signs = _OF_MOMENTS if as_moment else _OF_TEXTS
     if sign not in signs:
-        raise _wrong(where, f"this field can be compared only by {', '.join(signs)}")
+        raise _wrong(where, f"this field can be compared only with {', '.join(signs)}")
     if name == _SEVERAL and sign == "$eq" and "," in str(wanted):
         sign = "$in"
     read = partial(_comparable, where=where, as_moment=as_moment)
     expected: Any = [read(value) for value in _several(wanted, where)] if sign in _MANY else read(wanted)
     if expected is None and sign != "$eq":
-        raise _wrong(where, "null can be compared only by $eq")
+        raise _wrong(where, "null can be compared only with $eq")
     holds, path = signs[sign], known[name].split(".")
     return lambda shown: holds(read(_value(shown, path)), expected)
 

@@ -52,8 +52,8 @@ def test_what_a_filter_leaves(query: list[tuple[str, str]], found: list[str]) ->
     ("query", "where", "said"),
     [
         (("filter[size]", "3"), "filter[size]", "can be filtered by name, purpose, status, project, created_at"),
-        (("filter[name][$near]", "x"), "filter[name][$near]", r"compared only by \$eq, \$in, \$nin, \$like"),
-        (("filter[name][$gt]", "x"), "filter[name][$gt]", r"compared only by \$eq"),
+        (("filter[name][$near]", "x"), "filter[name][$near]", r"compared only with \$eq, \$in, \$nin, \$like"),
+        (("filter[name][$gt]", "x"), "filter[name][$gt]", r"compared only with \$eq"),
         (("filter[created_at][$like]", "2026"), "filter[created_at][$like]", r"\$nin, \$lt, \$lte"),
         (("filter[created_at]", "soon"), "filter[created_at]", "'soon' is not a time"),
         (("filter.name", "x"), "filter.name", r"write filter\[name\]"),
@@ -63,7 +63,7 @@ def test_what_a_filter_leaves(query: list[tuple[str, str]], found: list[str]) ->
         (("filter", '{"$or": [], "name": "x"}'), "filter", "combine it with the others by "),
         (("filter", '{"$or": {}}'), "filter", "needs a list"),
         (("filter", '{"name": {"$in": 3}}'), "filter[name][$in]", "give several values"),
-        (("filter", '{"name": {"$like": null}}'), "filter[name][$like]", r"null can be compared only by \$eq"),
+        (("filter", '{"name": {"$like": null}}'), "filter[name][$like]", r"null can be compared only with \$eq"),
         (("filter", '{"$not": ' * 20 + '{"name": "x"}' + "}" * 20), "filter", "more than 8 levels"),
     ],
 )

@@ -252,7 +252,7 @@ class Builder:
 
 
 def build_view(
-    command: Command,  # command whose environment variables are kept
+    command: Command,  # command whose environment variables the view keeps
     tools: Tools,  # paths of uv, node and npm
     writable: Sequence[Bind],  # folders that the command may write to
     *,

@@ -60,8 +60,8 @@ def _read_lock(
         packages, notes = _packages(json.loads(text), requested, target)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise PackagesFailed(
-            f"npm's lock cannot be read ({type(error).__name__}): the entry of a package in the registry is broken. "
-            "Pin another version."
+            f"npm's lock file cannot be read ({type(error).__name__}): a package's entry in the registry is broken. "
+            "Pin another version of that package."
         ) from error
     return packages, text, notes
 

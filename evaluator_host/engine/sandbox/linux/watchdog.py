@@ -41,8 +41,8 @@ class Watch:
     """A sandbox that the watchdog measures, and its limits."""
 
     init_pid: int  # the first process of its pid namespace, an ancestor of all others
-    memory_bytes: int  # limit of memory, including files in /tmp and /dev/shm and buffers of sockets
-    processes: int  # limit of processes and threads together
+    memory_bytes: int  # limit on memory, including files in /tmp and /dev/shm and buffers of sockets
+    processes: int  # limit on the number of processes and threads combined
     kill: Callable[[], None]  # ends the sandbox
     over: Over | None = None  # the limit at which it was killed
     name: str = ""  # name of the first process at the start, which is bubblewrap's

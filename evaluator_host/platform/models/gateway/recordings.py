@@ -1,4 +1,4 @@
-"""Recorded answers of models: finds them by the content of a request, and exports and imports them as JSON lines."""
+"""Keeps recorded answers of models: finds them by the content of a request, exports and imports them as JSON lines."""
 
 import asyncio
 import hashlib

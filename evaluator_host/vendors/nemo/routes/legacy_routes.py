@@ -52,7 +52,7 @@ def _add_evaluate(router: APIRouter, older: OlderVerbs, access: Access) -> None:
         request: Request,
         aggregate_fields_: Annotated[list[str] | None, Query(alias="aggregate_fields", max_length=20)] = None,
     ) -> Response:
-        """Score one to ten rows at once by a built-in or a stored metric."""
+        """Score one to ten rows at once with a built-in or a stored metric."""
         caller = caller_of(request.scope)
         rows = body.dataset.rows
         with AuditedCall(access, caller, "nemo.evaluate", rows=len(rows)):

@@ -39,10 +39,10 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return an `Entry` that calls the evaluator with the name or id `name`, or else the only evaluator.
+    """Return an `Entry` that calls the evaluator whose name or id is `name`; if `name` is None, the only evaluator.
 
     Raises:
-      Failure: there is no such evaluator, there are several, or its class is invalid.
+      Failure: no evaluator matches, `name` is None and there are several, or the class is invalid.
     """
     found = _classes(namespace)
     if not found:
