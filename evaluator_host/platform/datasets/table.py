@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import secrets
 from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -165,18 +166,12 @@ class Datasets(Repository):
     async def list_datasets(self, workspace_id: str) -> AsyncGenerator[list[Dataset], None]:
         """Yield the named data sets of a workspace, the newest first, in parts of a few MB."""
         table = DatasetTable
-        query = _datasets().where(table.workspace_id == workspace_id, table.name.is_not(None))
-        query = query.order_by(table.created_at.desc(), table.id)
-        found = await self._part(query)
-        while found:
-            last = found[-1]
-            yield found
-            same = (table.created_at == last.created_at) & (table.id > last.id)
-            found = await self._part(query.where(or_(table.created_at < last.created_at, same)))
-
-    async def _part(self, query: Select[Any]) -> list[Dataset]:
-        rows = await self._database.fetch_part(query, most_bytes=_PART_BYTES)
-        return await asyncio.to_thread(lambda: [_dataset(row) for row in rows])
+        size = func.length(table.columns) + func.length(table.bad_lines) + func.length(table.notes)
+        order = select(table.id, size).where(table.workspace_id == workspace_id, table.name.is_not(None))
+        order = order.order_by(table.created_at.desc(), table.id)
+        async with aclosing(self._database.fetch_parts(order, _datasets(), table.id, most_bytes=_PART_BYTES)) as parts:
+            async for rows in parts:
+                yield await asyncio.to_thread(lambda: [_dataset(row) for row in rows])  # noqa: B023
 
     async def names(self, workspace_id: str) -> list[str]:
         """Return the names of the data sets of a workspace."""

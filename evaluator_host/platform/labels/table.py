@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -11,7 +12,6 @@ from sqlalchemy import (
     ColumnElement,
     ForeignKey,
     Index,
-    Select,
     UniqueConstraint,
     delete,
     func,
@@ -155,17 +155,12 @@ class Labels(Repository):
     async def parts(self, workspace_id: str) -> AsyncGenerator[list[StoredQueue], None]:
         """Yield the queues of a workspace, newest first, in parts of a few MB."""
         table = LabelQueueTable
-        query = select(*columns_of(table, StoredQueue)).where(table.workspace_id == workspace_id)
-        query = query.order_by(table.created_at.desc(), table.id)
-        found = await self._part(query)
-        while found:
-            last = found[-1]
-            yield found
-            same = (table.created_at == last.created_at) & (table.id > last.id)
-            found = await self._part(query.where(or_(table.created_at < last.created_at, same)))
-
-    async def _part(self, query: Select[Any]) -> list[StoredQueue]:
-        return [StoredQueue(*row) for row in await self._database.fetch_part(query, most_bytes=_PART_BYTES)]
+        order = select(table.id, func.length(table.content)).where(table.workspace_id == workspace_id)
+        order = order.order_by(table.created_at.desc(), table.id)
+        query = select(*columns_of(table, StoredQueue))
+        async with aclosing(self._database.fetch_parts(order, query, table.id, most_bytes=_PART_BYTES)) as parts:
+            async for rows in parts:
+                yield [StoredQueue(*row) for row in rows]
 
     async def list_queues(self, workspace_id: str, dataset_id: str | None = None) -> list[StoredQueue]:
         """Return the queues of a workspace, or only its queues over one data set, newest first."""

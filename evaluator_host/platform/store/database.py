@@ -9,7 +9,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -40,7 +40,7 @@ from sqlalchemy import Engine as SyncEngine
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute
 
 from evaluator_host.engine.system.extras import extra
 from evaluator_host.types.errors import (
@@ -59,6 +59,7 @@ _VACUUMED_PAGES: Final = 2000
 _NAMES: Final = 1000  # maximum number of names to compare with a misspelt one
 _PART_BYTES: Final = 4 << 20  # characters of texts that are read from the database at once
 _ROWS_AT_ONCE: Final = 50
+_KEYS_AT_ONCE: Final = 10_000  # keys in one query; SQLite takes at most 32,766
 _KEPT: Final = 2  # connections reserved for keys and for the watch, since calls may occupy all others
 _ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a lost server within half a minute
     "connect_timeout": 10,
@@ -230,6 +231,29 @@ class Database:
                         return found
                 count = min(_ROWS_AT_ONCE, 1 + (most_bytes - size) * len(found) // (size + 1))
         return found
+
+    async def fetch_parts(
+        self, order: Select[Any], query: Select[Any], key: InstrumentedAttribute[Any], *, most_bytes: int = _PART_BYTES
+    ) -> AsyncGenerator[list[Any], None]:
+        """Yield the rows of a query, sorted, in parts of at most `most_bytes` characters, or of one row.
+
+        `order` selects the key and the size of each row, in the order of the rows. The database sorts only these: to
+        sort whole rows for each part, it would read all their texts again. The first column of `query` is the key.
+        """
+        ids: list[Any] = []
+        size = 0
+        for one, more in await self.fetch_all(order):
+            if ids and (size + more > most_bytes or len(ids) == _KEYS_AT_ONCE):
+                yield await self._of_keys(query, key, ids)
+                ids, size = [], 0
+            ids.append(one)
+            size += more
+        if ids:
+            yield await self._of_keys(query, key, ids)
+
+    async def _of_keys(self, query: Select[Any], key: InstrumentedAttribute[Any], ids: list[Any]) -> list[Any]:
+        found = {row[0]: row for row in await self.fetch_all(query.where(key.in_(ids)))}
+        return [found[one] for one in ids if one in found]
 
     async def fetch_first(self, query: Executable) -> Any:
         """Return the first row of a query, read in a separate snapshot, or None."""
