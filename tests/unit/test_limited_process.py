@@ -170,6 +170,18 @@ async def test_workspaces_alternate_and_a_flood_is_refused(processes: LimitedPro
     assert {"b", "c"} <= set(order[:8])
 
 
+async def test_a_short_call_does_not_wait_for_long_ones_of_other_workspaces() -> None:
+    opened = LimitedProcesses(most=2, short=1)
+    long = [asyncio.create_task(opened.call(name, time.sleep, 600)) for name in ("a", "b")]
+    waiting = asyncio.create_task(opened.call("c", os.getpid))
+    assert isinstance(await opened.call("c", os.getpid, short=True), int)
+    assert not any(one.done() for one in (*long, waiting))
+    for one in (*long, waiting):
+        one.cancel()
+    await asyncio.gather(*long, waiting, return_exceptions=True)
+    await opened.close()
+
+
 async def test_a_waiting_call_may_be_cancelled(processes: LimitedProcesses) -> None:
     calls = [asyncio.create_task(processes.call("a", time.sleep, 0.05)) for _ in range(4)]
     await asyncio.sleep(0.01)

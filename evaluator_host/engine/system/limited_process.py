@@ -80,12 +80,14 @@ class LimitedProcesses:
 
     Args:
       most: Maximum number of children at a time; by default one for each processor, and at least two.
+      short: Number of further children for short calls, which then do not wait for long ones.
       supervisor: Is told the names of child processes that hang; None for a new supervisor.
     """
 
-    def __init__(self, *, most: int | None = None, supervisor: Supervisor | None = None) -> None:
+    def __init__(self, *, most: int | None = None, short: int = 0, supervisor: Supervisor | None = None) -> None:
         self._supervisor = supervisor or Supervisor()
         self._turns = Turns(most or max(2, os.cpu_count() or 2), each=1, queue_limit=WAITING_CALLS)
+        self._short_turns = Turns(short, each=1, queue_limit=WAITING_CALLS) if short else self._turns
         self._idle: list[_Child] = []
         self._started: set[_Child] = set()
 
@@ -98,7 +100,12 @@ class LimitedProcesses:
         await self.close()
 
     async def call(
-        self, workspace: str, function: Callable[..., Any], *args: Any, limits: CallLimits = _DEFAULT
+        self,
+        workspace: str,
+        function: Callable[..., Any],
+        *args: Any,
+        limits: CallLimits = _DEFAULT,
+        short: bool = False,
     ) -> Any:
         """Return the result of a function that runs in a child process.
 
@@ -109,6 +116,7 @@ class LimitedProcesses:
             is a fault of the host.
           args: Values that can be pickled; pass large ones as bytes, because pickling keeps the event loop busy.
           limits: The limits of this call.
+          short: Whether the call takes seconds at most, and so may use the children for short calls.
 
         Raises:
           OutOfProcessorTime: the function needs more processor time than `limits.cpu_s`.
@@ -124,7 +132,7 @@ class LimitedProcesses:
         request = (" ".join(limits.modules).encode(), call, *large)
         if sum(map(len, request)) > limits.argument_bytes:
             raise TooLarge(f"the data is over the limit of {limits.argument_bytes >> 20} MB; send it in parts")
-        async with self._turns.turn(workspace):
+        async with (self._short_turns if short else self._turns).turn(workspace):
             try:
                 return await self._exchange(request, limits)
             except _Lost as lost:

@@ -17,7 +17,8 @@ from evaluator_host.platform.resource import Resource
 from evaluator_host.platform.users import UsedObject
 from evaluator_host.types.errors import NotFound
 
-_UPLOADS: Final = 2  # maximum number of uploads that are read at the same time
+_UPLOADS: Final = 2  # maximum number of large uploads that are read at the same time
+_SHORT: Final = 2  # maximum number of small uploads and of queries at the same time
 
 
 class DatasetResource(Resource):
@@ -27,7 +28,7 @@ class DatasetResource(Resource):
         super().__init__(host)
         settings = host.settings
         self._orphans = orphan_files(settings)
-        self._uploads = LimitedProcesses(most=_UPLOADS, supervisor=host.service.supervisor)
+        self._uploads = LimitedProcesses(most=_UPLOADS, short=_SHORT, supervisor=host.service.supervisor)
         self.folder = self._orphans.rows
         self.service = DatasetService(
             Datasets(host.store.database),

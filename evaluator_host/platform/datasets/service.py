@@ -47,6 +47,7 @@ _QUERY_S: Final = 10
 _EDITED_BYTES: Final = 64 * _MB
 _ROWS_BYTES: Final = 16 * _MB
 _MOST_GUESSED: Final = 10_000
+_SHORT_BYTES: Final = 1 << 20  # an upload up to this size does not wait for larger ones
 _TRIES: Final = 3  # how many times to try an edit of a data set that others edit at the same time
 
 
@@ -187,7 +188,10 @@ class DatasetService:
             modules=modules_of(formats),
         )
         sizes = (self.max_bytes, self.max_row_bytes)
-        return _read_facts(await self.processes.call(workspace_id, function, stage, *args, *sizes, limits=limits))
+        short = input_bytes <= _SHORT_BYTES
+        return _read_facts(
+            await self.processes.call(workspace_id, function, stage, *args, *sizes, limits=limits, short=short)
+        )
 
     async def get_dataset(self, workspace_id: str, name: str) -> DatasetReport:
         """Return a data set by its name or id."""
@@ -274,7 +278,7 @@ class DatasetService:
     async def _queried(self, workspace_id: str, name: str, function: Callable[..., Any], *args: Any) -> Any:
         file = await self.path(workspace_id, name)
         limits = CallLimits(cpu_s=_QUERY_S, memory_mb=_MEMORY_MB, file_bytes=0)
-        return await self.processes.call(workspace_id, function, file, *args, limits=limits)
+        return await self.processes.call(workspace_id, function, file, *args, limits=limits, short=True)
 
     async def edit_dataset(
         self,
