@@ -31,6 +31,32 @@ _MEASURES: Final = frozenset(
     )
 )
 """Words in the name of the only number of an object that say that this number is its score."""
+_NO_MEASURES: Final = frozenset(
+    ("count", "index", "limit", "max", "maximum", "min", "minimum", "no", "not", "num", "target", "threshold")
+)
+"""Words in such a name that say that the number is a count or a limit, or says the opposite: `max_score`."""
+_COUNTED: Final = frozenset(
+    (
+        "completion",
+        "count",
+        "errors",
+        "failed",
+        "failures",
+        "fn",
+        "fp",
+        "incorrect",
+        "mismatches",
+        "missed",
+        "misses",
+        "missing",
+        "prompt",
+        "skipped",
+        "tokens",
+        "warnings",
+        "wrong",
+    )
+)
+"""Words in the names of parts whose sum is a count of things, not a score."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])", re.ASCII)
 _CLOSE: Final = 1e-9
 _SKIPPED: Final = Note("skipped", "the evaluator returned no score that is a number, so it does not apply to this row")
@@ -88,8 +114,8 @@ def with_score(one: dict[str, Json]) -> dict[str, Json]:
 def with_measure(one: dict[str, Json]) -> dict[str, Json]:
     """Return an object. If it has no score and no verdict, add the score that its numbers show.
 
-    This is the sum of all other numbers, under a key such as `total`, or the only number, if its name says that it is a
-    measure (`exact_match`).
+    This is the sum of all other numbers, under a key such as `total`, unless they are counts (`{"right": 7, "wrong":
+    3}`), or the only number, if its name says that it is a measure (`exact_match`, but not `max_score`).
     """
     if "score" in one or given_verdicts(one) or passed_share(one) is not None:
         return one
@@ -105,10 +131,19 @@ def _sum_or_only_number(one: dict[str, Json]) -> str | None:
     }
     if len(numbers) == 1:
         key = next(iter(numbers))
-        return key if _MEASURES.intersection(word.lower() for word in _WORD.findall(key)) else None
+        return key if _MEASURES & _words(key) and not _NO_MEASURES & _words(key) else None
     totals = [key for key in _TOTALS if key in numbers]
-    parts = [number for key, number in numbers.items() if key not in totals]
-    if len(totals) != 1 or len(parts) == 1:
+    parts = {key: number for key, number in numbers.items() if key not in totals}
+    if len(totals) != 1 or len(parts) == 1 or _are_counts(parts):
         return None
     total = numbers[totals[0]]
-    return totals[0] if math.isclose(sum(parts), total, rel_tol=_CLOSE, abs_tol=_CLOSE) else None
+    return totals[0] if math.isclose(sum(parts.values()), total, rel_tol=_CLOSE, abs_tol=_CLOSE) else None
+
+
+def _are_counts(parts: dict[str, float]) -> bool:
+    whole = all(number >= 0 and number == int(number) for number in parts.values())
+    return whole and any(_COUNTED & _words(key) for key in parts)
+
+
+def _words(key: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(key)}
