@@ -402,10 +402,11 @@ class JobResults:
             nonlocal gathered
             gathered = _Gathered(zero=zero)
             async for one in self._results.values(job_id, evaluator.position):
-                metrics = one.metrics_with(zero=False)
-                gathered.add(one, metrics.keys())
-                for name, value in metrics.items():
+                gathered.add(one)
+                for name, value in one.metrics_with(zero=False).items():
                     values.add(name, value)
+                    if one.status == Status.SKIPPED and name in values.arrays:  # so that not every name takes memory
+                        gathered.beside_skips[name] += 1
             for _ in range(gathered.zeros):
                 values.add("score", 0.0)
 
@@ -468,10 +469,9 @@ class _Gathered:
         self._run_ms = array("d")
         self.beside_skips: Counter[str] = Counter()  # values of metrics in skipped rows, by metric
 
-    def add(self, one: ResultValues, metrics: Collection[str]) -> None:
+    def add(self, one: ResultValues) -> None:
         self._statuses[one.status] += 1
         if one.status == Status.SKIPPED:
-            self.beside_skips.update(metrics)
             return
         self._verdicts[one.passed] += 1
         self._has_scores = self._has_scores or one.score is not None
