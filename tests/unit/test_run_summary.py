@@ -44,6 +44,9 @@ def test_skipped_rows_have_metrics_but_no_time() -> None:
     skipped.add(replace(SCORED, status=Status.SKIPPED, score=None, metrics={}), row=0, line=1)
     assert skipped.to_json(bad_lines=0, seconds=1)["run_ms"] == {"p50": None, "p99": None}
     assert "a row ran" not in shown(skipped)
+    instant = Summary()
+    instant.add(replace(SCORED, timing_ms=replace(SCORED.timing_ms, run=0.0)), row=0, line=1)
+    assert "0.0 ms (p50), 0.0 ms (p99)" in shown(instant)
 
 
 def shown(made: Summary) -> str:

@@ -193,7 +193,7 @@ class Summary:
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", warnings_text(found["warnings"]) or None),
                 ("speed", None if found["rows_per_s"] is None else f"{found['rows_per_s']} rows/s"),
-                ("a row ran", run_ms["p50"] and f"{run_ms['p50']} ms (p50), {run_ms['p99']} ms (p99)"),
+                ("a row ran", None if run_ms["p50"] is None else f"{run_ms['p50']} ms (p50), {run_ms['p99']} ms (p99)"),
                 ("first failure", None if failure is None else _failure(failure)),
             ),
         )
