@@ -423,7 +423,7 @@ def by_columns(namespace: dict[str, Any]) -> Failure | None:
     if entry.has_scoring_class(namespace) or any(one not in namespace for one in outline.functions):
         return None  # a decorator that is missing may have replaced the evaluator
     names = [one.name for one in outline.functions.values() if one.name in namespace and _is_of_columns(one)]
-    if not names:
+    if not names or (len(names) == 1 and not _may_score_alone(outline.functions[names[0]])):
         return None  # the usual message names the functions
     failure = candidates.several(outline, names, "functions that may be the evaluator")
     failure.shown = f"the functions that find all their parameters in the row, of {failure.shown}"
@@ -446,6 +446,11 @@ def _is_of_columns(function: Function) -> bool:
     return kind in _NUMBERS or (
         entry.is_likely(function.name) and kind not in ("str", "list") and _gives_value(function)
     )
+
+
+def _may_score_alone(function: Function) -> bool:
+    """Return whether a function that is alone is an evaluator, not a helper such as `is_blank(text)`."""
+    return entry.is_likely(function.name) or _TRUTH in roles_of(function.parameters).values()
 
 
 def _gives_value(function: Function) -> bool:
