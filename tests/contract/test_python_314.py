@@ -45,12 +45,13 @@ pytestmark = [
 @pytest.fixture(scope="module")
 async def over_docker() -> AsyncIterator[Settings]:
     """Settings for a host with an image that contains Python 3.14."""
+    # before the pins change, because this may build the image of all other tests
+    chosen = settings("docker", docker_image=IMAGE, load_timeout_s=LOAD_TIMEOUT_S)
     pins = replace(recipe.read_pins(), suite=SUITE, python="3.14")
     with pytest.MonkeyPatch.context() as patched:
         for module in (recipe, build):
             patched.setattr(module, "read_pins", lambda: pins)
         recipe.image_platform.cache_clear()
-        chosen = settings("docker", docker_image=IMAGE, load_timeout_s=LOAD_TIMEOUT_S)
         await build_images(chosen, base=None, progress=print)
         yield chosen
     recipe.image_platform.cache_clear()
