@@ -192,11 +192,11 @@ async def test_frames_for_connections_let_other_tasks_run(left_after: int) -> No
     link = Mock(drain=AsyncMock(), read=AsyncMock(side_effect=[flood + encode({"type": "result"}) * 2]))
     sandbox = Sandbox(link, backend="bubblewrap", spec=Mock(memory_mb=64), grace_s=1.0)
     if left_after:
-        reading = asyncio.create_task(sandbox._fill(9.0, Mock()))
+        reading = asyncio.create_task(sandbox._fill(600.0, Mock()))
         for _ in range(left_after):
             await asyncio.sleep(0)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
-    assert await turns_during(sandbox._fill(9.0, Mock())) > 90
+    assert await turns_during(sandbox._fill(600.0, Mock())) > 90
     assert (len(sandbox._frames), link.write.call_count) == (2, 6400)
