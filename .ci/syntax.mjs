@@ -9,7 +9,7 @@ const GIVEN = ['exports', 'require', 'module', '__filename', '__dirname']
 const asScript = (text, filename) => vm.compileFunction(text, GIVEN, { filename })
 const asModule = (text, identifier) => new vm.SourceTextModule(text, { identifier })
 
-// As in Node, a file `.js` that is not a script may be a module.
+// As in Node, a `.js` file may be a module or a script.
 const ways = (file) => (file.endsWith('.mjs') ? [asModule] : file.endsWith('.cjs') ? [asScript] : [asModule, asScript])
 
 for (const file of process.argv.slice(2)) {
@@ -26,7 +26,7 @@ for (const file of process.argv.slice(2)) {
   })
   if (!fits) {
     console.error(`${file}: ${fault.message}`)
-    spawnSync(process.execPath, ['--check', file], { stdio: 'inherit' }) // it shows the place
+    spawnSync(process.execPath, ['--check', file], { stdio: 'inherit' }) // Node prints where the error is
     process.exitCode = 1
   }
 }

@@ -63,8 +63,14 @@ settings_of_hypothesis.load_profile("all")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options for measuring tests and for running only a shard."""
-    parser.addoption("--write-seconds", action="store_true", help="note in tests/seconds.json what each group used")
-    parser.addoption("--shard", type=read_shard, metavar="K/N", help="run part K of N; the parts take about as long")
+    parser.addoption(
+        "--write-seconds",
+        action="store_true",
+        help="write the processor time of each group of tests to tests/seconds.json",
+    )
+    parser.addoption(
+        "--shard", type=read_shard, metavar="K/N", help="run part K of N; all parts take about the same time"
+    )
     parser.addoption("--long", type=read_shard, metavar="K/N", help="of the tests marked `long`, run only part K of N")
 
 

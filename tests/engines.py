@@ -130,8 +130,8 @@ async def build_probe_image(docker_host: str, folder: Path, *, image: str = PROB
 
 
 def _build_runtime_image(address: str) -> None:
-    from evaluator_host.engine.backends import build_images  # noqa: PLC0415 - the backend's own tests need none of it
-    from evaluator_host.engine.config.settings import Settings  # noqa: PLC0415 - the same
+    from evaluator_host.engine.backends import build_images  # noqa: PLC0415 - the backend's own tests do not need it
+    from evaluator_host.engine.config.settings import Settings  # noqa: PLC0415 - the backend's own tests do not need it
 
     settings = Settings(docker_host=address, data_dir=DATA_DIR)
     with contextlib.closing(docker.APIClient(base_url=address)) as client:

@@ -84,7 +84,7 @@ class Forked:
             for descriptor in descriptors:
                 os.close(descriptor)
         pid = os.read(self._told, 16)
-        assert pid, "the process that commands are forked from has ended; what it printed says why"
+        assert pid, "the process from which commands are forked has ended; its output says why"
         self.pid = int(pid)
 
     def poll(self) -> int | None:
@@ -295,18 +295,18 @@ def _become(message: dict[str, Any], descriptors: list[int]) -> list[str]:
 
 def _build_api() -> None:
     """Make the description of the API once, because that imports the modules that the routes need later."""
-    from evaluator_host.engine.config.settings import Settings  # noqa: PLC0415 - not for those who only ask for a process
-    from evaluator_host.server.app import describe_app  # noqa: PLC0415 - the same
+    from evaluator_host.engine.config.settings import Settings  # noqa: PLC0415 - a process that only asks for another does not need it
+    from evaluator_host.server.app import describe_app  # noqa: PLC0415 - as above
 
     describe_app(Settings(data_dir=Path(tempfile.gettempdir()))).openapi()
 
 
 def _read_tables() -> None:
     """Read the tables of the database, of dialects and of plugins, as each command does at its start."""
-    from sqlalchemy.orm import configure_mappers  # noqa: PLC0415 - not for those who only ask for a process
+    from sqlalchemy.orm import configure_mappers  # noqa: PLC0415 - a process that only asks for another does not need it
 
-    from evaluator_host.engine.contracts.table import all_dialects  # noqa: PLC0415 - the same
-    from evaluator_host.platform.plugins import plugins  # noqa: PLC0415 - the same
+    from evaluator_host.engine.contracts.table import all_dialects  # noqa: PLC0415 - as above
+    from evaluator_host.platform.plugins import plugins  # noqa: PLC0415 - as above
 
     configure_mappers()
     all_dialects()
@@ -326,7 +326,7 @@ def _end(main: Callable[[], object]) -> NoReturn:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)
-    except BaseException:  # noqa: BLE001 - told as the interpreter does
+    except BaseException:  # noqa: BLE001 - it prints the error as the interpreter does
         sys.excepthook(*sys.exc_info())
     finally:
         threading._shutdown()  # type: ignore[attr-defined]

@@ -73,8 +73,10 @@ def test_a_gigabyte_is_never_in_memory(server: Server, declared: bool) -> None:
         chunk = b"%x\r\n%b\r\n" % (len(MEGABYTE), MEGABYTE)
         answer, sent = answer_to(server, head + b"Transfer-Encoding: chunked\r\n\r\n", chunk, times=1024)
     assert answer == b"" or answer.startswith(b"HTTP/1.1 413 ")
-    assert sent < 200, "it stops taking them"
-    assert peak_mb(server.process.pid) - before < 160, "32 MB is the ceiling of a body; it is never held many times"
+    assert sent < 200, "the host must stop reading a body that is too large"
+    assert peak_mb(server.process.pid) - before < 160, (
+        "a body has at most 32 MB, and the host must not hold several copies of it"
+    )
 
 
 def test_a_body_without_a_reader_ends_the_connection(server: Server) -> None:
@@ -111,7 +113,9 @@ def test_a_body_that_dribbles_is_hung_up_on(server: Server) -> None:
         raw = connected(server)
         raw.sendall(b"POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
         slow.append(raw)
-    assert server.client.post("/v1/evaluate", json=BODY).status_code == 200, "while they dribble"
+    assert server.client.post("/v1/evaluate", json=BODY).status_code == 200, (
+        "other callers are served while these bodies dribble"
+    )
     until = time.monotonic() + 20
     answers = [b""] * len(slow)
     while not all(answers) and time.monotonic() < until:
@@ -128,7 +132,9 @@ def test_a_body_that_dribbles_is_hung_up_on(server: Server) -> None:
 
 
 def test_a_slow_line_is_no_attack(server: Server) -> None:
-    """The body arrives slowly and takes twice the time limit, but its rate is always above the lowest allowed rate."""
+    """The host accepts a body that arrives slowly and takes twice the time limit, if its rate is always above the
+    lowest allowed rate.
+    """
     body = json.dumps({**BODY, "inputs": {"correct_answer": "Paris", "padding": "x" * 3_000_000}}).encode()
 
     def pieces() -> Iterator[bytes]:
@@ -170,7 +176,7 @@ def test_json_that_explodes_is_refused(server: Server, bomb: Callable[[], bytes]
     path = "/v1/evaluate/batch" if b'"rows"' in body else "/v1/evaluate"
     response = server.client.post(path, content=body, headers=JSON)
     assert is_problem(response, 422, "invalid_request")
-    assert len(response.content) < 20_000, "a refusal does not repeat what it refuses"
+    assert len(response.content) < 20_000, "a refusal must not repeat the request"
     assert peak_mb(server.process.pid) - before < 500
 
 
@@ -232,7 +238,7 @@ def test_a_million_unknown_fields_are_named_in_a_short_answer(server: Server) ->
     fields = b",".join(b'"f%d":0' % n for n in range(1_000_000))
     response = server.client.post("/v1/evaluate", content=b'{"evaluator": {"code": "x"}, %b}' % fields, headers=JSON)
     assert is_problem(response, 422, "invalid_request")
-    assert len(response.json()["errors"]) == 1, "a million messages were never made"
+    assert len(response.json()["errors"]) == 1, "the host must not make a message for each field"
     assert len(response.content) < 20_000
 
 
@@ -264,8 +270,8 @@ def test_a_client_that_never_reads_costs_no_one_else_anything(server: Server) ->
     "kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
 )
 def test_what_a_form_can_post_is_no_request(server: Server, kind: str | None) -> None:
-    """A form on any web page can post these content types, because the browser does not ask the host for permission
-    first.
+    """The host refuses content types that a form on any web page can post, because the browser does not ask the host
+    for permission first.
     """
     headers = {"Content-Type": kind} if kind else {}
     response = httpx.post(f"{server.url}/v1/evaluate", content=json.dumps(BODY), headers=headers)

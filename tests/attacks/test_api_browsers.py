@@ -129,8 +129,8 @@ def test_two_origins_are_no_origin(server: Server) -> None:
 
 
 def test_no_page_is_allowed_to_ask_by_a_preflight(server: Server) -> None:
-    """Before a browser posts JSON to another origin, it asks the host with a preflight request. If the host does not
-    agree, the browser posts nothing.
+    """The host agrees to no preflight request. A browser sends one before it posts JSON to another origin, and posts
+    nothing if the host does not agree.
     """
     headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     answer = server.client.options("/v1/evaluate", headers=headers)

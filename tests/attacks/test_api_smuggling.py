@@ -63,7 +63,7 @@ def answers_to(server: Server, request: str, *, most: int = 1000) -> list[int]:
 )
 def test_what_can_be_read_in_two_ways_is_refused_and_ends_the_connection(server: Server, request_text: str) -> None:
     answers = answers_to(server, request_text)
-    assert 200 not in answers, "the hidden request was not taken for one"
+    assert 200 not in answers, "the host must not answer the hidden request"
     assert len(answers) <= 1
     assert all(400 <= status < 500 for status in answers)
     assert server.client.get("/healthz").status_code == 200
@@ -97,7 +97,9 @@ def test_thousands_of_requests_at_once_are_not_kept(server: Server) -> None:
     for flood in floods:
         flood.close()
     assert most_mb - before_mb < 30
-    assert answers_to(server, (HIDDEN * 20) + LAST) == [200] * 21, "of a client that sends ahead"
+    assert answers_to(server, (HIDDEN * 20) + LAST) == [200] * 21, (
+        "a client may send requests before it reads the answers"
+    )
 
 
 def resident_mb(pid: int) -> float:
@@ -112,7 +114,7 @@ def test_a_request_for_another_protocol_stays_http(server: Server) -> None:
     for other in ("tls/1.3", "WebSocket, h2c", "irc"):
         upgrade = f"Connection: upgrade\r\nUpgrade: {other}\r\n\r\n"
         answers_to(server, HIDDEN.removesuffix("\r\n") + upgrade, most=1)
-    assert "upgrade" not in server.log.lower(), "anybody could fill the log"
+    assert "upgrade" not in server.log.lower(), "otherwise anybody could fill the log"
     assert "websocket" not in server.log.lower()
 
 
@@ -136,5 +138,5 @@ def test_a_request_for_another_protocol_stays_http(server: Server) -> None:
 def test_a_path_that_leads_elsewhere_leads_nowhere(server: Server, path: str) -> None:
     for method in ("GET", "DELETE"):
         answers = answers_to(server, f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        assert answers, "it is answered"
+        assert answers, "the host must answer"
         assert all(status in (400, 404, 405, 422) for status in answers)

@@ -62,12 +62,12 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
 
     body = {"evaluator": {"code": NANOID, "language": "javascript", "packages": PINS["packages"]}}
     assert tenants.ask(tenants.globex, "POST", "/v1/evaluate", json=body).json()["score"] == 21
-    assert listed(tenants, tenants.globex) == {key}, "an evaluator asks for what it pins"
+    assert listed(tenants, tenants.globex) == {key}, "an evaluator requests the package set that it pins"
 
     assert tenants.ask(tenants.acme, "DELETE", f"{SETS}/{key}").status_code == 204
     assert listed(tenants, tenants.acme) == set()
     kept = tenants.ask(tenants.globex, "GET", f"{SETS}/{key}")
-    assert kept.json()["status"] == "ready", "what another workspace uses stays"
+    assert kept.json()["status"] == "ready", "a set that another workspace uses must stay"
     assert tenants.ask(tenants.globex, "POST", "/v1/evaluate", json=body).json()["score"] == 21
     assert tenants.ask(tenants.globex, "DELETE", f"{SETS}/{key}").status_code == 204
     assert is_problem(tenants.ask(tenants.globex, "GET", f"{SETS}/{key}"), 404, "not_found")
@@ -80,7 +80,9 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
 
 
 def test_the_same_code_of_two_workspaces_shares_no_sandbox(tenants: Tenants) -> None:
-    """A row may see what an earlier row of the same workspace left in the sandbox, but nothing from another workspace."""
+    """Code of two workspaces never runs in the same sandbox: a row may see what an earlier row of its own workspace
+    left there, but nothing from another workspace.
+    """
     code = (
         "import os\nLEFT = '/tmp/left'\n"
         "def evaluate(inputs, outputs, trace):\n"

@@ -124,8 +124,8 @@ async def test_a_tarball_that_is_not_the_locked_one_is_refused(service: Service,
 
 
 async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_path: Path) -> None:
-    """Before the set is installed, the index replaces the file with another file of the same name, and gives its hash.
-    The lock still has the old hash, so the host refuses the new file.
+    """A file that changes on the index after the lock was made is refused. Here, the index replaces the file with
+    another file of the same name, and gives its hash; the lock still has the old hash.
     """
     with Index() as index:
         index.add_python(wheel("later", {"later.py": "said = 1"}))

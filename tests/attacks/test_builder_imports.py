@@ -173,7 +173,9 @@ importlib.import_module = forged
 
 
 async def test_what_a_package_says_of_its_own_trial_is_not_trusted(service: Service, index: Index, home: Path) -> None:
-    """The package changes the clock, and claims that files of the host are its sources, which would then be compiled."""
+    """The host does not trust what a package says during its own trial import. This package changes the clock, and
+    claims that files of the host are its sources, which would then be compiled.
+    """
     index.add_python(wheel("liar", {"liar.py": LIES}))
     index.add_python(wheel("zfine", {"zfine.py": ""}))
     code = "def evaluate(i, o, t): return 1"

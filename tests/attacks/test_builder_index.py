@@ -115,7 +115,9 @@ async def test_a_redirect_to_nowhere_or_into_the_host_is_refused(
 async def test_a_package_of_the_same_name_elsewhere_is_never_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin: str, language: Language
 ) -> None:
-    """Dependency confusion: every usual setting for a second index points to an index with a newer version."""
+    """The host never asks a second index for a package of the same name (dependency confusion), though every usual
+    setting points to an index with a newer version.
+    """
     with Index() as corporate, Index() as public:
         corporate.add_python(wheel("inhouse", {"inhouse.py": "said = 'ours'"}))
         corporate.add_npm(npm_package("inhouse", {"index.js": "module.exports = 'ours'"}))

@@ -54,8 +54,8 @@ def stage_has(pattern: str) -> Callable[[Index, Path], bool]:
 
 
 def offer_all(index: Index) -> list[Kill]:
-    """Offer package sets that take long enough to build to be killed meanwhile: with a silent index, many files to
-    write, or a slow import.
+    """Offer package sets that take long enough to build to be killed during the build: with a silent index, many files
+    to write, or a slow import.
     """
     many = {f"large/file{number}.py": "x = 1\n" * 20 for number in range(2_000)}
     index.add_python(wheel("resolved", {"resolved.py": ""}))

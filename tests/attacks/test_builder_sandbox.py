@@ -163,7 +163,7 @@ print(json.dumps({
 """
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of x86_64")
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the test uses the numbers of calls on x86_64")
 async def test_calls_that_a_build_does_not_need_are_refused(builder: Builder, home: Path) -> None:
     assert {
         name for name, refused in (await inside(builder, home, FORBIDDEN, sources=True)).items() if not refused
@@ -256,8 +256,10 @@ async def test_a_command_whose_cgroup_is_removed_before_it_began_runs_all_the_sa
         return cgroups
 
     monkeypatch.setattr(build_command, "_cgroups", make_and_remove)
-    assert (await inside(builder, home, STATUS))["Seccomp"] == "2", "in a sandbox, not as a plain process"
-    assert removed or os.geteuid() != 0, "root has cgroups here"
+    assert (await inside(builder, home, STATUS))["Seccomp"] == "2", (
+        "the program must run in a sandbox, not as a plain process"
+    )
+    assert removed or os.geteuid() != 0, "there must be cgroups if root runs the test"
     assert not any(folder.exists() for folder in removed)
 
 

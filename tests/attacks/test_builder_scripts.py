@@ -82,7 +82,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 async def permissive(
     open_index: Index, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[tuple[Service, Path]]:
-    """A host that allows source builds and is configured with passwords for the index, although the index needs none."""
+    """A host that allows source builds. It is configured with passwords for the index, although the index needs none."""
     home = tmp_path_factory.mktemp("permissive")
     proxy = f"http://carol:{PROXY_PASSWORD}@127.0.0.1:9"
     changes: dict[str, Any] = {
@@ -159,7 +159,9 @@ async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
 async def test_what_a_build_leaves_beside_its_files_is_refused_if_it_is_odd(
     permissive: tuple[Service, Path], open_index: Index, tamper: str, request: pytest.FixtureRequest
 ) -> None:
-    """During the build, the package's code writes an odd file into the package set: each case writes another kind."""
+    """If the package's code writes an odd file into the package set during the build, the host refuses the set. Each
+    case writes another kind of file.
+    """
     service, home = permissive
     name = "odd" + "".join(filter(str.isalpha, request.node.callspec.id))
     body = f"""

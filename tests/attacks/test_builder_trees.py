@@ -185,7 +185,9 @@ async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
 
 @pytest.mark.long
 def test_locks_of_sets_that_are_not_installed_are_kept_up_to_a_number_of_bytes(home: Path) -> None:
-    """Each set of exact versions gets a lock, so callers can create any number of locks."""
+    """The locks of sets that are not installed take a limited number of bytes, because callers can create a lock for
+    any set of exact versions.
+    """
     folder, target = EnvironmentFolder(home), LockTarget("3.13")
     keys = [f"sha256:{number:064x}" for number in range(4)]
     for number, key in enumerate(keys):

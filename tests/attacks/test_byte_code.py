@@ -55,7 +55,7 @@ async def test_a_set_is_compiled_by_its_own_python(service: Service, index: Inde
     assert result.reason == f"/opt/packages/{name}"
     assert [files for files in installed(home) if (files / name).is_file()]
     assert result.score is not None
-    assert result.score > 5, "it is read, not compiled"
+    assert result.score > 5, "the byte code must be read, not compiled again"
 
 
 @pytest.mark.long
@@ -67,9 +67,9 @@ async def test_a_set_of_containers_is_compiled_by_the_python_of_their_image(inde
         assert result.error is None, result.error
         assert result.reason == "/opt/packages/many/__pycache__/text.cpython-313.pyc"
         assert result.score is not None
-        assert result.score > 5, "it is read, not compiled"
+        assert result.score > 5, "the byte code must be read, not compiled again"
         [verified] = await containers.environments.verify()
-        assert not verified.broken, "the image has what the folder has"
+        assert not verified.broken, "the image must have the same files as the folder"
 
 
 async def compiled(service: Service, files: Path, *names: str, room_bytes: int = ROOM) -> list[str]:
@@ -156,8 +156,8 @@ async def test_sources_that_harm_a_compiler_cost_themselves_only(service: Servic
 
 
 async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path: Path) -> None:
-    """Three files are small as source, but each takes 400 KB when it is compiled. There is room for two of them, and
-    for a small last file.
+    """Byte code takes no more than its room. Three files are small as source, but each takes 400 KB when it is
+    compiled. There is room for two of them, and for a small last file.
     """
     folded = "\n".join(f"v{number} = 'x' * 4000 + '{number}'" for number in range(100))
     files = laid_out(tmp_path / "set", a=folded, b=folded, c=folded, d="")
@@ -181,7 +181,7 @@ async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path:
 async def test_what_a_sandbox_returns_is_not_trusted(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
-    """The answer comes from a program that has taken over the compiler."""
+    """The host does not trust the answer of a sandbox; here, it comes from a program that has taken over the compiler."""
     monkeypatch.setattr(byte_code, "_COMPILE", f"def main(sources):\n    return {said}\n")
     files = laid_out(tmp_path / "set", a="", b="")
     found = await compiled(service, files, "a.py", "b.py")

@@ -264,7 +264,9 @@ async def test_bytes_that_nobody_reads_fill_no_memory(hosts: Hosts) -> None:
         results = await asyncio.gather(*floods)
     assert HELD in hosts.model.asked
     assert max(one["usage"]["network_bytes"] for one in results) < 4 << 20
-    assert max(peak_mb(pid) - mb for pid, mb in before.items()) < 40, "of 120 MB that each row wants to send"
+    assert max(peak_mb(pid) - mb for pid, mb in before.items()) < 40, (
+        "each row wants to send 120 MB, which the host must not keep in memory"
+    )
 
 
 async def test_silent_name_servers_delay_no_neighbour(hosts: Hosts) -> None:
@@ -369,7 +371,9 @@ async def test_a_model_of_the_operator_is_for_its_workspaces_at_nemos_doors(host
             assert (await client.get(models)).raise_for_status().json()["data"] == []
             assert (await client.get(f"{models}/judge")).status_code == 404
             refused = await client.post(judging, json=asking("alpha"))
-            assert refused.status_code == 422, "as for a name of nothing; a client would try a fault of the host again"
+            assert refused.status_code == 422, (
+                "the answer is the same as for an unknown name; after a 5xx a client would try again"
+            )
             assert "does not know the address of the model research/judge" in refused.text
         for client in betas * 3:
             assert [one["name"] for one in (await client.get(models)).raise_for_status().json()["data"]] == ["judge"]

@@ -426,13 +426,13 @@ def test_every_operation_and_every_field_that_names_something_is_asked_here() ->
     found, described, given = operations(), bodies(), parameters()
     for one in found:
         one.at(names)  # if this raises a KeyError, add the parameter of this path to the tables above
-        assert one.is_told or str(one) not in described, f"{one} takes a body: say in ASKS what it names"
+        assert one.is_told or str(one) not in described, f"{one} takes a body: add this body, with its names, to ASKS"
         schema = described.get(str(one), {"name": "", "properties": {}})
         wanted = {name for name in schema.get("properties", {}) if f"{schema['name']}.{name}" not in PLAIN}
         used = keys_of([[ask.body, ask.query, ask.headers] for ask in one.asks])
         of_the_path = {"evaluator", "metric"} if "{job_id}" in one.path else set()
         lacking = (wanted | given.get(str(one), set())) & REFERENCES - used - of_the_path
-        assert not lacking, f"{one}: say in ASKS what {', '.join(sorted(lacking))} names"
+        assert not lacking, f"{one}: ASKS lacks the names that belong in {', '.join(sorted(lacking))}"
     assert [key for key in ASKS if not any(one.asks is ASKS[key] for one in found)] == []
 
 
@@ -657,7 +657,9 @@ def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path
 
 @pytest.mark.long
 def test_the_same_requests_depend_on_the_names_for_who_has_them(scene: Scene) -> None:
-    """Without this test, the test above would also pass if requests were refused for reasons other than the names."""
+    """The answer to each of these requests depends on who has the names. Without this test, the test above would also
+    pass if requests were refused for other reasons.
+    """
     blind, gone = list[str](), set[str]()
     for operation, ask in in_order():
         last = operation.at(scene.names).rpartition("/")[2]

@@ -1,5 +1,5 @@
 """One caller attacks others on a real host with templates and files that could stop a host. The host is also killed
-meanwhile.
+during an attack.
 """
 
 import io

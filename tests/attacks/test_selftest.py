@@ -120,7 +120,9 @@ async def test_an_attack_after_which_time_runs_out_is_tried_again_alone_before_i
         ("hangs", True, AttackVerdict.GOT_THROUGH),
         ("reads", False, AttackVerdict.GOT_THROUGH),
     ]
-    assert [one.attack.name for one in told] == ["reads", "hangs"], "each once, what had to wait last"
+    assert [one.attack.name for one in told] == ["reads", "hangs"], (
+        "each attack is told once; the attack that had to be tried again is the last"
+    )
 
 
 async def test_canaries_of_a_killed_selftest_are_removed_by_the_next(tmp_path: Path) -> None:

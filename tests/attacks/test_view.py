@@ -47,7 +47,7 @@ ANSWERS = re.compile(
 
 @dataclass(frozen=True)
 class Seen:
-    """Three views for each language: two from one host, and one from the other host."""
+    """Three views for each language: two are from one host, and one is from the other host."""
 
     words: Words
     views: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]

@@ -1,5 +1,5 @@
-"""`make bench`: measures and prints the table of docs/performance.md, each figure beside its floor, and writes it as
-JSON.
+"""`make bench`: measures and prints the table of docs/performance.md, and writes it as JSON. Beside each figure is its
+floor, which is what the bare mechanism costs.
 """
 
 import argparse
@@ -473,10 +473,14 @@ def show(lines: list[Line]) -> None:
 def main() -> None:
     """Run the benchmarks, print the table, and write `bench-results/<time>.json`."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--no-docker", action="store_true", help="leave out what needs a Docker engine")
-    parser.add_argument("--only", choices=PARTS, action="append", help="measure that part alone; several times")
+    parser.add_argument("--no-docker", action="store_true", help="leave out the measurements that need a Docker engine")
+    parser.add_argument(
+        "--only", choices=PARTS, action="append", help="measure only this part; can be given several times"
+    )
     parser.add_argument("--data-dir", type=Path, default=Path("/var/tmp/evaluator-host-tests/data"))
-    parser.add_argument("--quick", action="store_true", help="only the ratios that a test compares; in two minutes")
+    parser.add_argument(
+        "--quick", action="store_true", help="measure only the ratios that a test compares, in two minutes"
+    )
     options = parser.parse_args()
     settings = Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=options.data_dir)
     if options.quick:

@@ -77,7 +77,7 @@ def _alone(scorer: ChunkScorer, chunks: list[Rows]) -> int:
 
 @contextmanager
 def _dask() -> Iterator[Run]:
-    from distributed import Client, LocalCluster  # noqa: PLC0415 - a second
+    from distributed import Client, LocalCluster  # noqa: PLC0415 - the import takes a second
 
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
@@ -90,9 +90,9 @@ def _dask() -> Iterator[Run]:
 
 @contextmanager
 def _ray() -> Iterator[None]:
-    import ray  # noqa: PLC0415 - an extra
+    import ray  # noqa: PLC0415 - an optional package
 
-    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's name of it
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's name for it
     ray.init(resources={"sandbox_pool": 1}, include_dashboard=False, log_to_driver=False, object_store_memory=200 << 20)
     try:
         yield
@@ -101,7 +101,7 @@ def _ray() -> Iterator[None]:
 
 
 def _ray_core() -> Run:
-    import ray  # noqa: PLC0415 - an extra
+    import ray  # noqa: PLC0415 - an optional package
 
     class Worker:
         def score(self, scorer: ChunkScorer, rows: Rows) -> Rows:
@@ -114,9 +114,9 @@ def _ray_core() -> Run:
 
 
 def _ray_data(scorer: ChunkScorer, chunks: list[Rows]) -> int:
-    import ray  # noqa: PLC0415 - an extra
+    import ray  # noqa: PLC0415 - an optional package
 
-    from evaluator_host.ray import EvaluateBatches  # noqa: PLC0415 - as above
+    from evaluator_host.ray import EvaluateBatches  # noqa: PLC0415 - it imports Ray
 
     rows = ray.data.from_items([record for chunk in chunks for _, record in chunk], override_num_blocks=len(chunks))
     scored = rows.map_batches(

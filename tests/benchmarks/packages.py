@@ -31,7 +31,7 @@ USING = {
     NUMPY: "import numpy as np\n" + CODE[PYTHON].replace("1.0 if", "np.float64(1.0) if"),
     PANDAS: "import pandas as pd\n" + CODE[PYTHON].replace("1.0 if", "pd.Series([1.0]).mean() if"),
 }
-_SETTLED_S = 0.5  # seconds in which work that follows a call is done
+_SETTLED_S = 0.5  # seconds after which the work that follows a call has ended
 _WAITING_S = 30.0
 
 

@@ -17,7 +17,7 @@ from tests.browser.test_every_page import ROUTES, address
 EMPTY: Final = "/healthz"
 """A page with one word; its first paint is the floor with which those of other pages are compared."""
 TURNS: Final = 9
-FLAGS: Final = ("--no-sandbox", "--disable-gpu")  # not the flags of the tests, because these reduce compiling
+FLAGS: Final = ("--no-sandbox", "--disable-gpu")  # the tests' flags are not used, because they reduce compiling
 PAINTED: Final = """(isPage) => new Promise((done) => {
   const look = () => {
     const paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime;

@@ -236,7 +236,9 @@ async def test_a_host_with_keys_shows_its_pages_and_asks_for_one(browser: Browse
 async def test_the_api_is_described_and_tried_with_nothing_from_elsewhere(
     look: Look, keyed: tuple[Server, str]
 ) -> None:
-    """The host needs a key; the page uses the key that the user entered in this tab."""
+    """The page that describes the API loads nothing from elsewhere. If the host needs a key, the page uses the key that
+    the user entered in this tab.
+    """
     host, key = keyed
     page = await look.page()
     asked: list[str] = []

@@ -23,7 +23,7 @@ async def tab_to(page: Page, wanted: Locator) -> None:
             await page.keyboard.press("Escape")  # after Escape, Tab leaves the editor instead of indenting
         await page.keyboard.press("Tab")
         if await wanted.evaluate("(element) => element === document.activeElement"):
-            assert await wanted.evaluate(RING), "nothing shows that it has the focus"
+            assert await wanted.evaluate(RING), "nothing shows that the element has the focus"
             return
     raise AssertionError(f"Tab does not get to {wanted}")
 

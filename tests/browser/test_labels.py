@@ -18,7 +18,7 @@ async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, se
     dialog = page.get_by_role("dialog", name="New label queue")
     await expect(dialog.get_by_label("Rows of")).to_have_value(f"job {seeds.small}")
     choices = await dialog.get_by_label("Rows of").locator("option").all_text_contents()
-    assert len(choices) == len(set(choices)), "jobs of one title are told apart"
+    assert len(choices) == len(set(choices)), "jobs with the same title must have different labels"
     await dialog.get_by_label("Name").fill("review")
     await dialog.get_by_label("At most").fill("4")
     await dialog.get_by_label("Instructions").fill("Is the answer long enough?")

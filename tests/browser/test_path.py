@@ -20,7 +20,7 @@ MATCH = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['go
 
 
 async def test_a_newcomer_gets_to_a_weekly_job_with_an_alert(browser: Browser, tmp_path: Path) -> None:
-    """This follows docs/first-job.md, on a host with no setting except its data directory."""
+    """A newcomer can follow docs/first-job.md on a host with no setting except its data directory."""
     settings = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}"}
     write_xlsx(tmp_path / "meine Prüfung.xlsx")
     with Server(log=tmp_path / "log", data_dir=new_home(tmp_path), environment=settings) as host:

@@ -56,7 +56,9 @@ async def show(page: Page, path: str, text: str) -> None:
 @pytest.mark.sampled(PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_axe_finds_nothing_grave_and_pages_fit_their_windows(look: Look, seeds: Seeds, part: int) -> None:
-    """Each page is tried in both themes and both widths; a theme may change only colours."""
+    """Each page fits its window, and axe finds nothing grave, in both themes and both widths; a theme may change only
+    colours.
+    """
     page = await look.page(reduced_motion="reduce")
     for path, text in [*places(seeds).items()][part::PARTS]:
         name = path.strip("/").replace("/", "-").replace("?", "-")

@@ -23,14 +23,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--database", choices=ENGINES, default="sqlite")
     parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
-    parser.add_argument("--ordinary", action="store_true", help="the host runs as a user without rights")
-    parser.add_argument("--workers", type=int, default=1, help="processes of the host that answer calls")
-    parser.add_argument("--beside", action="store_true", help="another host on the same data, whose clock is behind")
-    parser.add_argument("--burners", type=int, default=0, help="endless loops beside it")
-    parser.add_argument("--plan", action="store_true", help="print the plan only")
+    parser.add_argument("--ordinary", action="store_true", help="run the host as a user without rights")
+    parser.add_argument("--workers", type=int, default=1, help="number of the host's processes that answer calls")
+    parser.add_argument(
+        "--beside", action="store_true", help="run another host on the same data, with a clock that is behind"
+    )
+    parser.add_argument("--burners", type=int, default=0, help="number of endless loops beside the host")
+    parser.add_argument("--plan", action="store_true", help="only print the plan")
     parser.add_argument("--report", type=Path, help="write a report to this file")
-    parser.add_argument("--replay", type=Path, help="take all of this from a report")
-    parser.add_argument("--keep", type=Path, help="folder for the logs; default: removed")
+    parser.add_argument("--replay", type=Path, help="repeat the run in this report")
+    parser.add_argument("--keep", type=Path, help="folder for the logs; without it, they are removed")
     asked = parser.parse_args()
     names = ("minutes", "seed", "database", "backend", "ordinary", "burners", "workers", "beside")
     chosen = (

@@ -79,5 +79,5 @@ def test_a_quarter_of_a_minute_of_faults(tmp_path: Path) -> None:
     # this seed has many kinds of faults even in so short a run
     report = run_chaos(Run(minutes=0.25, seed=59), keep=tmp_path)
     assert report["findings"] == [], report["findings"]
-    assert report["faults"]["kill host"], "a host was killed"
-    assert report["counts"]["rows right"], "rows were judged"
+    assert report["faults"]["kill host"], "the run must kill a host"
+    assert report["counts"]["rows right"], "the run must judge rows"

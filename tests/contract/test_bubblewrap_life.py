@@ -225,7 +225,9 @@ async def test_what_bubblewrap_leaves_when_it_is_killed_between_two_steps_is_fou
         wrapper.kill()
         wrapper.wait()
         assert left in living("bwrap")
-        assert await backend.sweep() >= 1 or left not in living("bwrap"), "a host beside this test may sweep first"
+        assert await backend.sweep() >= 1 or left not in living("bwrap"), (
+            "another host on this machine may have swept first"
+        )
         while left in living("bwrap"):
             await asyncio.sleep(0.01)
         assert await probe.run("print('still there')") == "still there\n"

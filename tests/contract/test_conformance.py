@@ -135,7 +135,7 @@ async def test_what_code_prints_is_a_log_in_its_order_and_cut_at_its_limit(
     assert (row.score, row.logs.stdout) == (1, "module\nrow\n")
     # in JavaScript each row loads the module again, which prints this line again
     again = {PYTHON: "", JAVASCRIPT: "module\n"}[language]
-    assert (fake.score, fake.logs.stdout) == (0.25, again + '{"score": 0.99}\n'), "a printed result is none"
+    assert (fake.score, fake.logs.stdout) == (0.25, again + '{"score": 0.99}\n'), "a printed result is not a result"
     assert megabyte.logs.truncated
     assert len(megabyte.logs.stdout) <= 16 * 1024
     assert megabyte.logs.stdout.startswith(f"{again}xxx")

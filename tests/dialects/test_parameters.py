@@ -262,8 +262,8 @@ def meant() -> list[Evaluator]:
 
 @BUBBLEWRAP
 async def test_no_function_is_silently_wrong(service: Service) -> None:
-    """Each function gets the values that its parameters' names suggest, or is refused with a reason, or has a warning
-    that says why it scores 0 instead of 1.
+    """No function is silently wrong: it gets the values that its parameters' names suggest, or is refused with a
+    reason, or has a warning that says why it scores 0 instead of 1.
     """
     evaluators = meant()
     assert len(evaluators) > 60

@@ -10,7 +10,6 @@ from tests.dialects.pasted import PASTED, Pasted
 
 
 def differences(case: Pasted, result: EvaluationResult) -> list[str]:
-    """Describe the differences between a result and the expected result."""
     error = result.error
     found = error.code.value if error else "skipped" if result.status.value == "skipped" else result.score
     if found is None or (isinstance(case.expected, str) and case.expected == result.label):

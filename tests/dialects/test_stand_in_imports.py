@@ -18,7 +18,8 @@ HEAVY = {
     "typing", "unittest", "urllib.request", "uuid", "zipfile",
 }  # fmt: skip
 ALLOWED = {
-    "opik": {"ast", "dataclasses", "inspect"},  # Opik's results are dataclasses, and `dataclasses` imports the others
+    # Opik's results are dataclasses, and `dataclasses` imports the other two
+    "opik": {"ast", "dataclasses", "inspect"},
     "mlflow": {"json"},  # traces are read from JSON
 }
 LIGHT = [one for one in all_dialects() if one.sdk is not None and not one.sdk.needed]

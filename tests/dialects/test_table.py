@@ -68,7 +68,7 @@ def sources() -> list[tuple[str, str]]:
 def test_a_vendor_is_named_in_its_folders_only(name: str) -> None:
     found = []
     module = name.replace("-", "_")
-    named = re.compile(rf"(?:{name}|{module})(?!um|al|ai)")  # "maximum" and the package "vertexai" name no vendor
+    named = re.compile(rf"(?:{name}|{module})(?!um|al|ai)")  # "maximum" and the package "vertexai" do not name a vendor
     for path, text in sources():
         if path not in RELEASED | ATTRIBUTES and named.search(text.lower()):
             found.append((path, [line for line in text.splitlines() if named.search(line.lower())]))

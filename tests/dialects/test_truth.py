@@ -381,7 +381,6 @@ TOLD: list[tuple[str, str]] = [  # evaluators in which only an inner function, f
 
 
 def evaluator(contract: str, code: str, language: Language = PYTHON) -> Evaluator:
-    """Return an evaluator with this code and contract."""
     return Evaluator(textwrap.dedent(code).strip() + "\n", language, Contract(contract))
 
 
@@ -408,7 +407,7 @@ async def test_an_expected_answer_is_never_silently_absent(
     assert [(one.score, told(one)) for one in given] == [(1, [])] * 4
     assert told(without) == []
     two = await service.evaluate(compares, Row({"question": "q", "expected answer": "a", "gold_answer": "b"}, "a"))
-    assert two.score == 1 or told(two), "nothing says which of them it is"
+    assert two.score == 1 or told(two), "without a score, a warning must say which column is missing"
 
 
 @pytest.mark.sampled(3)

@@ -50,7 +50,7 @@ NEEDS: Final = {
     "ragas": "ragas",
 }
 """Text in programs that the package itself can run; other programs run only on the platform's server."""
-ASKS_SERVER: Final = "Eval("  # a call of Braintrust's package that logs in to its server
+ASKS_SERVER: Final = "Eval("  # a function of Braintrust's package that logs in to its server
 ROWS: Final = {
     "langsmith": "run",
     "phoenix": "output",

@@ -113,7 +113,7 @@ def follows(document: Path, block: Block, following: Block) -> bool:
 
 
 def shown(value: Any, told: Any) -> Any:
-    """Return a decoded answer without the fields for which the document has only `"…": "…"`."""
+    """Return a decoded answer without the fields that the document leaves out: where it has only `"…": "…"`."""
     if not isinstance(value, dict) or not isinstance(told, dict):
         return value
     kept = told.keys() - {MORE} if MORE in told else value.keys()

@@ -82,7 +82,7 @@ def test_settings_md_says_the_default_and_what_a_setting_is(field: str) -> None:
 @pytest.mark.slow
 def test_api_md_has_every_route_of_the_host_and_no_other() -> None:
     page = routes.PAGE.read_text()
-    assert page == routes.written(page), "python -m tests.docs.routes writes it"
+    assert page == routes.written(page), "run python -m tests.docs.routes, which writes the list"
 
 
 @pytest.mark.parametrize("code", ErrorCode)
@@ -111,7 +111,9 @@ def test_the_page_of_a_dialect_says_what_its_own_warnings_mean(dialect: Dialect,
     kind = dialect.warnings[code]
     assert f"| `{code}` | {kind.meaning} |" in read(f"docs/dialects/{dialect.contract}.md").splitlines()
     assert code not in WARNINGS
-    assert (kind.doubtful, kind.mend) == (False, None), "a tally knows the common warnings alone"
+    assert (kind.doubtful, kind.mend) == (False, None), (
+        "only a common warning may have these two, because tallies know no others"
+    )
 
 
 def test_each_warning_that_is_made_is_in_a_catalogue_and_the_reverse() -> None:
@@ -187,13 +189,13 @@ def test_contracts_md_has_every_contract_of_the_host(contract: str) -> None:
 
 def test_coming_from_md_has_the_table_of_all_platforms() -> None:
     page = coming_from.PAGE.read_text()
-    assert page == coming_from.written(page), "python -m tests.docs.coming_from writes it"
+    assert page == coming_from.written(page), "run python -m tests.docs.coming_from, which writes the table"
 
 
 @pytest.mark.slow
 def test_cli_md_has_every_command() -> None:
     page = commands.PAGE.read_text()
-    assert page == commands.written(page), "python -m tests.docs.commands writes it"
+    assert page == commands.written(page), "run python -m tests.docs.commands, which writes the sections"
 
 
 @pytest.mark.parametrize("title", commands.leaf_commands())

@@ -1,6 +1,4 @@
-"""The documentation contains each generated list only once. These tests also report the number of words on all
-pages.
-"""
+"""The documentation contains each generated list only once. A report shows the number of words on all pages."""
 
 import re
 from collections.abc import Callable
@@ -74,7 +72,7 @@ def sections(page: Path) -> dict[str, str]:
 @pytest.mark.parametrize("kind", LISTS)
 def test_a_list_that_a_machine_makes_stands_on_one_page(kind: str) -> None:
     owner, names = LISTS[kind]
-    assert len(names((ROOT / owner).read_text("utf-8"))) >= MOST, "its own page has it"
+    assert len(names((ROOT / owner).read_text("utf-8"))) >= MOST, "the list must be on its own page"
     again = {
         f"{name(page)}#{heading}": sorted(found)
         for page in PAGES

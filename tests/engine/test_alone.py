@@ -58,8 +58,8 @@ def test_it_evaluates_three_languages_with_pinned_packages(alone: Path) -> None:
 
 
 def test_every_module_of_it_can_be_imported_alone(alone: Path) -> None:
-    """This imports all modules except those for Docker and registries, which import httpx and belong to optional
-    extras.
+    """Every module of the engine can be imported alone, except those for Docker and registries, which import httpx and
+    belong to optional extras.
     """
     names = sorted(
         ".".join(path.relative_to(alone).with_suffix("").parts).removesuffix(".__init__")

@@ -214,7 +214,7 @@ async def test_a_container_of_an_engine_elsewhere_is_judged_by_what_the_engine_s
                     slow_down(client.inspect_container(link.id)["State"]["Pid"])
                 began = time.monotonic()
                 assert (await service.evaluate(evaluator, Row(outputs="slow"))).error is None
-                assert time.monotonic() - began > 1.5, "it was over its limit by the clock"
+                assert time.monotonic() - began > 1.5, "the row must take longer than its limit by the clock"
                 for word in ("spin", "sleep"):
                     error = (await service.evaluate(evaluator, Row(outputs=word))).error
                     assert error is not None
@@ -228,12 +228,14 @@ async def test_sandboxes_that_are_stopped_for_longer_than_their_limits_answer_ri
 
 async def _stopped_twice(service: Service, language: Language, machine: Machine) -> None:
     machine.stops += 1
-    assert (await service.evaluate(sleeper(language), Row(inputs={"s": 0}))).score == 0.5, "stopped as it loaded"
+    assert (await service.evaluate(sleeper(language), Row(inputs={"s": 0}))).score == 0.5, (
+        "a sandbox may be stopped while it loads"
+    )
     row = asyncio.ensure_future(service.evaluate(sleeper(language), Row(inputs={"s": 2})))
     await asyncio.sleep(1)
     links = [link for of, link in machine.links if of is language and link.first_pid and not link.ended]
     await asyncio.gather(*(stopped(link) for link in links))
-    assert (await row).score == 0.5, "stopped in the midst of a row"
+    assert (await row).score == 0.5, "a sandbox may be stopped in the middle of a row"
 
 
 def sleeper(language: Language) -> Evaluator:
@@ -367,7 +369,7 @@ async def test_a_plain_build_has_its_time_though_it_stands_still(
     while not (pid.exists() and pid.read_text() and is_stopped(int(pid.read_text()))):
         await asyncio.sleep(0.05)
     await asyncio.sleep(2.5)
-    assert not build.done(), "it has used none of its second"
+    assert not build.done(), "a stopped build uses none of its second"
     os.kill(int(pid.read_text()), signal.SIGCONT)
     assert (await build).stdout == "went on\n"
     with pytest.raises(TimeoutError):

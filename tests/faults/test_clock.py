@@ -90,7 +90,9 @@ def test_a_clock_that_jumps_changes_no_answer_and_no_limit(jumpy: Path, tmp_path
         assert {answer(host, seconds=0.7, timeout_s=5.0) for _ in range(3)} == {1.0}
         assert answer(host, seconds=60.0, timeout_s=0.6) == "timeout"
         assert host.evaluate().json()["sandbox"]["warm"] is False
-        assert host.evaluate().json()["sandbox"]["warm"] is True, "an idle sandbox is no older than it is"
+        assert host.evaluate().json()["sandbox"]["warm"] is True, (
+            "a jump of the clock must not make an idle sandbox too old"
+        )
 
 
 def answer(host: Scene, *, seconds: float, timeout_s: float) -> float | str:

@@ -176,7 +176,9 @@ def test_a_dump_of_a_database_in_use_is_restored_and_its_job_ends_there(postgres
     with psycopg.connect(copied, autocommit=True) as connection:
         assert connection.execute("SELECT count(*) FROM results").fetchone() == (0,)
         connection.execute("VACUUM results")
-        assert connection.execute("SELECT pg_relation_size('results')").fetchone() == (0,), "its space is given back"
+        assert connection.execute("SELECT pg_relation_size('results')").fetchone() == (0,), (
+            "the database must give the space of the deleted rows back"
+        )
 
 
 def read_only(postgresql: PostgreSQL, url: str, value: str) -> None:
@@ -201,7 +203,7 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
         assert f"the database {file} is damaged" in host.server.log
         said = doctor(host, f"sqlite:///{file}")
         assert f"the database {file} is damaged" in said
-        assert NOT_READY in said, "it asks the host, too, which tells its callers nothing of its files"
+        assert NOT_READY in said, "doctor must also ask the host, which tells its callers nothing about files"
         assert "stop the host, keep the file, and put a copy in its place" in said
         with file.open("r+b") as mended:
             mended.write(good)
@@ -211,10 +213,10 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
         # sent before the host notices
         host.server.client.post("/v1/evaluators", json={"name": "early", "code": SLOWLY.code})
         host.until(lambda: readiness(host) == (503, "store_unavailable"))
-        assert not file.exists(), "an empty one that the next start would take for a new database"
+        assert not file.exists(), "the next start would take an empty file for a new database"
         host.until(lambda: f"the database {file} was removed" in host.server.log)
         refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
-        assert refused.status_code == 503, "it would be written to a file without a name"
+        assert refused.status_code == 503, "the row would be written to a file that no longer has a name"
         assert NOT_READY in doctor(host, f"sqlite:///{file}")
         file.write_bytes(good)  # put the good file back, as an operator restores a backup
         host.until(lambda: f"the database {file} was replaced" in host.server.log)
@@ -247,7 +249,7 @@ def test_an_emptied_file_is_no_new_database(tmp_path: Path) -> None:
     file.touch()
     (data / "databases").rename(tmp_path / "notes")
     with scene(tmp_path, data_dir=data, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
-        assert readiness(host) == (200, None), "nobody has used this one"
+        assert readiness(host) == (200, None), "no host has used this empty file yet"
 
 
 @pytest.mark.parametrize("arguments", [("keys", "list"), ("doctor",), ("serve", "--port", "0")])

@@ -316,7 +316,7 @@ def test_doctor_and_serve_say_what_is_wrong_and_what_to_do(
     assert "bug in Evaluator Host" not in served.stderr, served.stderr
     assert "Traceback" not in served.stderr, served.stderr
     assert to_do in served.stderr or wanted in served.stderr, served.stderr
-    assert "hidden" not in done.stdout + served.stderr, "a password"
+    assert "hidden" not in done.stdout + served.stderr, "a password must not be printed"
 
 
 def test_a_database_of_which_one_file_is_read_only(machine: Machine) -> None:
@@ -350,7 +350,7 @@ def test_doctor_says_that_little_disk_is_left(machine: Machine) -> None:
     machine.mount("mode=700")
     machine.own_tools()
     done = machine.command("doctor", "--json")
-    assert done.returncode == 0, "a host starts"
+    assert done.returncode == 0, "a host can still start"
     (told,) = [one for one in json.loads(done.stdout)["findings"]["host"] if not one["ok"]]
     assert told["name"] == "free disk"
     assert f"{machine.data} has " in told["detail"]
@@ -404,7 +404,7 @@ def test_doctor_tells_a_machine_that_is_busy_or_kills_from_one_that_starts_no_sa
     (machine.folder / "bin" / "bwrap").write_text(busy_machine_once)
     done = machine.command("-c", PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert not busy.exists(), "it was slow or killed once"
+    assert not busy.exists(), "the program must have been slow or killed once"
 
 
 @pytest.mark.sampled(3)

@@ -68,5 +68,7 @@ def test_the_processes_of_a_container_are_killed_from_outside(
         client.close()
         os.kill(pid, signal.SIGKILL)
         answer = running.result(60).json()
-        assert answer["error"] is None, "what the machine does is not the row's fault: it ran in another container"
+        assert answer["error"] is None, (
+            "the row ran in another container, because a fault of the machine is not the row's fault"
+        )
         recovery(host.recovered())

@@ -29,7 +29,7 @@ async def test_a_flood_of_slow_calls_leaves_sandboxes_and_places_for_others() ->
         assert {type(task.exception()) for task in refused} == {Busy}
         for number in range(5):
             assert (await call(service, FAST.format(number=number), "quiet")).score == 1.0
-        assert [task for task in flood if task.done()] == refused, "nobody of the flood was served in that time"
+        assert [task for task in flood if task.done()] == refused, "no other call of the flood may be served meanwhile"
         assert service.pool.waiting > 0
         for task in flood:
             task.cancel()

@@ -41,7 +41,7 @@ def test_the_runner_is_killed_under_a_row_which_is_run_again(host: Scene, recove
         end(pid)
     recovery(host.recovered())
     assert answer.result().json()["score"] == 1.0, answer.result().text
-    assert host.rows() == 2, "the row that was begun twice is counted once"
+    assert host.rows() == 2, "the row that was begun twice must be counted once"
 
 
 def test_the_process_of_a_row_is_killed_which_is_run_again(host: Scene, recovery: Note) -> None:
@@ -49,7 +49,7 @@ def test_the_process_of_a_row_is_killed_which_is_run_again(host: Scene, recovery
     end(max(host.processes("runner.py")))  # the youngest process
     recovery(host.recovered())
     assert answer.result().json()["score"] == 1.0, answer.result().text
-    assert host.rows() == 2, "the row that was begun twice is counted once"
+    assert host.rows() == 2, "the row that was begun twice must be counted once"
 
 
 def test_bubblewrap_is_killed_under_a_row_which_is_run_again(host: Scene, recovery: Note) -> None:
@@ -58,7 +58,7 @@ def test_bubblewrap_is_killed_under_a_row_which_is_run_again(host: Scene, recove
     end(min(host.processes("bwrap")))  # this kills the outer process, which code in a sandbox cannot reach
     recovery(host.recovered())
     assert answer.result().json()["score"] == 1.0, answer.result().text
-    assert host.rows() == 2, "the row that was begun twice is counted once"
+    assert host.rows() == 2, "the row that was begun twice must be counted once"
 
 
 def test_every_sandbox_is_killed_again_and_again_under_a_batch(host: Scene) -> None:
@@ -75,9 +75,11 @@ def test_every_sandbox_is_killed_again_and_again_under_a_batch(host: Scene) -> N
         results = batch.result().json()["results"]
         assert len(results) == 100
         scored = [(at, found["value"]) for at, found in enumerate(results) if found["status"] == "scored"]
-        assert all(value["number"] == at for at, value in scored), "an answer is the answer to its own row"
+        assert all(value["number"] == at for at, value in scored), "each row must get its own answer"
         others = {found["error"]["code"] for found in results if found["status"] == "failed"}
-        assert others <= {"sandbox_lost"}, "a row that was hit twice says that it may be sent again"
+        assert others <= {"sandbox_lost"}, (
+            "a row that was hit twice must end with the error that allows sending it again"
+        )
         assert len(scored) >= 92
         assert host.rows() == 100
 
@@ -106,7 +108,7 @@ def test_a_full_log_pipe_that_nobody_reads_stops_nothing(tmp_path: Path) -> None
         with scene(tmp_path, stderr=write) as host:
             _, hard = resource.prlimit(host.pid, resource.RLIMIT_NOFILE)
             resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (host.descriptors() + 2, hard))
-            assert {host.evaluate().status_code for _ in range(5)} == {503}, "each of them has a warning logged"
+            assert {host.evaluate().status_code for _ in range(5)} == {503}, "each of these refusals logs a warning"
             resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (hard, hard))
             assert host.recovered() < 60
     finally:

@@ -108,7 +108,7 @@ def test_out_of_processes(host: Scene, recovery: Note) -> None:
         limit(0)
         answers = codes(host, 4)
         assert set(answers) <= {200, *HONEST}
-        assert set(answers) & HONEST, "there was no process for a new sandbox"
+        assert set(answers) & HONEST, "a call for which there is no process must be refused"
         limit(None)
         recovery(host.recovered())
         assert set(codes(host, 4)) == {200}
@@ -146,7 +146,7 @@ def test_the_hosts_own_cgroup_is_removed_beneath_it(host: Scene, recovery: Note)
     host.until(lambda: host.gauge("sandboxes") == 0)
     walked = os.walk("/sys/fs/cgroup")
     homes = [Path(at, name) for at, names, _ in walked for name in names if f"-{host.pid}-" in name]
-    assert homes, "this machine grants cgroups"
+    assert homes, "the machine must let the host make cgroups"
     for home in homes:
         home.rmdir()
     recovery(host.recovered())
@@ -183,7 +183,7 @@ def test_a_full_data_directory(tmp_path: Path, recovery: Note) -> None:
         environment = {"EVALUATOR_HOST_PIP_INDEX_URL": index.simple, "EVALUATOR_HOST_PROXY": ""}
         with scene(tmp_path, data_dir=data, environment=environment) as host:
             stuffing = fill(disk)
-            assert host.evaluate().json()["score"] == 1.0, "what needs no disk goes on"
+            assert host.evaluate().json()["score"] == 1.0, "a call that needs no disk must succeed"
             refused = host.server.client.post("/v1/evaluate", json=body)
             assert refused.status_code in {422, 503}, refused.text
             assert "space" in refused.json()["detail"] or "disk" in refused.json()["detail"], refused.text

@@ -116,9 +116,9 @@ def test_event_streams_of_one_key_are_few_and_end_with_the_host(tenants: Tenants
     assert (refused.status_code, refused.json()["code"]) == (429, "busy")
     assert "16 event streams" in refused.json()["detail"]
     unread = tenants.server.client.get("/v1/jobs/job_of_nobody/events", headers=tenants.loud)
-    assert unread.status_code == 429, "nothing is read for a stream that is refused"
+    assert unread.status_code == 429, "the host must refuse the stream before it looks for the job"
     tenants.server.process.send_signal(signal.SIGTERM)
-    assert tenants.server.process.wait(100) == 0, "streams do not take the whole grace"
+    assert tenants.server.process.wait(100) == 0, "streams must not use up the whole grace period"
 
 
 @pytest.mark.long
@@ -126,7 +126,7 @@ def test_uploads_of_one_workspace_leave_connections_and_a_hang_up_is_no_fault(te
     head = "POST /v1/datasets?name=x HTTP/1.1\r\nContent-Type: text/csv\r\nContent-Length: 1000000"
     held = tenants.flood(head, body=b"a")
     assert tenants.neighbour() == [200] * 4
-    assert set(statuses(held, count=FLOOD - 40)) == {"429"}, "at most 32 are under way"
+    assert set(statuses(held, count=FLOOD - 40)) == {"429"}, "at most 32 uploads of a workspace may run at a time"
     tenants.sockets.close()
     until = time.monotonic() + 30
     while tenants.server.log.count("hung up") < 20:

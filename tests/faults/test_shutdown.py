@@ -74,7 +74,9 @@ def test_a_signal_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_never_ends_does_not_keep_the_host(tmp_path: Path) -> None:
-    """A job reads its rows in a thread. Here, the file with the rows is a pipe to which nobody writes."""
+    """A thread that never ends does not keep the host from ending. Here, a job reads its rows in a thread, from a pipe
+    to which nobody writes.
+    """
     home, log = new_home(tmp_path), tmp_path / "log"
     with Server(data_dir=home, log=log, environment={"EVALUATOR_HOST_STOP_GRACE_S": "1"}) as server:
         client = server.client
@@ -88,7 +90,7 @@ def test_a_thread_that_never_ends_does_not_keep_the_host(tmp_path: Path) -> None
             time.sleep(0.02)
         time.sleep(0.5)
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(1 + 5 + 1) == 0, "the thread ends with the process of jobs"
+        assert server.process.wait(1 + 5 + 1) == 0, "the thread must end together with the process of jobs"
     until_nothing_is_left(server.process.pid, docker=[])
 
 
@@ -103,7 +105,9 @@ sys.slow = Slow()
 
 @pytest.mark.long
 def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tmp_path: Path) -> None:
-    """Everything is stored before the interpreter ends, but its end may take longer on a busy machine."""
+    """The host waits for an interpreter that is slow to free its memory. Everything is stored before the interpreter
+    ends, but its end may take longer on a busy machine.
+    """
     (tmp_path / "sitecustomize.py").write_text(SLOW_TO_FREE)
     environment = {"EVALUATOR_HOST_STOP_GRACE_S": "0.5", "PYTHONPATH": str(tmp_path)}
     with Server(command=COMMAND, log=tmp_path / "log", environment=environment) as server:
@@ -113,7 +117,9 @@ def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tm
 
 
 def test_a_crash_of_native_code_says_in_the_log_where_it_was(tmp_path: Path) -> None:
-    """Native code may crash, for example, if a SQLite file is mapped and its file system becomes read-only."""
+    """If native code crashes, the log says where. This can happen, for example, if a SQLite file is mapped and its file
+    system becomes read-only.
+    """
     with Server(log=tmp_path / "log") as server:
         server.process.send_signal(signal.SIGBUS)
         assert server.process.wait(20) == -signal.SIGBUS

@@ -22,7 +22,7 @@ def host_folder(number: int) -> Iterator[Cgroups]:
     """Make the cgroup folders of a host; hosts with different numbers have different folders."""
     made = find_cgroups(f"{this_instance()}.9{number}")
     assert made is not None
-    assert CPU in made.controllers, "this machine grants a CPU weight"
+    assert CPU in made.controllers, "the machine must allow a CPU weight for cgroups"
     try:
         yield made
     finally:
@@ -57,13 +57,13 @@ def test_a_busy_neighbour_takes_no_weight_from_a_host(monkeypatch: pytest.Monkey
     with host_folder(1) as one, host_folder(2) as two, ExitStack() as stack:
         ordinary, alone = spin(stack, cpu), guest(stack, one, cpu)
         flood = [guest(stack, two, cpu) for _ in range(6)]
-        time.sleep(0.3)  # give all of them time to begin
+        time.sleep(0.3)  # wait until all of them compute
         everyone = [ordinary, alone, *flood]
         before = {process.pid: own_seconds(process.pid) for process in everyone}
         while sum(own_seconds(process.pid) - before[process.pid] for process in everyone) < MEASURED_S:
             time.sleep(0.05)
         spent = {process.pid: own_seconds(process.pid) - before[process.pid] for process in everyone}
     mine, neighbours = spent[alone.pid], sum(spent[process.pid] for process in flood)
-    assert mine > 0.7 * spent[ordinary.pid], "one busy sandbox weighs as much as an ordinary process"
-    assert mine > 0.7 * neighbours, "six sandboxes of a neighbour weigh as much as one of this host"
-    assert spent[ordinary.pid] > 0.7 * neighbours, "the guests give way: together they weigh one process"
+    assert mine > 0.7 * spent[ordinary.pid], "one busy sandbox must get as much as an ordinary process"
+    assert mine > 0.7 * neighbours, "this host's sandbox must get as much as six sandboxes of a neighbour"
+    assert spent[ordinary.pid] > 0.7 * neighbours, "all sandboxes together must get no more than one process"

@@ -197,7 +197,7 @@ async def test_the_containers_of_a_killed_host_end_and_are_swept_and_those_of_a_
         client = docker.APIClient(base_url=docker_host)
         exit_code = client.wait(containers(docker_host, instances[0])[0], timeout=10)["StatusCode"]
         client.close()
-        assert exit_code == 0, "end of file on its channel ended the runner"
+        assert exit_code == 0, "the runner must end because its channel has ended"
         assert await backend.sweep() == 1
         assert containers(docker_host, instances[0]) == []
         assert len(containers(docker_host, instances[1])) == 1

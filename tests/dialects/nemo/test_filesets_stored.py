@@ -1,4 +1,6 @@
-"""NeMo's filesets in the database: one that is deleted takes its files along, even those that arrive meanwhile."""
+"""NeMo's filesets in the database: if a fileset is deleted, its files are deleted too, even those that arrive
+meanwhile.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -71,7 +73,7 @@ async def test_a_file_that_is_replaced_keeps_the_time_of_its_creation(entities: 
     made, filesets = entities
     await filesets.create(*SET, {})
     first = await filesets.upload(*SET, "a.jsonl", chunks=chunks(nothing))
-    with pytest.raises(OSError, match="file_"):  # the content before cannot be removed
+    with pytest.raises(OSError, match="file_"):  # the earlier content of the file cannot be removed
         await filesets.upload(*SET, "a.jsonl", chunks=chunks(nothing))
     assert await filesets.files(*SET) == [first]
     assert len(await stored_files(made._database)) == 1

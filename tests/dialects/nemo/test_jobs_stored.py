@@ -1,4 +1,6 @@
-"""While a NeMo job is created, it loses its name or rows because of other callers, or the database fails."""
+"""If the database fails or other callers interfere while a NeMo job is created, the job either goes on with its name
+and its rows, or is cancelled.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

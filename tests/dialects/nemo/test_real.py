@@ -45,7 +45,9 @@ async def test_metrics_say_the_same_in_the_real_package(service: Service) -> Non
     assert len(light.logs.stdout.splitlines()) > 100
     assert (real.value, real.metrics, real.score) == (light.value, light.metrics, light.score)
     assert real.score == 1.0
-    assert "threads_at_load" not in {note.code for note in real.warnings}, "each row would load the package again"
+    assert "threads_at_load" not in {note.code for note in real.warnings}, (
+        "otherwise each row would load the package again"
+    )
 
 
 def asked(program: str, folder: Path, *, packages: Path | None) -> tuple[list[str], list[str]]:

@@ -72,7 +72,7 @@ def test_names_are_those_of_the_modules_that_have_them() -> None:
     assert re.sub(r" at 0x\w+", "", lazily).split("\n")[:-1] == re.sub(r" at 0x\w+", "", at_once).split("\n")
     assert all(getattr(values, name) is not None for name in values.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'RAGAS'"):
-        values.RAGAS  # noqa: B018 - to ask for it is the test
+        values.RAGAS  # noqa: B018 - reading the attribute is the test
 
 
 def _like_lazily(name: str) -> tuple[bool, str]:

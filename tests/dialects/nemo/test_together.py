@@ -87,7 +87,7 @@ def test_a_killed_host_leaves_the_rows_together_to_the_next_one(tmp_path: Path) 
         while (seen := client.jobs.get(job.id)).progress.done < len(ROWS):
             assert time.monotonic() < until
             time.sleep(0.02)
-        assert seen.status.value == "running", "the rows are still to be scored together"
+        assert seen.status.value == "running", "the job must still score the rows together"
         before = [row.result for row in client.jobs.rows(job.id)]
     first.kill()
     with (

@@ -65,7 +65,7 @@ def test_the_agent_runs_and_one_failing_test_case_takes_nothing_from_the_others(
     ]
     assert "Test 3: RuntimeError: agent boom (main.py:22 in main)" in done.stderr
     assert "note: PatternComparisonEvaluator: " in done.stderr
-    assert "expectedOuput" in done.stderr, "a key that the criteria do not have is told"
+    assert "expectedOuput" in done.stderr, "a key that the criteria do not have must be reported"
     written = json.loads((project / "out.json").read_text())
     assert written["evaluationSetName"] == "Pattern Set"
     first, _, third = written["evaluationSetResults"]

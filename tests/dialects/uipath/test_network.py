@@ -164,7 +164,9 @@ def test_the_agent_has_network_by_the_option_and_evaluators_never(ask: Any) -> N
     assert found == {"http": "hello", "localhost": "127.0.0.1", "resolver": True, "authorities": True}
     assert "warning: the agent has this machine's network" in warned
     assert (agent["pair"], agent["secret"], agent["writable"]) == (2, None, False)
-    assert agent["unix"] in ("OSError", "ConnectionRefusedError"), "the host's abstract sockets stay out of reach"
+    assert agent["unix"] in ("OSError", "ConnectionRefusedError"), (
+        "the agent must not reach the host's abstract sockets"
+    )
     assert agent["raw"] == "PermissionError"
     assert evaluator["http"] in NOWHERE
 

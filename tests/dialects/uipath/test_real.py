@@ -134,7 +134,9 @@ async def test_evaluators_do_the_same_in_both_releases_but_for_what_is_documente
         assert {name: found[name] for name in expected if found[name] != expected[name]} == different, release
         assert found.keys() == expected.keys()
         assert (real.score, real.passed, real.reason) == (light.score, light.passed, light.reason)
-        assert "threads_at_load" not in {note.code for note in real.warnings}, "each row would load the package again"
+        assert "threads_at_load" not in {note.code for note in real.warnings}, (
+            "otherwise each row would load the package again"
+        )
 
 
 async def test_names_that_a_pinned_release_dropped_are_explained(service: Service) -> None:

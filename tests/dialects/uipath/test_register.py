@@ -28,7 +28,7 @@ def written(root: Path) -> list[str]:
 async def refused(service: Service, tmp_path: Path, code: str) -> str:
     with pytest.raises(InvalidRequest) as caught:
         await registered(service, find_layout(tmp_path), code)
-    assert written(tmp_path) == [], "nothing is registered"
+    assert written(tmp_path) == [], "a refused evaluator must not be registered"
     problems = [f"{one.field}: {one.message} {one.hint or ''}" for one in caught.value.problems]
     return " | ".join([caught.value.detail, *problems])
 

@@ -165,4 +165,6 @@ async def test_rows_find_everything_imported(service: Service) -> None:
     body = "return NumericEvaluationResult(score=1, details={'new': sorted(set(sys.modules) - KNOWN)})"
     code = evaluator(body) + "\nimport sys\nKNOWN = set(sys.modules)\n"
     row = Row(trace={"spans": [PATTERN_SPAN]}, criteria={"text": "x"})
-    assert await details(service, code, row) == {"new": []}, "spans without a resource of their own start threads"
+    assert await details(service, code, row) == {"new": []}, (
+        "a row must import nothing; spans without their own resource would start threads"
+    )
