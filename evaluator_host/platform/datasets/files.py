@@ -32,7 +32,7 @@ STRIDE: Final = 64  # the index has the position of every 64th row, so that find
 _BAD_LINES_KEPT: Final = 100
 _NAMES_CHARS: Final = 200_000  # maximum number of characters in the names of all columns together
 _PAGE_BYTES: Final = 16 << 20
-DECODED_PER_BYTE: Final = 6  # bytes of memory that decoded rows take at most for each byte that may be read
+DECODED_PER_BYTE: Final = 6  # maximum number of bytes of memory that decoded rows take per byte that may be read
 PLACE: Final = struct.Struct("<Q")
 FILES: Final = "filesets"  # folder in a data directory for the files that vendors' routes keep
 PARTIAL: Final = "partial-"
@@ -178,7 +178,7 @@ class RowsFolder:
             dataset_id, _, writer = path.name.partition(".")
             if writer:
                 gone = has_abandoned(writer, path)
-            else:  # only old folders: a new one may not be in the database yet
+            else:  # only old folders are orphans: a new one may not be in the database yet
                 gone = dataset_id not in known and time.time() - path.stat().st_mtime > _SETTLED_S
             if gone:
                 found.append(path.name)

@@ -79,7 +79,7 @@ class FirstRows:
             if name not in known and _root(name) not in known
         ]
         if unknown and known:
-            # each similar name takes milliseconds to find
+            # only some errors suggest a similar column, because finding one takes milliseconds
             problems = [self._unknown(self._field(field), name) for field, name in unknown[:_NAMED]]
             told = [one.message for one in problems]
             told += [f"and {len(unknown) - _NAMED} more columns are missing"] if len(unknown) > _NAMED else []
@@ -264,7 +264,7 @@ def first_rows(
     name: str,
     records: Sequence[Any],
     mapping: Mapping,
-    names: dict[str, list[str]],  # as `names_in_templates` returns them
+    names: dict[str, list[str]],  # the result of `names_in_templates`
     *,
     columns: Iterable[str] = (),  # further known columns, besides those of the records
     for_command: bool = False,

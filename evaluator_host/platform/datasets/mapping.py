@@ -226,7 +226,10 @@ def _flat_fields(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def outputs_column(columns: Container[str]) -> str | None:
-    """Return the column that has the outputs of rows if nothing is mapped to them; None if there is none."""
+    """Return the column from which rows get their outputs if the mapping does not name one.
+
+    Return None if no column fits.
+    """
     return next((name for name in ("outputs", "output") if name in columns), None)
 
 

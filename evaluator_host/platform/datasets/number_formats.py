@@ -31,10 +31,10 @@ _BUILT_IN: Final = {
 }
 _CODE_CHARS: Final = 1000  # characters of a format that are read; Excel allows 255
 _DAY_MS: Final = 86_400_000
-_DAYS: Final = 2_958_466  # days of Excel's calendar, which ends with the year 9999
-_DAYS_1904: Final = 1462  # days between the first days of both calendars
+_DAYS: Final = 2_958_466  # number of days in Excel's calendar, which ends with the year 9999
+_DAYS_1904: Final = 1462  # days between the first days of Excel's two calendars
 _BEFORE_1900: Final = dt.date(1899, 12, 31)
-_NO_LEAP_DAY: Final = 60  # number of 29 February 1900, which only Excel's calendar has
+_NO_LEAP_DAY: Final = 60  # serial number of 29 February 1900, a day that only Excel's calendar has
 
 
 class NotADate(ValueError):

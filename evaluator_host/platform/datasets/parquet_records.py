@@ -44,7 +44,7 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
         with parquet.ParquetFile(file) as table:
             schema = table.schema_arrow
         repeated = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
-        # dictionaries, so that a value shared by many rows is decoded once
+        # these columns are read as dictionaries, so that a value that many rows share is decoded once
         with parquet.ParquetFile(file, read_dictionary=repeated) as table:
             for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, use_threads=False):
                 if batch.nbytes > _BATCH_BYTES:

@@ -239,7 +239,7 @@ class _Column:
 def encode_edits(
     changed: dict[int, dict[str, Json]], removed: Sequence[int], added: Sequence[dict[str, Json]]
 ) -> bytes:
-    """Encode an edit for `edit_rows`. Blocks; but sending bytes to another process costs the caller little."""
+    """Encode an edit as JSON for `edit_rows`: bytes can be sent to another process quickly. Blocks."""
     return encode_json([list(changed.items()), list(removed), list(added)])
 
 

@@ -41,7 +41,7 @@ _SEPARATOR_LINE: Final = re.compile(rb'(\xef\xbb\xbf)?"?sep=([^\r\n"])"?[ \t;,]*
 _SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 Record: TypeAlias = tuple[int, Any]
-"""The line at which a record begins (in JSON and Parquet: its number), and the record or a `BadRow` in its place."""
+"""The line at which a record begins (for JSON and Parquet, the record's number), and the record or a `BadRow`."""
 
 
 def modules_of(formats: Collection[Format]) -> tuple[str, ...]:
@@ -111,7 +111,8 @@ def _other_encoding(file: io.BufferedReader) -> str | None:
     start, head = file.tell(), file.peek(_PEEKED)[:_PEEKED]
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    if len(head) > 3 and 2 * head[1::2].count(0) > len(head[1::2]):  # no byte order mark, and every other byte is 0
+    # the file has no byte order mark, and every other byte is 0
+    if len(head) > 3 and 2 * head[1::2].count(0) > len(head[1::2]):
         return "utf-16-le"
     try:
         chunk = _first_that_is_not_utf_8(file)
@@ -350,7 +351,7 @@ def _decoded(text: bytes, where: str, note: Notes) -> Any:
         return _without_nan(text, where, note) if b"NaN" in text or b"Infinity" in text else BadRow(str(error))
     try:
         again = orjson.dumps(value)
-    except TypeError:  # an integer beyond 64 bits, or values nested too deeply
+    except TypeError:  # raised for an integer beyond 64 bits, or for values that are nested too deeply
         if not nests_within(value, ROW_DEPTH):
             return BadRow(f"it nests deeper than {ROW_DEPTH} levels")
         again = encode_json(value)

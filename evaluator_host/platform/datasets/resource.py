@@ -46,7 +46,10 @@ class DatasetResource(Resource):
         ).routes
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """Return a context: entering it removes unreferenced files, leaving it ends the processes that read uploads."""
+        """Return a context.
+
+        It removes unreferenced files at its start, and ends the processes that read uploads at its end.
+        """
         return self._running()
 
     @asynccontextmanager

@@ -21,7 +21,7 @@ from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.formats import Format
 from evaluator_host.types.stored import ColumnFacts, DatasetReport, FoundRows, RowChanges
 
-_MISSING = describe_error(404, "No such data set.")
+_MISSING = describe_error(404, "There is no such data set.")
 _QUERIED = {**_MISSING, **describe_error(422, "A condition is invalid, or the data set is too large to be searched.")}
 _REFUSED = {
     **describe_error(409, "There is already a data set with that name."),
@@ -37,7 +37,7 @@ _FILE: dict[str, Any] = {
             "text/csv": _BINARY,
             "application/vnd.apache.parquet": _BINARY,
             Format.XLSX.media_type: _BINARY,
-            # must be last: generated clients send files with the last type in this list
+            # this type must be last, because generated clients send files with the last type in this list
             "application/x-ndjson": _BINARY,
         },
     }

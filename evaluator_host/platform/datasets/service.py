@@ -34,9 +34,9 @@ from evaluator_host.types.stored import ColumnFacts, DatasetFacts, DatasetReport
 _MB: Final = 1 << 20
 _UPLOAD: Final = "upload"
 _HELD_BYTES: Final = 1 << 20  # bytes of an upload that may wait for the thread that writes them
-_CPU_S: Final = 30  # seconds of processor time for any file, plus one for each MB
+_CPU_S: Final = 30  # seconds of processor time that any file may take, plus one for each MB
 _MEMORY_MB: Final = 512
-# bytes of memory per byte of JSON: an empty list with its comma has 3 bytes, and takes about 64 in memory
+# maximum bytes of memory per byte of JSON: an empty list with its comma has 3 bytes, and takes about 64 in memory
 _MEMORY_PER_ROW: Final = 32
 _read_facts: Final = Adapter(DatasetFacts).read
 _read_found: Final = Adapter(FoundRows).read
@@ -65,7 +65,7 @@ class DatasetService:
     _: KW_ONLY
     max_bytes: int  # size limit of an upload, and of a data set
     max_row_bytes: int  # size limit of a row
-    # columns with the outputs and the expected answers, by id of the data set, whose columns never change
+    # by id of a data set, its columns with the outputs and the expected answers; columns of a data set never change
     _guessed: dict[str, tuple[str | None, str | None]] = field(default_factory=dict, init=False)
 
     async def add_dataset(
@@ -219,7 +219,7 @@ class DatasetService:
         dataset = await self.store.get_dataset(workspace_id, name)
         await asyncio.to_thread(
             self.folder.file, dataset.id
-        )  # opened now, so that a missing file is an error here, not in the middle of a response
+        )  # the file is opened now, so that a missing file is an error here, not in the middle of a response
         lines = islice(self.folder.lines(dataset.id, first=first), limit)
         rows = ((b"," if place else b"") + line for place, (_, line) in enumerate(lines))
         return _joined(chain((b"[",), rows, (b"]",)))
@@ -364,7 +364,7 @@ class DatasetService:
     async def _report(self, dataset: Dataset) -> DatasetReport:
         guessed = self._guessed.get(dataset.id)
         if guessed is None:
-            # a thousand long names take a fifth of a second
+            # this runs in a thread, because guessing from a thousand long names takes a fifth of a second
             guessed = await asyncio.to_thread(_guess, dataset.facts.columns)
             if len(self._guessed) >= _MOST_GUESSED:
                 self._guessed.clear()

@@ -34,7 +34,8 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import NameTaken
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
-_PART_BYTES: Final = 2 << 20  # characters of data sets that are read at once; each may have 200 KB of column names
+# characters of data sets that are read at once; each data set may have 200 KB of column names
+_PART_BYTES: Final = 2 << 20
 VERSIONS_KEPT: Final = 10  # versions of a data set to keep, besides those that jobs use
 # columns that are not facts about the rows
 _OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")

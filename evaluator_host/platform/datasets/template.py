@@ -202,7 +202,7 @@ def _join(value: Iterable[Any], separator: Any = "") -> str:
 
 
 def _round(value: Any, precision: Any = 0, method: Any = "common") -> Any:
-    """Round as Jinja does, to at most 20 digits: Python computes 10**precision, however large the precision is."""
+    """Round as Jinja does, but only to 20 digits, because Python would compute 10**precision for any precision."""
     if not isinstance(precision, int) or abs(precision) > _DIGITS:
         raise BadTemplate(f"round takes a precision of -{_DIGITS} to {_DIGITS}")
     return FILTERS["round"](value, precision, method)

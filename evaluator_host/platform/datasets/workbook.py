@@ -1,7 +1,7 @@
 """Reads the first visible sheet of an Excel workbook (.xlsx), a row at a time.
 
-Only cells are read, and of their styles only whether the number format shows a date. Therefore nothing else in the file
-(fills, properties, extensions, damaged or not) can make it unreadable. Rules: ECMA-376, part 1.
+Nothing is read except the cells and, from their styles, whether the number format shows a date. Therefore nothing else
+in the file (fills, properties, extensions, damaged or not) can make it unreadable. Rules: ECMA-376, part 1.
 """
 
 import datetime as dt
@@ -21,7 +21,7 @@ from evaluator_host.platform.datasets.notes import Notes
 from evaluator_host.platform.datasets.number_formats import NotADate, Shows, built_in, moment, shows
 from evaluator_host.types.errors import InvalidRequest
 
-UNPACKED_BYTES: Final = 256 << 20  # maximum number of bytes in the parts that are read, once unpacked
+UNPACKED_BYTES: Final = 256 << 20  # maximum number of unpacked bytes in the parts that are read
 _CHUNK_BYTES: Final = 1 << 16
 _COLUMNS: Final = 16_384
 _ROWS: Final = 1 << 20

@@ -211,14 +211,15 @@ class RowIn(Body):
         return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria, messages=self.messages)
 
     def given(self) -> Row | EncodedRow:
-        """Return the row for the service."""
+        """Return the row as the service gets it: decoded, or as JSON for an `EncodedRowIn`."""
         return self.to_row()
 
 
 class EncodedRowIn(RowIn):
-    """One row that stays JSON. The fields of this object hold short stand-ins of the same types for the row's values.
+    """One row that stays JSON. The fields of this object have short values in place of the row's values.
 
-    This is a class of its own, because pydantic's private attributes would slow down every other row.
+    These short values have the same types. This is a class of its own, because pydantic's private attributes would slow
+    down every other row.
     """
 
     _encoded: EncodedRow = PrivateAttr()
@@ -234,7 +235,7 @@ class EncodedRowIn(RowIn):
         return "outputs" in self._encoded.fields
 
     def given(self) -> EncodedRow:
-        """Return the stored row."""
+        """Return the row that `keep_encoded` stored."""
         return self._encoded
 
 

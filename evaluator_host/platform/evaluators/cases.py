@@ -4,8 +4,8 @@ Cases are stored with the evaluator's version, or in a file beside the evaluator
 
 A case is a row with `expect`, and with `case`, its name. `expect` must be an object with some of `score` (within
 `tolerance`), `min`, `max`, `above`, `below`, `passed`, `label` and `error` (a code, the type of an exception, or true
-for any), or the same as a string: `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`, `fails timeout`,
-`label good`; several with `;` between them.
+for any), or a string with the same meaning: `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`,
+`fails timeout` or `label good`. A string may have several of these parts, with `;` between them.
 """
 
 import re

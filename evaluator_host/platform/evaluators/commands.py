@@ -259,7 +259,7 @@ def delete(name: _NameArgument, *, force: options.ForceOption = False, client: C
 
 
 def _with_what_it_had(client: Client, name: str, evaluator: Evaluator) -> Evaluator:
-    """Fill settings that were not given from the newest version of `name`, and print them. Return the evaluator."""
+    """Fill in missing settings from the newest version of `name`, and print these settings. Return the evaluator."""
     from evaluator_host.platform.evaluators import evaluator_files  # noqa: PLC0415 - as above
 
     before = client.evaluators.get(name)

@@ -54,7 +54,7 @@ _KEPT: Final = (
     *("contract", "packages", "threshold", "settings", "limits", "policy", "python"),
     *("models", "budget", "network", "secrets"),
 )  # fmt: skip
-"""Fields of the version before that `evaluators update` keeps."""
+"""Fields that `evaluators update` keeps from the previous version."""
 _DEFAULTS: Final[dict[str, Any]] = {
     one.name: getattr(made, one.name)
     for made in (Evaluator(""), EvaluatorSettings(), Limits(), ModelBudget())
@@ -85,7 +85,7 @@ def read_evaluator(
     extra: Sequence[Path] = (),  # further files to send, and folders of data files
     # folders whose files are all sent; a folder that contains `file` is the project's root
     folders: Sequence[Path] = (),
-    alone: bool = False,  # leave out the files of the project
+    alone: bool = False,  # whether to leave out the files of the project
     # fields as in the body of `POST /v1/evaluate`, but without nesting in `limits` and `settings`. Pins in the file
     # (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the path of a JSON file.
     **fields: Any,
@@ -150,7 +150,10 @@ def _may_take(name: str, evaluator: Evaluator) -> bool:
 
 
 def _replaced() -> set[str]:
-    """Return other platforms' packages. The host chooses one only if its own light modules lack what the code uses."""
+    """Return the names of the packages that other platforms publish.
+
+    The host pins such a package only if its own light copy of the package lacks what the code uses.
+    """
     parts = [one.sdk for one in all_dialects() if one.sdk is not None]
     return {name for sdk in parts for name in (sdk.module, *sdk.real, *sdk.also)}
 
@@ -164,7 +167,7 @@ def _told_of(declared: Sequence[DeclaredPin], evaluator: Evaluator) -> Iterator[
 
 
 def _declaring(file: Path, around: Project, language: Language) -> Iterator[dict[str, str]]:
-    """Yield the texts of the files that pin versions, by file name, for each folder from `file` up to the checkout.
+    """Yield texts of files that pin versions, by file name, for each folder from that of `file` to the checkout's root.
 
     The folders above count because a package in a workspace has only package.json in its own folder; the lock file is
     in the workspace's root.
@@ -202,7 +205,7 @@ def tell_files(given: LoadedEvaluator) -> None:
 
 
 def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[str]]:
-    """Fill settings that were not given from the version `before`. Return the evaluator, and these settings in words.
+    """Fill in missing settings from the version `before`. Return the evaluator, and these settings in words.
 
     Code, files and data are never taken. Nothing is taken if one version is a judge, or if the language changed.
     """

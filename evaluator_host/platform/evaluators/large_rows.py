@@ -41,7 +41,7 @@ _SHAPES: Final[dict[bytes, Any]] = {
     b"[": [0],
     b'"': "",
     b"n": None,
-}  # values that stand for a row's values when its types are checked, by the first byte of the real value's JSON
+}  # by the first byte of a value's JSON: a value of the same type, which replaces it when the types are checked
 _PAGE_BYTES: Final = 2 << 20
 # a smaller body is not mapped, since it would take more memory than is reserved for it
 _MAPPED_BYTES: Final = _PAGE_BYTES // 2

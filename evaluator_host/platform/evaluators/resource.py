@@ -28,7 +28,7 @@ class EvaluatorResource(Resource):
         return [*found.routes, *ready_judges_api().routes]
 
     async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
-        """Return `evaluator NAME` for each evaluator with a newest version that uses this object, such as a secret."""
+        """Return `evaluator NAME` for each evaluator whose newest version uses this object, such as a secret."""
         if (uses := code_use(used)) is None:
             return []
         parts = self.registry.newest_versions(workspace_id)

@@ -51,7 +51,7 @@ _JobArgument = Annotated[
     typer.Argument(metavar="JOB", help="Id of the job, or `last` for the newest job, `last-1` for the job before it."),
 ]
 _GROUPS_SHOWN = 3
-_ROWS_ASKED = 100  # rows of a job in one request
+_ROWS_ASKED = 100  # maximum number of rows of a job in one request
 _EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the job: exact-match, or exact-match@1.")]
 
 
@@ -258,7 +258,7 @@ def rename(
 
 @app.command()
 def watch(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
-    """Show the progress of a job until it ends, then its results. Exit codes as for `create --wait`."""
+    """Show the progress of a job until it ends, then its results. The exit codes are those of `create --wait`."""
     _follow(client, named_job(client, job), as_json=as_json)
 
 
@@ -468,7 +468,7 @@ def _write_worse(
 def _worse_lines(
     client: Client, jobs: tuple[JobReport, JobReport], one: Comparison, changes: Sequence[Change]
 ) -> list[list[Any]]:
-    """Return the values of `_WORSE` for each of these rows."""
+    """Return a line for each changed row, with a value for each column of `_WORSE`."""
     rows = [change.row for change in changes]
     earlier = {
         found.index: found.result
@@ -488,7 +488,7 @@ def _worse_lines(
 
 
 def _ids_of_rows(client: Client, job: str, evaluator: str, rows: Sequence[int]) -> dict[int, str]:
-    """Return the ids of those rows of a job that have one."""
+    """Return the ids of rows of a job, by row number. Rows without an id are left out."""
     asked = (rows[at : at + _ROWS_ASKED] for at in range(0, len(rows), _ROWS_ASKED))
     found = (client.jobs.first_rows(job, _ROWS_ASKED, evaluator=evaluator, row=some, brief=True) for some in asked)
     return {one.index: name for page in found for one in page if (name := id_of(one.row)) is not None}

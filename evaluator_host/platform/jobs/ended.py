@@ -9,7 +9,7 @@ from evaluator_host.engine.service.metrics import Metrics
 from evaluator_host.platform.jobs.table import Job
 from evaluator_host.types.jobs import JobStatus
 
-_CHARACTERS = 300  # length of a reason in the log
+_CHARACTERS = 300  # maximum number of characters of a reason in the log
 _ENDS = (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED, JobStatus.PAUSED)
 _log = logging.getLogger(__name__)
 

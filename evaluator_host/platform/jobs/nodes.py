@@ -27,7 +27,7 @@ LENGTH: Final = struct.Struct("<Q")
 _DRIVER: Final = "from evaluator_host.ray.driver import main; main()"
 # prefixes of settings that may be secrets; the driver does not need them
 _OURS: Final = ("EVALUATOR_HOST_", "DATABASE_URL")
-ROWS: Final = {Isolation.ROW: 250, Isolation.BATCH: 2000}  # rows in a chunk, about 0.25 s of a node's work
+ROWS: Final = {Isolation.ROW: 250, Isolation.BATCH: 2000}  # rows in a chunk; they keep a node busy for about 0.25 s
 _IDLE_S: Final = 30.0  # a driver without a job ends after this time
 
 _log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class NodeUse:
 
 
 class RayNodes:
-    """The nodes of one Ray cluster. Bound to one event loop; the driver starts with the first chunk.
+    """The nodes of one Ray cluster. Use it in one event loop only. The driver starts with the first chunk.
 
     Args:
       address: Address of the cluster: `10.0.0.1:6379`, or `auto` for the cluster on this machine.

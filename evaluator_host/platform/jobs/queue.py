@@ -319,7 +319,8 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
     """Store, for each evaluator of a completed job, the newest earlier completed job over the same rows.
 
-    Two versions of an evaluator count as the same if each of the two jobs has only one version that the other lacks.
+    Another version of the evaluator counts too, if it is the only version that the earlier job has and this job lacks,
+    and this job also has only one version that the earlier job lacks.
     """
     table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
     job, data = aliased(JobTable), aliased(DatasetTable)

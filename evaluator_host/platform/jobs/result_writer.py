@@ -20,7 +20,8 @@ from evaluator_host.types.outcome import EnvironmentInfo, EvaluationResult, Eval
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500
 _WAITING: Final = 4 * _AT_ONCE  # when this many results wait, scoring waits for the store
-_COUNTED_BYTES: Final = 8 << 10  # each 8 KB count as a result, so a write has at most 4 MB, and at most 16 MB wait
+# each 8 KB of a result count as one result, so a write has at most 4 MB, and at most 16 MB wait
+_COUNTED_BYTES: Final = 8 << 10
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
 
@@ -70,7 +71,7 @@ class ResultWriter:
         self._full = asyncio.Event()
         self._since = time.monotonic()
         self._turn = asyncio.Lock()
-        self._unsure = False  # whether the last write may have succeeded although it raised
+        self._unsure = False  # whether the last write may have succeeded although it raised an error
         self.failed = self.stored = 0
 
     async def add_result(self, position: int, row: int, result: EvaluationResult, *, large: bool = False) -> None:
@@ -111,7 +112,7 @@ class ResultWriter:
 
     async def flush(self) -> None:
         """Write everything added so far, retrying until the database accepts it."""
-        # in a task that nobody cancels, because nobody would know whether a cancelled write succeeded
+        # the write runs in a task that nobody cancels, because nobody would know whether a cancelled write succeeded
         task = asyncio.create_task(self._flush())
         # asyncio would log the exception if nobody waited for the task and read it
         task.add_done_callback(lambda done: done.cancelled() or done.exception())

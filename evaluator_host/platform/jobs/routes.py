@@ -34,11 +34,11 @@ from evaluator_host.types.jobs import (
     Target,
 )
 
-_MISSING = describe_error(404, "No such job.")
+_MISSING = describe_error(404, "There is no such job.")
 _STAYS = describe_error(409, "The job has not ended, or it is in use; `detail` names what uses it.")
 _ENDED = {**_MISSING, **describe_error(409, "The state of the job does not allow this.")}
 _REFUSED = {
-    **describe_error(404, "No such evaluator or data set."),
+    **describe_error(404, "There is no such evaluator or data set."),
     **describe_error(422, "The job is invalid; the faulty fields are named."),
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
@@ -294,7 +294,7 @@ def _add_verb(
         return json_response(report, 200 if report.status is not JobStatus.RUNNING else 202)
 
     accepted: dict[int | str, dict[str, Any]] = {
-        202: {"model": JobReport, "description": "Accepted; takes effect within a second."}
+        202: {"model": JobReport, "description": "The request was accepted, and takes effect within a second."}
     }
     router.add_api_route(
         f"/{{job_id}}/{verb}",

@@ -19,7 +19,7 @@ from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given
 
 CHUNK_ROWS: Final = 2000
-CHUNK_BYTES: Final = 8 << 20  # bytes in a chunk, as JSON in the file of rows
+CHUNK_BYTES: Final = 8 << 20  # a chunk ends with the row at which its JSON reaches this size
 
 
 @dataclass(frozen=True, slots=True)

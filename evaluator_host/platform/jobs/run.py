@@ -198,8 +198,6 @@ class JobRun:
                     record_end(self._context.service.metrics, self._job, status, error)
                 return
 
-    # Scoring the rows
-
     async def _score(self) -> None:
         if self._request.target is not None:
             await Retries(self._job.id).run(self._generate)

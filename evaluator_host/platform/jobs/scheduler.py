@@ -66,7 +66,7 @@ class _Beat:
 
 
 class Scheduler:
-    """Runs the jobs of this host. Bound to one event loop."""
+    """Runs the jobs of this host. Use it in one event loop only."""
 
     def __init__(self, context: JobContext, jobs: Jobs, *, at_once: int) -> None:
         self._context = context
@@ -197,7 +197,7 @@ class Scheduler:
         fewest = min((at_work[job.workspace_id] for job in waiting), default=most)
         if fewest == most or (fewest and most - fewest < 2):
             return
-        for job, run, _ in self._running.values():  # in the order in which they were claimed
+        for job, run, _ in self._running.values():  # the jobs are in the order in which they were claimed
             if at_work[job.workspace_id] == most and run.had_its_turn(TURN_S, LONG_TURN_S):
                 _log.info("job %s waits while jobs of other workspaces run", job.id)
                 run.put_back()

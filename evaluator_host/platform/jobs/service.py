@@ -57,7 +57,7 @@ _PART_BYTES: Final = 2 << 20  # bytes that the jobs in each later part should ha
 _JOBS_OF_HISTORY: Final = 20  # jobs of a score history that are read at a time
 _OF_SCORE_BYTES: Final = 4 << 10  # bytes that an evaluator's scores are assumed to take in a part
 _NAMED: Final = 3  # maximum number of evaluators that a job's title names
-_COLUMN_CHARS: Final = 40  # characters of a column's name in a job's title
+_COLUMN_CHARS: Final = 40  # maximum number of characters of a column's name in a job's title
 _TRIES: Final = 3  # how many times to try to create a job; this fails if its data set is replaced meanwhile
 
 Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
@@ -93,7 +93,7 @@ class JobService:
     outputs: Outputs
     datasets: Datasets
     folder: RowsFolder
-    runner: JobRunner  # runner that runs the jobs
+    runner: JobRunner
     resolve: Resolve  # function that finds stored evaluators
     usage: StorageUsage
     models: ModelAccess | None = None  # checks the models of online jobs; None for a host without such jobs
@@ -242,7 +242,10 @@ class JobService:
     async def scores_of(
         self, workspace_id: str, evaluator: str, *, dataset: str | None = None, limit: int = 100
     ) -> list[EvaluatorScore]:
-        """Return a stored evaluator's scores in completed jobs, the newest first; empty for an unknown name."""
+        """Return a stored evaluator's scores in completed jobs, the newest first.
+
+        For an unknown name, the list is empty.
+        """
         found = await self.jobs.scores_of(workspace_id, evaluator, dataset=dataset, limit=limit)
         return await asyncio.to_thread(lambda: [_point(job, one) for job, one in found])
 
@@ -297,7 +300,7 @@ class JobService:
         """Wait half a second, then return the watched jobs by id (None if deleted). All watchers share one query."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_later())
-            # reads the exception, which asyncio would otherwise log
+            # this reads the exception, which asyncio would otherwise log
             self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(self._looking)
 
@@ -412,7 +415,7 @@ class JobService:
 
 
 def _next_count(part: Sequence[JobOverview]) -> int:
-    """Return how many jobs to read next, judging by the size of these."""
+    """Return how many jobs to read next, judging by the size of the jobs in `part`."""
     size = sum(len(one.job.request) + _OF_SCORE_BYTES * len(one.evaluators) for one in part)
     return min(_JOBS_AT_ONCE, max(1, _PART_BYTES * len(part) // size))
 
@@ -464,7 +467,7 @@ def _title(job: Job, evaluators: Sequence[EvaluatorTally], stored: StoredSpec) -
 
 
 def _scored(job: Job, tallies: Sequence[EvaluatorTally]) -> tuple[ScoredJob, dict[str, JobScore]]:
-    """Return a job and the scores of its stored evaluators, by name; of several versions, the newest one's scores."""
+    """Return a job and, by name, the scores of its stored evaluators. Of several versions, the newest one counts."""
     stored = spec_from_json(job.request)
     named = [one for one in sorted(tallies, key=lambda one: one.version or 0) if one.name is not None]
     scores = {str(one.name): _score(job, one, stored) for one in named}

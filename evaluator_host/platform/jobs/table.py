@@ -676,11 +676,12 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
 
 
 _FAILED: Final = '{"status":"failed"'  # how the JSON of a failed result begins
-_ZERO: Final = '"failures":"zero"'  # text in the request of every job that counts failed rows as 0, and in some others
+# the request of every job that counts failed rows as 0 contains this text; so do some other requests
+_ZERO: Final = '"failures":"zero"'
 
 
 class _OnlyConfig(FunctionElement[str]):
-    """A job's request without everything but its `config`, as JSON. The database cuts the rest off."""
+    """An SQL expression for the `config` of a job's request, as a JSON object. The rest of the request is not sent."""
 
     inherit_cache = True
     type = Text()
@@ -700,7 +701,7 @@ def _only_config_of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
     return f"json_build_object('config', coalesce(CAST({plain} AS JSON) -> 'config', '{{}}'))::text"
 
 
-@cache  # because building the query takes a millisecond, as much as reading a job
+@cache  # cached, because building the query takes a millisecond, as much as reading a job
 def _tallies() -> Select[Any]:
     """Return the query for jobs' evaluators, and for each one's row counts in the job and in its previous job."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)

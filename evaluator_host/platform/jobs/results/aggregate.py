@@ -23,7 +23,7 @@ from evaluator_host.types.json_values import decode_large
 from evaluator_host.types.results import Aggregate, Bin, Difference, LevelCount, Point
 
 Rubrics: TypeAlias = dict[str, list[str]]
-"""Labels by score, for the scores that are rubrics."""
+"""The labels of a rubric's levels, by the name of the score that is a rubric."""
 
 Finished = TypeVar("Finished")
 
@@ -35,8 +35,8 @@ _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
 FEWEST_ROWS: Final = 10  # with fewer rows there is no interval, since people can read so few rows themselves
 POINTS: Final = 2000
-_STEPS: Final = 200  # maximum number of steps of Newton's method, and terms of a continued fraction
-_EXACT: Final = 1e-13  # relative size of the step after which no further one is needed
+_STEPS: Final = 200  # maximum number of steps of Newton's method, and of terms of a continued fraction
+_EXACT: Final = 1e-13  # Newton's method stops after a step of this size, relative to the result
 _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 
 
@@ -251,8 +251,8 @@ def _interval(changes: "array[float]", mean: float, *, reachable: float) -> tupl
 def student_t(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t distribution for a probability of at least one half.
 
-    Newton's method solves the distribution function for it: exact to seven digits, without a statistics library. Above
-    its mean the function is concave, so that each step from below stays below the quantile.
+    Newton's method finds the quantile, exact to seven digits, without a statistics library. Above its mean the
+    distribution function is concave, so that each step from below stays below the quantile.
     """
     scale = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(degrees * math.pi)
     found = 0.0
@@ -266,7 +266,10 @@ def student_t(probability: float, degrees: int) -> float:
 
 
 def _student_cdf(t: float, degrees: int) -> float:
-    """Return the distribution function for a `t` of at least 0: DLMF 8.17(ii), the regularized beta function."""
+    """Return Student's distribution function for a `t` of at least 0.
+
+    It is computed from the regularized beta function (DLMF 8.17(ii)).
+    """
     if not t:
         return 0.5
     x = degrees / (degrees + t * t)

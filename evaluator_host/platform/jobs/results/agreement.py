@@ -108,7 +108,8 @@ class LabelledRows:
         elif (pair := judged_as(human, result)) is None:
             self.incomparable += 1
         else:
-            judged = self._named(pair[1])  # named first, so that both classes get the evaluator's spelling
+            # this class is named first, so that both classes get the evaluator's spelling
+            judged = self._named(pair[1])
             pair = self._named(pair[0]), judged
             self.pairs[pair] += 1
             self.by_score += isinstance(_meant(human, result.get("label")), bool) and result.get("passed") is None
@@ -239,7 +240,8 @@ def _weighted(
     if not classes or len(numbers) < len(classes):
         return None
     largest = max(map(abs, numbers.values())) or 1.0
-    numbers = {name: number / largest for name, number in numbers.items()}  # so that no square overflows
+    # the numbers are scaled, so that no square overflows
+    numbers = {name: number / largest for name, number in numbers.items()}
     total = pairs.total()
     apart = sum(count * (numbers[one] - numbers[other]) ** 2 for (one, other), count in pairs.items()) / total
     by_chance = sum(

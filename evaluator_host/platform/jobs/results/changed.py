@@ -12,7 +12,7 @@ from evaluator_host.types.jobs import Failures
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.results import Changed
 
-_SHOWN: Final = 200  # characters shown of each side
+_SHOWN: Final = 200  # maximum number of characters to show of the value in each job
 _SETTINGS: Final = ("language", "contract", "settings", "threshold", "policy", "python", "judge", "network", "secrets")
 _FAILURES: Final = {Failures.EXCLUDE: "left out of the mean", Failures.ZERO: "count as 0"}
 

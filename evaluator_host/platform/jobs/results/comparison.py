@@ -24,7 +24,7 @@ class Side:
     position: int  # position of the evaluator in the job
     label: str  # name of the evaluator in the job's results
     zero: bool  # whether the job counts failed rows as 0
-    gives_scores: bool = True  # whether any row has a score; else failed rows have none either
+    gives_scores: bool = True  # whether any row has a score; if none has, failed rows have no score either
     warnings: tuple[WarningCount, ...] = ()  # warnings of its results
 
 
@@ -35,8 +35,9 @@ class ComparedRows:
         self._results = results
         self._before = before
         self._after = after
-        self._zero = before.zero and after.zero  # whether a row that failed counts as not passed in both
-        self._zero_scores = self._zero and before.gives_scores and after.gives_scores  # whether it has a score of 0
+        self._zero = before.zero and after.zero  # whether failed rows count as not passed, in both jobs
+        # whether failed rows have a score of 0, in both jobs
+        self._zero_scores = self._zero and before.gives_scores and after.gives_scores
 
     async def changes(self, *, better: bool | None, after: int, limit: int) -> ChangePage:
         """Return a page of changed rows: the first `limit` of them after row `after`.
@@ -132,7 +133,10 @@ class ComparedRows:
 
 
 class _Differences:
-    """Counts the rows that both jobs have. `zero_…` is whether a failed row has a score of 0, and did not pass."""
+    """Counts the rows that both jobs have.
+
+    `zero_scores` says whether a failed row has a score of 0; `zero_verdicts` says whether it counts as not passed.
+    """
 
     def __init__(self, *, zero_scores: bool, zero_verdicts: bool) -> None:
         self._zero_scores = zero_scores
@@ -164,7 +168,7 @@ class _Changes:
 
     def __init__(self) -> None:
         self.count = 0
-        self.failed = 0  # changed rows whose lower score is the 0 of a failure
+        self.failed = 0  # changed rows whose lower score is 0 because the row failed
         self._most: list[tuple[float, Change]] = []
 
     def add(self, order: float, change: Change, *, failed: bool) -> None:

@@ -97,7 +97,7 @@ class JobResults:
         self._datasets = datasets
         self._results = results
         self._folder = folder
-        # by job and time of its end, since a failed job can be resumed and then ends again
+        # statistics by job and time of its end, since a failed job can be resumed, and then ends again
         self._ended: OrderedDict[tuple[str, datetime | None], JobStatistics] = OrderedDict()
 
     async def statistics(self, workspace_id: str, job_id: str) -> JobStatistics:
@@ -145,7 +145,10 @@ class JobResults:
         return [replace(groups.statistics(one.label, zero=zero), doubt=doubts[one.label]) for one, groups in gathered]
 
     async def _gather(self, job_id: str, evaluator: JobEvaluator, values: dict[int, Json], groups: Groups) -> None:
-        """Add an evaluator's results for consecutive rows to `groups`. `values` are the rows' values of the column."""
+        """Add an evaluator's results for consecutive rows to `groups`.
+
+        `values` has the value of the column for each row.
+        """
         first, last = min(values), max(values)
         async with aclosing(self._results.values(job_id, evaluator.position, after=first - 1, last=last)) as stored:
             async for one in stored:
@@ -405,7 +408,8 @@ class JobResults:
                 gathered.add(one)
                 for name, value in one.metrics_with(zero=False).items():
                     values.add(name, value)
-                    if one.status == Status.SKIPPED and name in values.arrays:  # so that not every name takes memory
+                    # only known metrics are counted, since a skipped row may have any names
+                    if one.status == Status.SKIPPED and name in values.arrays:
                         gathered.beside_skips[name] += 1
             for _ in range(gathered.zeros):
                 values.add("score", 0.0)
@@ -537,7 +541,10 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
 
 
 def _by_name(evaluators: list[JobEvaluator], besides: Collection[str]) -> dict[str | None, JobEvaluator]:
-    """Return, by name, the evaluators whose name no other one has. Leave out those with a label in `besides`."""
+    """Return, by name, the evaluators that share their name with no other one.
+
+    Leave out those with a label in `besides`.
+    """
     rest = [one for one in evaluators if one.name is not None and one.label not in besides]
     counts = Counter(one.name for one in rest)
     return {one.name: one for one in rest if counts[one.name] == 1}

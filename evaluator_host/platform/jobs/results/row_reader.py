@@ -36,7 +36,8 @@ _TEXTS: Final = 2000  # how many characters are shown from all strings of a valu
 _VALUES: Final = 100  # how many values of a row's data, and metrics of a result, are shown
 _DEPTH: Final = 6
 _LEFT_OUT: Final = "…"
-_COPIES: Final = 3  # a row that is shown alone is decoded as a result's row, as a record, and as the mapped row
+# how often a row that is shown alone is decoded: as a result's row, as a record, and as the mapped row
+_COPIES: Final = 3
 _DIFF_CHARS: Final = 20_000
 _DIFF_LINES: Final = 400
 _UNREAD: Final[dict[str, Json]] = {
@@ -148,7 +149,7 @@ class RowReader:
     async def page(
         self,
         workspace_id: str,  # owner of the job
-        job_id: str,  # the job
+        job_id: str,
         which: Filter,  # filter of results; `evaluator` sets its position
         *,
         evaluator: str | None = None,  # label or name of one of the job's evaluators; None for all of them
@@ -159,8 +160,8 @@ class RowReader:
         # `limit`, or none, although there is a next page
         text: str | None = None,
         where: Sequence[str] = (),  # only rows that meet these conditions on columns, searched as for `text`
-        total: bool = False,  # also count all rows that match the filter, whatever their text and columns
-        # return short forms (`row_preview`), which need only the beginning of a large result
+        total: bool = False,  # whether to also count all rows that match the filter, whatever their text and columns
+        # whether to return short forms (`row_preview`), which need only the beginning of a large result
         brief: bool = False,
         memory: Reservation | None = None,  # reserves the memory that the page takes
     ) -> JobRowPage:
@@ -292,7 +293,7 @@ class RowReader:
             matching = (place for place, row in enumerate(read) if sought.is_in(row))
             at = await asyncio.to_thread(list, islice(matching, limit - len(rows)))
             rows += [read[place] for place in at]
-            del read, matching  # the next part may take as much memory
+            del read, matching  # this memory is freed, because the next part may need as much
             if len(rows) == limit:
                 return rows, self.results.after(found[at[-1]], sort)
             cursor = following
@@ -358,7 +359,10 @@ class RowReader:
         return self.outputs is not None and spec_from_json(job.request).target is not None
 
     async def _part(self, job: Job, results: list[StoredResult], *, most_bytes: int = PAGE_BYTES) -> _Part:
-        """Return these results, weighed. Leave out the last ones if rows or answers exceed `most_bytes`."""
+        """Return these results with their sizes in memory.
+
+        Leave out the last ones if rows or answers exceed `most_bytes`.
+        """
         answers: dict[int, StoredOutput] = {}
         if self.outputs is not None and self._asks(job):
             sizes = await self.outputs.sizes(job.id, {one.row for one in results})
@@ -415,7 +419,10 @@ def _result_lines(row: JobRowDetail, label: str) -> list[str]:
 
 
 def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
-    """Return the first results, at least one: the answers to their rows have at most `most_bytes` in total."""
+    """Return the first results, so that the answers to their rows have at most `most_bytes` in total.
+
+    Return at least one.
+    """
     held = 0
     seen: set[int] = set()
     for place, one in enumerate(results):

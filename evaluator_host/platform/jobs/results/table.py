@@ -22,8 +22,8 @@ from evaluator_host.types.outcome import Status
 
 _AT_ONCE: Final = 500
 _BETWEEN_BYTES: Final = 32 << 10  # bytes of values between two moments at which other tasks may run
-_OF_ROW_BYTES: Final = 1 << 10  # bytes that a row counts for, besides its metrics
-_LONG: Final = 16 << 10  # a text with more characters is long, and is read alone
+_OF_ROW_BYTES: Final = 1 << 10  # bytes that are counted for a row, besides its metrics
+_LONG: Final = 16 << 10  # a text with more characters is read alone
 PAGE_BYTES: Final = 16 << 20
 
 
@@ -338,7 +338,7 @@ class _Look:
         return await self._first(len(self.positions), ResultTable.row == row)
 
     async def _upwards(self, read: list[Any]) -> list[Any]:
-        """Reorder results in descending order of value and row, so that equal values are in ascending order of row.
+        """Sort each group of equal values by ascending row. The given results have values and rows in descending order.
 
         The limit of the query may have cut off the last group of equal values, so this group is read again from its
         lowest row.
