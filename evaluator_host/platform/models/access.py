@@ -151,7 +151,7 @@ def make_http_client(
 
 
 class _Dialling:
-    """Connects a client like httpcore's `AsyncNetworkBackend`, but only to addresses that `dial` returns."""
+    """Connects a client as httpcore's `AsyncNetworkBackend` does, but only to addresses that `dial` returns."""
 
     def __init__(self, backend: Any, dial: Dial) -> None:
         self._backend = backend

@@ -113,7 +113,7 @@ def list_(*, client: ClientOption, as_json: JsonOption = False) -> None:
 
 @app.command(name="test")
 def ask(name: _NameArgument, *, client: ClientOption, as_json: JsonOption = False) -> None:
-    """Ask a model one short question. Exit code 1: it does not answer."""
+    """Ask a model one short question. The exit code is 1 if the model does not answer."""
     outcome = client.models.test(name)
     rows = (
         ("answers", "yes" if outcome.ok else "no"),

@@ -144,7 +144,8 @@ def _usage(usage: Any) -> dict[str, Json]:
         known = counted.get("prompt", 0) + counted.get("completion", 0)
         more = counted.setdefault("total", known) - known
         if "prompt" in counted and more > 0:
-            counted["completion"] = counted.get("completion", 0) + more  # some only count reasoning in the total
+            # some providers count the tokens of reasoning only in the total
+            counted["completion"] = counted.get("completion", 0) + more
         found["tokens"] = counted
     if _is_number(usage.get("cost")):
         found["cost"] = usage["cost"]
@@ -189,7 +190,7 @@ class Fault(Exception):
 
 
 class Endpoint:
-    """Calls one model at one endpoint. Bound to one event loop; the caller closes the HTTP client."""
+    """Calls one model at one endpoint. Use it in one event loop only. The caller closes the HTTP client."""
 
     def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:
         self._target = target

@@ -26,7 +26,7 @@ class _Client:
 class OriginClients:
     """A client for each origin, so that a slow provider does not use up connections that another provider needs.
 
-    Bound to one event loop.
+    Use it in one event loop only.
 
     Args:
       settings: Proxy and certificates.

@@ -24,9 +24,9 @@ from evaluator_host.types.evaluator import ModelKind
 from evaluator_host.types.line_buffer import LineBuffer
 from evaluator_host.types.models import DayUsage, ModelHosts, ModelTest, RecordedAnswers, RegisteredModel
 
-_MISSING = describe_error(404, "No such model.")
+_MISSING = describe_error(404, "There is no such model.")
 _REFUSED = {
-    **describe_error(404, "No such model or secret."),
+    **describe_error(404, "There is no such model or secret."),
     **describe_error(409, "There is already a model of that name."),
     **describe_error(422, "A field is invalid, or the operator does not allow models on that host."),
 }
@@ -183,7 +183,8 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
 
     @router.get("/v1/model-usage", response_model=list[DayUsage])
     async def usage(
-        workspace: WorkspaceOf, days: Annotated[int, Query(ge=1, le=3660, description="Today included.")] = 30
+        workspace: WorkspaceOf,
+        days: Annotated[int, Query(ge=1, le=3660, description="Number of days, today included.")] = 30,
     ) -> Response:
         """Show the workspace's use of each model by day (UTC), the newest day first."""
         return json_response(await service.list_usage(workspace, days=days))
@@ -224,7 +225,7 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         lines = buffer.feed(chunk)
         if len(buffer.rest) > _LINE_BYTES:
             raise InvalidRequest(f"a line is longer than {_LINE_BYTES >> 20} MB")
-        # without blank lines, of which one part may have a quarter of a million
+        # blank lines are left out, because one part may have a quarter of a million of them
         for line in filter(bytes.strip, lines):
             yield line
     yield bytes(buffer.rest)

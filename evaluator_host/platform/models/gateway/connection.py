@@ -19,7 +19,7 @@ from evaluator_host.platform.models.gateway.hosts import HTTPS, HostPort, host_p
 
 HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
-_SMALL_CHUNKS: Final = 2000  # number of a request's chunks that may have any size, since h11 takes 10 µs for each
+_SMALL_CHUNKS: Final = 2000  # number of a request's chunks that may have any size; h11 takes 10 µs for each chunk
 _CHUNK_BYTES: Final = 256  # smallest average size of all further chunks
 # bytes that may follow a request and are not read, since a client may send a second request
 UNREAD_BYTES: Final = 64 << 10
@@ -92,7 +92,7 @@ class RequestReader:
         """Add bytes that arrived; return the request once it is complete, or else None.
 
         Raises:
-          Refused: the bytes are not valid HTTP, over a size limit, or a request that rows may not make.
+          Rejected: the bytes are not valid HTTP, over a size limit, or a request that rows may not make.
         """
         try:
             self._http.receive_data(data)
@@ -133,7 +133,7 @@ class RequestReader:
         """Check a request, and return the host that it is for; None if it is for this host.
 
         Raises:
-          Refused: the row may not call that host, or two readers could understand the request differently.
+          Rejected: the row may not call that host, or two readers could understand the request differently.
         """
         to = self._within if self._within is not None else _named(head) if self._admits is not None else None
         if to is None:
@@ -159,7 +159,7 @@ class RequestReader:
 class Tunnel:
     """A connection after CONNECT. The bytes from and to the row are not parsed.
 
-    `count` is called with the number of bytes that arrive, and raises Refused if the row has sent too many.
+    `count` is called with the number of bytes that arrive, and raises Rejected if the row has sent too many.
     """
 
     def __init__(self, connection: "Connection", rest: bytes, count: Callable[[int], None]) -> None:
@@ -174,7 +174,7 @@ class Tunnel:
         """Add bytes that the row sent.
 
         Raises:
-          Refused: the row has sent too much, or faster than the host reads.
+          Rejected: the row has sent too much, or faster than the host reads.
         """
         self._count(len(data))
         if len(self._arrived) + len(data) > TUNNEL_BYTES:
@@ -203,7 +203,7 @@ class Tunnel:
         """Read the bytes of the tunnel after `first` as one plain HTTP request. The tunnel then accepts no more bytes.
 
         Raises:
-          Refused: the bytes are not a valid request, or the request is for another host.
+          Rejected: the bytes are not a valid request, or the request is for another host.
         """
         self._connection.began = False  # from here on, a refusal is sent as a response
         reader = self._connection.reader(within=to)
@@ -360,7 +360,7 @@ def _named(head: h11.Request) -> HostPort | None:
     """Return the host in the target of a request. If the target is only a path, return None.
 
     Raises:
-      Refused: the target does not name a host.
+      Rejected: the target does not name a host.
     """
     target = head.target.decode("latin-1")
     if head.method == b"CONNECT":
@@ -379,7 +379,7 @@ def _check_head(head: h11.Request) -> None:
     """Refuse a request for another host, or a request that two readers could understand differently.
 
     Raises:
-      Refused: the request is for another host, or ambiguous.
+      Rejected: the request is for another host, or ambiguous.
     """
     hosts = [value for name, value in head.headers if name == b"host"]
     if head.method == b"CONNECT" or not head.target.startswith(b"/"):

@@ -60,7 +60,7 @@ class _Day:
 
 
 class DayBudgets:
-    """Counts the use of models by each workspace today (UTC). Bound to one event loop.
+    """Counts the use of models by each workspace today (UTC). Use it in one event loop only.
 
     `budget` applies to each workspace for which the operator has set no other. `store` is None on the command line,
     where only this process counts.
@@ -162,7 +162,7 @@ class DayBudgets:
                 day.taking = loop.create_task(self._take_part(store, day))
             day.waiting += 1
             try:
-                # shielded, so that the requests which are being taken are not lost if a row ends meanwhile
+                # the task is shielded, so that the requests which it takes are not lost if a row ends meanwhile
                 await asyncio.shield(day.taking)
             finally:
                 day.waiting -= 1

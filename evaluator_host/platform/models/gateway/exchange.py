@@ -30,7 +30,7 @@ class Told:
     """Callbacks through which a request to a provider reports to the row that made it."""
 
     used: Callable[[RequestUse], None]  # called once with the tokens and cost of the request
-    # called with a good answer before the row gets the end of it, since the row may then end
+    # called with a good answer before its end is sent to the row, since the row may end as soon as it has the end
     answered: Callable[[HttpAnswer], Awaitable[None]]
     ready: Callable[[], Awaitable[None]]  # returns once the row may get the end of an answer
     # returns a context manager that waits until there is memory for a large answer, and reserves it during the block
@@ -71,7 +71,7 @@ class Exchange:
         """Send the request to the provider, and pass the answer on to a connection of the row.
 
         Raises:
-          Refused: the provider does not answer.
+          Rejected: the provider does not answer.
         """
         async with self._lend_client(self._url) as client:
             await self._pass_answer(connection, await self._respond(client))
@@ -196,7 +196,8 @@ class Exchange:
             if self._told.records:
                 parts.append(text)
             if data and events.ended:
-                await answered()  # before the write, because the row may end as soon as it has the last event
+                # this comes before the write, because the row may end as soon as it has the last event
+                await answered()
             await connection.write(text.encode())
 
         async def answered() -> None:

@@ -76,7 +76,7 @@ _log = logging.getLogger(__name__)
 
 
 class Gateway:
-    """Serves the model and network requests of evaluators with grants. Bound to one event loop.
+    """Serves the model and network requests of evaluators with grants. Use it in one event loop only.
 
     `store` is None on the command line, where only the operator's models exist. `names` looks up the addresses of hosts
     that evaluators may reach.
@@ -226,7 +226,7 @@ class ModelGate:
 
         Return `{"response": …}` or `{"error": text, "status": int}`.
 
-        The row occupies no sandbox meanwhile. Budgets and recorded answers apply as they do to requests from a sandbox.
+        The row occupies no sandbox while it waits. Budgets and recorded answers apply as to requests from a sandbox.
         """
         granted = self._grant.model(model)
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
@@ -292,7 +292,7 @@ class ModelGate:
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
         """Mark the row as no longer waiting on connection `number`, and cancel the timeout `limit`.
 
-        If this was the last answer it waited for, first wait until the row may run again.
+        If the row waits on no other connection, first wait until the row may run again.
         """
         if limit is not None and not limit.expired():
             limit.reschedule(None)
@@ -467,7 +467,7 @@ class ModelGate:
         """Count a request against the budgets of row, job and day.
 
         Raises:
-          Refused: the request exceeds a budget; then it counts against no budget.
+          Rejected: the request exceeds a budget; then it counts against no budget.
         """
         grant, priced = self._grant, model.cost(0, 0) is not None
         for meter in self._meters:
@@ -497,7 +497,7 @@ async def _decoded(data: bytes) -> dict[str, Json]:
     """Decode the body of a request.
 
     Raises:
-      Refused: the body is not a JSON object, or would take too much memory.
+      Rejected: the body is not a JSON object, or would take too much memory.
     """
     if memory_bytes(data) > _DECODED_BYTES:
         raise Rejected(413, "the request has too many values for this host; send a smaller one", "too_large")

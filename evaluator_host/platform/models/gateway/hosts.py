@@ -26,9 +26,9 @@ _NOT_PUBLIC: Final = tuple(  # not public, though Python's `is_global` is true f
             "192.88.99.0/24",
             "192.175.48.0/24",
             "2001::/23",  # IETF protocols, Teredo among them
-            "2002::/16",  # 6to4
+            "2002::/16",  # 6to4, which embeds IPv4 addresses
             "2620:4f:8000::/48",  # AS112, name servers for private addresses
-            "3ffe::/16",  # the former 6bone
+            "3ffe::/16",  # 6bone, a former test network
             "3fff::/20",  # addresses for examples in documents
         ),
     )

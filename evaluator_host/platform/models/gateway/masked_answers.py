@@ -23,7 +23,7 @@ class _Text(NamedTuple):
 
 
 def masked_body(redactor: Redactor, body: str, *, streamed: bool) -> str:
-    """Return an answer's body (events if `streamed`, else JSON) with secrets masked, unchanged if it has none."""
+    """Return an answer's body with its secrets masked. The body is a stream of events if `streamed`, else JSON."""
     return _masked_events(redactor, body) if streamed else _masked_json(redactor, body)
 
 

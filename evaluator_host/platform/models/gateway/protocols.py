@@ -81,7 +81,7 @@ def model_list(kind: ModelKind, names: list[str]) -> bytes:
 def canonical(route: Route, registered: RegisteredModel, body: dict[str, Json]) -> dict[str, Json]:
     """Return a request without user, metadata and transport fields. Recorded answers are found by this form.
 
-    `server` is a digest of the URL, so that models of the same name at different URLs do not share answers.
+    Its `server` is a digest of the URL, so that models of the same name at different URLs do not share answers.
     """
     kept = {name: value for name, value in body.items() if name not in _VOLATILE}
     if not kept.get("stream"):
@@ -91,7 +91,7 @@ def canonical(route: Route, registered: RegisteredModel, body: dict[str, Json]) 
 
 
 def tokens_of(body: Any) -> tuple[int, int] | None:
-    """Return the token counts of request and answer in a response or a stream's event; None if it contains none."""
+    """Return the token counts `(request, answer)` in a response or in an event of a stream. None if there are none."""
     if not isinstance(body, dict):
         return None
     inner = body.get("response") if isinstance(body.get("response"), dict) else body.get("message")
@@ -99,14 +99,14 @@ def tokens_of(body: Any) -> tuple[int, int] | None:
     if not isinstance(usage, dict):
         return (0, 0) if "input_tokens" in body else None  # a response of messages/count_tokens, which costs nothing
     asked = _count(usage.get("prompt_tokens"))
-    if "prompt_tokens" not in usage:  # this count includes cached tokens, Anthropic's `input_tokens` does not
+    if "prompt_tokens" not in usage:  # `prompt_tokens` includes cached tokens, but Anthropic's `input_tokens` does not
         names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         asked = sum(_count(usage.get(name)) for name in names)
     answered = _count(usage.get("completion_tokens", usage.get("output_tokens")))
     total = _count(usage.get("total_tokens"))
     if not asked and not answered:
         return total, 0
-    return asked, max(answered, total - asked)  # some count tokens of reasoning only in the total
+    return asked, max(answered, total - asked)  # some providers count the tokens of reasoning only in the total
 
 
 def _count(value: Any) -> int:

@@ -20,7 +20,7 @@ from evaluator_host.platform.models.gateway.hosts import HostPort, reachable
 
 _CONNECT_S: Final = 10.0
 _HELLO_S: Final = 10.0  # seconds for the first bytes of a tunnel, which name its host
-_HELLO_BYTES: Final = 16 << 10  # bytes of TLS records in which a ClientHello must end
+_HELLO_BYTES: Final = 16 << 10  # a ClientHello must end within this many bytes of TLS records
 _READ_BYTES: Final = 64 << 10
 _UNSENT_BYTES: Final = 8 << 20  # bytes from a row that may wait for a slow host
 _HANDSHAKE: Final = 0x16
@@ -61,7 +61,7 @@ class Proxy:
         """Connect to a host for a workspace, at an address that was checked. Yield a reader and a writer.
 
         Raises:
-          Refused: the host has no address that rows may reach, or does not answer.
+          Rejected: the host has no address that rows may reach, or does not answer.
         """
         reader, writer = await self._open(to, workspace)
         try:
@@ -101,7 +101,7 @@ class RowTraffic:
     """The workspace of a row, and callbacks that report its proxied traffic and its waits."""
 
     workspace: str
-    count: Callable[[int], None]  # counts bytes; raises Refused when they are more than a row may carry
+    count: Callable[[int], None]  # counts bytes; raises Rejected when they are more than a row may carry
     waits: Waits  # callback that is told whether the row waits for an answer
     ready: Callable[[], Awaitable[None]]  # returns once the row may have its answer
     remaining_s: Callable[[], float]  # returns the seconds that the row may still wait
@@ -111,7 +111,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
     """Serve one request of a row to another host that was granted, by CONNECT or with plain HTTP.
 
     Raises:
-      Refused: the host does not answer in HTTP, or the bytes in the tunnel name another host.
+      Rejected: the host does not answer in HTTP, or the bytes in the tunnel name another host.
       TimeoutError: the row has waited for the maximum time.
     """
     async with proxy.connect(to, workspace=row.workspace) as (reader, writer):
@@ -140,7 +140,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
 
 
 async def _first_bytes(tunnel: Tunnel) -> tuple[bytes, bytes | None]:
-    """Return the first bytes of a tunnel, and the ClientHello that they begin with; None if they are not TLS."""
+    """Return the first bytes of a tunnel, and the ClientHello at their beginning, which is None if they are not TLS."""
     hello = _Hello()
     async with asyncio.timeout(_HELLO_S):
         while not hello.is_whole:
@@ -159,7 +159,7 @@ class _Hello:
     """Collects a ClientHello from TLS records as they arrive, and reads each record once."""
 
     def __init__(self) -> None:
-        self.data = bytearray()  # all bytes
+        self.data = bytearray()  # all bytes that have arrived
         self.message = bytearray()  # the ClientHello, as far as its records are complete
         self._at = 0  # where the next record begins
 
@@ -177,7 +177,7 @@ class _Hello:
         """Add bytes, and parse as much of the ClientHello as has arrived. If they are not TLS, only store them.
 
         Raises:
-          Refused: the bytes begin a handshake, but not with a ClientHello of an ordinary size.
+          Rejected: the bytes begin a handshake, but not with a ClientHello of an ordinary size.
         """
         self.data += data
         while self.data[:1] == bytes([_HANDSHAKE]) and not self.is_whole and len(self.data) >= self._at + 5:
@@ -199,7 +199,7 @@ def server_name(hello: bytes) -> str | None:
     """Return the name in the server_name extension of a ClientHello (RFC 6066, 3), or None.
 
     Raises:
-      Refused: the ClientHello is malformed, names several hosts, or is encrypted.
+      Rejected: the ClientHello is malformed, names several hosts, or is encrypted.
     """
     try:
         rest = _Fields(hello[4:])
@@ -276,7 +276,7 @@ async def _pass_bytes(
 
 
 async def _read(reader: asyncio.StreamReader, row: RowTraffic) -> bytes:
-    """Return the next bytes from the other host; no bytes at the end, or if the row has waited too long."""
+    """Return the next bytes from the other host. They are empty at the end, or if the row has waited too long."""
     while (left_s := row.remaining_s()) > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(left_s):
@@ -337,10 +337,10 @@ async def _pass_request(
 
 
 async def _next_event(http: h11.Connection, reader: asyncio.StreamReader, row: RowTraffic) -> object:
-    """Return the next part of a response. `ConnectionClosed` or `PAUSED` if there is no further part.
+    """Return the next part of a response, or `ConnectionClosed` or `PAUSED` if there is no further part.
 
     Raises:
-      Refused: the response is not valid HTTP.
+      Rejected: the response is not valid HTTP.
       TimeoutError: the row has waited for the maximum time.
     """
     try:

@@ -60,7 +60,7 @@ class Numbered:
 class Repeats:
     """Numbers the identical requests of a row, since a model may answer each of them differently.
 
-    The number of a request without an answer is free again: a client that tries again is still asking the same.
+    If a request gets no answer, its number is free again, because a client that tries again is still asking the same.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Recordings:
     async def find(self, workspace: str, model: str, request: dict[str, Json]) -> HttpAnswer | None:
         """Return the recorded answer to a request in canonical form (`protocols.canonical`), or None.
 
-        Release 1.0.0 did not record the server; such an answer counts only for the registered model with the same name.
+        An answer that was recorded without the server counts only for the registered model with the same name.
         """
         content = await self._store.find_answer(workspace, digest_of(request))
         if content is None:
