@@ -32,7 +32,7 @@ class Kept(NamedTuple):
 
 
 class Resource:
-    """The parts of a host that one folder adds. `RESOURCE` in the folder's module `resource.py` is a subclass of this.
+    """The parts of a host that one folder adds. `RESOURCE` in the folder's module `resource.py` is a subclass of it.
 
     Args:
       host: The host. `host.find` returns other resources only after all of them are open.
@@ -58,7 +58,7 @@ class Resource:
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:  # noqa: ARG002 - for subclasses
-        """Return the given object with all its names, if it is in this resource and has several.
+        """Return the given object with all its names, if this resource stores it and it has several names.
 
         Otherwise return None.
         """

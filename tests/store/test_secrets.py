@@ -86,7 +86,7 @@ async def test_another_key_opens_nothing_and_the_error_says_what_to_do(database_
             await store.secrets.reveal(WORKSPACE, "openai")
         assert keys[1] not in str(wrong.value)
     async with open_store(database_url, tmp_path) as store:
-        with pytest.raises(Misconfigured, match="no key to open secrets with"):
+        with pytest.raises(Misconfigured, match="no key to decrypt its secrets"):
             await store.secrets.reveal(WORKSPACE, "openai")
         assert not (tmp_path / "secrets.key").exists()
         await store.secrets.set_secret(WORKSPACE, "openai", "a new value")

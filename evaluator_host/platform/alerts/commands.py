@@ -79,7 +79,7 @@ def change_alert(context: typer.Context, name: _NameArgument, *, client: ClientO
 
 @app.command(name="test")
 def send_test(name: _NameArgument, *, client: ClientOption) -> None:
-    """Send a test message. Exit code 1: the webhook did not accept it."""
+    """Send a test message. The exit code is 1 if the webhook did not accept the message."""
     sent = client.alerts.test(name).deliveries[0]
     out.print(plain(f"{sent.status}: {sent.error}" if sent.error else sent.status))
     raise typer.Exit(0 if sent.status in ("sent", "shown") else 1)

@@ -48,14 +48,16 @@ _LOOK_EVERY_S: Final = 5.0
 _JOBS_AT_ONCE: Final = 100
 _KEPT: Final = 20  # number of sent messages to keep, the newest ones
 _WAITING: Final = 100  # maximum number of messages to keep, sent or not
-_WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds after each failed attempt to send a message
+_WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds to wait after each failed attempt to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host stopped before it sent the message"
-# a missed run is dated by its scheduled time, which may be a few seconds before the alert was created
+# a missed run has the time for which it was scheduled, which may be a few seconds before the alert was created
 _RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)
-_OVERLAP: Final = timedelta(minutes=1)  # a job is stored a moment after it ended
+# jobs of the last minute are read again, because a job is stored a moment after it has ended
+_OVERLAP: Final = timedelta(minutes=1)
 _AT_ONCE: Final = 8
-_LOCALHOST: Final = re.compile(r"(?:.+\.)?localhost\.?", re.IGNORECASE)  # loopback by its name (RFC 6761)
+# names that always mean this machine (RFC 6761)
+_LOCALHOST: Final = re.compile(r"(?:.+\.)?localhost\.?", re.IGNORECASE)
 
 _log = logging.getLogger(__name__)
 _refused = partial(InvalidRequest.of, what="alert")
@@ -80,7 +82,7 @@ class _Alert:
     rule: AlertRule
     since: datetime  # jobs that ended earlier are not checked
     seen_at: datetime | None = None  # the end of the newest job that was checked
-    # the last jobs that were checked, see `_end`; only their ids if version 1.0.0 stored the alert
+    # what `_end` returned for the last jobs that were checked; only their ids if an older version stored the alert
     seen: tuple[str, ...] = ()
     missed_at: datetime | None = None  # time of the newest run of the schedule that created no job
     paused: bool = False
@@ -99,7 +101,7 @@ _STORED: Final = Adapter(_Alert)
 class _Sample:
     """The current value of the metric that an alert watches, and what a message about it contains.
 
-    `out` says whether the metric is out of bounds or no row could be scored; None if there are too few rows.
+    `out` is true if the metric is out of bounds or no row could be scored. It is None if too few rows have a result.
     """
 
     out: bool | None
@@ -162,8 +164,10 @@ class Alerts:
         self._settings = settings
         self._names = names  # looks up the addresses of webhooks
         self._wake = asyncio.Event()
-        self._decoded: dict[str, tuple[StoredObject, _Alert]] = {}  # by id, as of the last check of all alerts
-        self._resting: dict[tuple[str, str], float] = {}  # when to send again after a failure, by receiver
+        # by id: each alert as it was at the last check of all alerts, and its decoded content
+        self._decoded: dict[str, tuple[StoredObject, _Alert]] = {}
+        # by receiver: after a failed message, the time from which messages are sent again
+        self._resting: dict[tuple[str, str], float] = {}
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
         """Store an alert, and return it.
@@ -289,7 +293,7 @@ class Alerts:
         messages = [(one, stored) for stored in alerts for one in self._alert_of(stored).deliveries]
         due = [(one, stored) for one, stored in messages if one.next_at is not None and one.next_at <= now]
         for one, stored in sorted(due, key=lambda pair: pair[0].created_at):
-            with suppress(NotFound):  # the alert was deleted
+            with suppress(NotFound):  # raised if the alert was deleted
                 if not await self._send_message(stored, one):
                     self._resting[receiver] = time.monotonic() + _WAITS_S[0]
                     return
@@ -331,7 +335,7 @@ class Alerts:
         rule = kept.rule
         if rule.schedule is None or (schedules := self._schedules()) is None:
             return kept
-        with suppress(NotFound):  # the schedule was deleted
+        with suppress(NotFound):  # raised if the schedule was deleted
             run = await schedules.missed_run(stored.workspace_id, rule.schedule)
             if run is not None and run[0] != kept.missed_at and run[0] > kept.since - _RUN_OVERLAP:
                 text = f"alert {stored.name}: schedule {rule.schedule} did not create a job: {run[1]}"
@@ -461,11 +465,12 @@ class Alerts:
         if rule.secret is not None:
             _signing_key(await self._secrets.reveal(workspace_id, rule.secret))
         if rule.url is not None:
-            self._require_form(rule.url)  # checks the form only; the name is looked up for each message
+            # this checks only the form of the URL; the host name is looked up for each message
+            self._require_form(rule.url)
 
 
 async def _unless_gone(work: Callable[[], Awaitable[object]]) -> None:
-    """Work on an alert; do nothing if the alert was deleted. The next check logs that the database does not answer."""
+    """Run `work` on an alert. Ignore errors because the alert was deleted or the database does not answer."""
     with suppress(NotFound, StoreUnavailable):
         await work()
 
@@ -541,7 +546,10 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
 
 
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample | None:
-    """Return the metric that a rule watches; None if no scored row has it, such as a pass rate without verdicts."""
+    """Return the metric that a rule watches.
+
+    The result is None if no scored row has the metric: for a pass rate, a verdict.
+    """
     done = score.scored + score.failed
     metrics = {
         Metric.MEAN: (score.mean, score.mean_rows),

@@ -18,14 +18,16 @@ from evaluator_host.platform.http.error_responses import SECURITY_HEADERS
 
 HEAD_BYTES: Final = 64 * 1024
 HEAD_TIMEOUT_S: Final = 20.0
-READ_TIMEOUT_S: Final = 60.0  # seconds for a client to read a response
-LINGER_S: Final = 2.0  # seconds for a client to read why its body is refused, while the rest of the body is thrown away
+READ_TIMEOUT_S: Final = 60.0  # seconds that a client has to read a response
+# seconds that a client has to read why its body is refused, while the rest of the body is thrown away
+LINGER_S: Final = 2.0
 LINGER_BYTES: Final = 16 << 20
 PIPELINED: Final = 32  # maximum number of a connection's requests that wait for earlier responses
 _SMALL_CHUNKS: Final = 65_536  # number of a body's chunks that may have any size; each takes a few µs
 # smallest average size of all further chunks; even a client that sends each row as a chunk is above it
 _CHUNK_BYTES: Final = 4
-CONNECTIONS: Final = 800  # leaves room for sandboxes among the 1,024 descriptors that a process usually has
+# maximum number of connections; sandboxes need the rest of the 1,024 descriptors that a process usually has
+CONNECTIONS: Final = 800
 _CONTINUE: Final = b"HTTP/1.1 100 "
 
 

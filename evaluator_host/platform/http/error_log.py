@@ -122,7 +122,7 @@ def is_news(record: logging.LogRecord) -> bool:
 
 
 def log_loop_fault(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log an event loop error without exception messages. The loop's own handler prints such messages."""
+    """Log an event loop error without exception messages. The loop's own handler would print them."""
     error = context.get("exception")
     fault = (type(error), error, error.__traceback__) if error is not None else None
     said, task = context.get("message", "a fault in the event loop"), context.get("task")

@@ -174,7 +174,7 @@ def _host_error(error: Exception) -> HostError:
         return cause
     assert isinstance(error, HTTPException)  # noqa: S101 - no other class has a handler
     if isinstance(cause, OSError | ClientDisconnect):
-        raise cause  # not the caller's fault, though FastAPI treats every error here as one
+        raise cause  # this is not the caller's fault, although FastAPI treats every error here as the caller's
     if error.status_code == NotFound.status:
         return NotFound("there is no such path; /docs describes the API")
     more = (

@@ -80,7 +80,8 @@ class EventStreams:
             finally:
                 for wait in waits:
                     wait.cancel()
-                # shielded, because Starlette cancels repeatedly, and a generator that is running cannot be closed
+                # the wait is shielded, because Starlette cancels repeatedly, and a generator that is running cannot be
+                # closed
                 with CancelScope(shield=True):
                     await asyncio.wait(waits)
 

@@ -206,7 +206,8 @@ class BodyRoute(JsonRoute):
         try:
             if _JSON.fullmatch(request.headers.get("content-type", "")) is not None:
                 given = await request.decoded(given)
-            return self.model.model_validate(given, from_attributes=True)  # as FastAPI does, for the same errors
+            # FastAPI validates in the same way, so the errors are the same
+            return self.model.model_validate(given, from_attributes=True)
         except json.JSONDecodeError as error:
             fault = {"type": "json_invalid", "loc": ("body",), "msg": "", "ctx": {"error": error.msg}}
             raise invalid_request([fault]) from error
@@ -328,7 +329,7 @@ async def json_list(
     del begun
 
     async def whole() -> AsyncIterator[bytes]:
-        yield held.pop()  # the text is not kept while the others are sent
+        yield held.pop()  # `pop` frees this text while the others are sent
         async for text in arrived:
             yield text
 

@@ -72,7 +72,8 @@ class AccessMiddleware:
         is_page: Callable[[Scope], bool] = lambda _: False,
         # a context that counts an evaluation of one row while it is under way; None to count none
         calls: Callable[[], AbstractContextManager[None]] | None = None,
-        count_refused: Callable[[str], None] = lambda _: None,  # gets the code of each 429
+        # called with the error code of each response with status 429
+        count_refused: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._app = app
         self._access = access

@@ -199,7 +199,7 @@ def audit(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show who evaluated or changed what, newest first. Commands that change keys are included, data never is."""
+    """Show who evaluated or changed what, newest first. Commands that change keys are included; row data is not."""
     settings = load_settings(data_dir=data_dir)
     start = datetime.now(UTC) - options.read_duration(since, "--since") if since is not None else None
     lines = with_store(

@@ -94,7 +94,7 @@ def rows(
 
 @app.command(name="next")
 def next_(name: _NameArgument, *, by: _ByOption = None, client: ClientOption, as_json: JsonOption = False) -> None:
-    """Print the next row to label; nobody else gets it for 10 minutes. Exit code 1: no row is left."""
+    """Print the next row to label; nobody else gets it for 10 minutes. The exit code is 1 if no row is left."""
     found = client.labels.next(name, by=by)
     if found is None:
         err.print("no row is waiting for a label")

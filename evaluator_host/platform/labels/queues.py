@@ -43,7 +43,7 @@ class _Content:
 
     task: LabelTask
     dataset: str | None
-    # source of the outputs that people see; None if they see whole rows, or if version 1.0.0 stored the queue
+    # source of the outputs that people see; None if they see whole rows, or if the queue was stored without this field
     outputs: str | None = None
 
 
@@ -248,7 +248,7 @@ class LabelQueues:
                     "job; choose a queue that was made from this job or its data set"
                 )
         found: dict[int, StoredLabel] = {}
-        asked: dict[LabelTask, str] = {}  # name of a queue with labels, by its question
+        asked: dict[LabelTask, str] = {}  # for each question, the name of a queue with labels
         for one in queues:
             labels = await self.labels.list_labels(one, state=LabelState.LABELLED)
             if labels:

@@ -33,7 +33,7 @@ from evaluator_host.types.errors import InUse, NameTaken, NotFound
 HELD: Final = timedelta(minutes=10)
 _PART_BYTES: Final = (
     2 << 20
-)  # characters of queues that are read at once; each may have 100 KB of instructions and choices
+)  # characters of queues that are read at once; each queue may have 100 KB of instructions and choices
 _MOST: Final = 1000  # maximum number of label queues in a workspace
 _ROW_BYTES: Final = 64  # bytes that a row in a queue takes, besides its label and note
 _HELD: Final = text("held_by IS NOT NULL")
@@ -231,7 +231,8 @@ class Labels(Repository):
             waiting = (table.queue_id == queue.id) & (table.state == LabelState.WAITING)
             own = table.held_by == person
             free = or_(table.held_by.is_(None), own, table.held_until < now)
-            for chosen in (own, free):  # two queries that use an index; one query for both would sort all rows
+            # there are two queries, because each can use an index; one query for both would sort all rows
+            for chosen in (own, free):
                 query = select(table.index).where(waiting, chosen).order_by(table.index)
                 index = await self._database.fetch_value(query.limit(1))
                 if index is not None:

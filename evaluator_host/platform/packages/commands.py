@@ -101,7 +101,7 @@ def verify(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Check every installed file and repair changed ones. Exit code 1: a repair failed."""
+    """Check every installed file and repair changed ones. The exit code is 1 if a repair failed."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     found = _with_sets(settings, lambda environments: environments.verify(digest))
     if as_json:

@@ -20,7 +20,7 @@ from evaluator_host.platform.http.pins import EnvironmentIn, pin_texts
 from evaluator_host.types.errors import NotFound
 from evaluator_host.types.evaluator import Language
 
-_MISSING = describe_error(404, "No such package set.")
+_MISSING = describe_error(404, "There is no such package set.")
 _IN_USE = {**_MISSING, **describe_error(409, "The package set is in use.")}
 _REFUSED: dict[int | str, dict[str, Any]] = {
     202: {"model": EnvironmentReport, "description": "The build is running."},

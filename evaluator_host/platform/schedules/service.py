@@ -67,7 +67,7 @@ class Schedules:
         self._objects = objects
         self._jobs = jobs
         self._wake = asyncio.Event()
-        # objects that need no check for a while, by id, with the first and last moment of that while
+        # by id: objects that need no check now, each with the first and the last moment for which this holds
         self._waiting: dict[str, tuple[StoredObject, datetime, datetime]] = {}
 
     async def add_schedule(
@@ -249,7 +249,10 @@ class Schedules:
 
 
 def _read(stored: StoredObject, now: datetime) -> tuple[_Schedule, datetime | None]:
-    """Return a stored schedule, and its next time after now; None if it is paused or has no later time. Blocks."""
+    """Return a stored schedule, and its next time. Blocks.
+
+    The next time is None if the schedule is paused or has no time after now.
+    """
     kept = _STORED.read_json(stored.content)
     is_over = kept.paused or kept.next_at is None
     return kept, None if is_over else next(_times(kept.cron, kept.timezone, now), None)

@@ -16,7 +16,7 @@ from evaluator_host.platform.store.secrets import Secrets
 from evaluator_host.platform.users import Users
 from evaluator_host.types.stored import SecretReport
 
-_MISSING = describe_error(404, "No such secret.")
+_MISSING = describe_error(404, "There is no such secret.")
 _REFUSED = describe_error(422, "The name or the value is invalid.")
 
 

@@ -128,7 +128,7 @@ class Audit(Repository):
 
 
 class AuditLog:
-    """Writes audit entries in batches. Bound to one event loop."""
+    """Writes audit entries in batches. Use it in one event loop only."""
 
     def __init__(self, audit: Audit) -> None:
         self.dropped = 0  # entries lost because the database did not answer for too long

@@ -53,13 +53,13 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.names import what_was_meant
 
-_WAIT_S: Final = 15.0  # seconds for another process's write, or for a free connection
+_WAIT_S: Final = 15.0  # seconds to wait for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
 _VACUUMED_PAGES: Final = 2000
 _NAMES: Final = 1000  # maximum number of names to compare with a misspelt one
 _PART_BYTES: Final = 4 << 20  # characters of texts that are read from the database at once
 _ROWS_AT_ONCE: Final = 50
-_KEYS_AT_ONCE: Final = 10_000  # keys in one query; SQLite takes at most 32,766
+_KEYS_AT_ONCE: Final = 10_000  # maximum number of keys in one query; SQLite allows 32,766
 _KEPT: Final = 2  # connections reserved for keys and for the watch, since calls may occupy all others
 _ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a lost server within half a minute
     "connect_timeout": 10,
@@ -69,7 +69,7 @@ _ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a los
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-_TICK_S: Final = 2.0  # seconds: the coarsest resolution of times in any file system
+_TICK_S: Final = 2.0  # the coarsest resolution of times in any file system, in seconds
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
 _POSTGRESQL: Final = ("postgres", "postgresql")  # schemes of a URL; several platforms write the first one
@@ -150,7 +150,7 @@ def address(database_url: str | None, data_dir: Path) -> Address:
 
 
 class Database:
-    """Connections to one database. Bound to one event loop.
+    """Connections to one database. Use it in one event loop only.
 
     Attributes:
       lost: Why the database is no longer used: its SQLite file was removed or replaced. None while it is in use.
@@ -443,7 +443,7 @@ def refuse_bytes(engine: SyncEngine) -> SyncEngine:
             )
 
     if engine.dialect.name == DatabaseKind.POSTGRESQL:
-        # inserted first, to run before SQLAlchemy queries the version
+        # the listener is inserted first, so that it runs before SQLAlchemy queries the version
         event.listen(engine, "connect", refuse, insert=True)
     return engine
 
@@ -495,7 +495,7 @@ class _Connection(aiosqlite.Connection):
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
-    for pragma in ("foreign_keys = ON", "synchronous = NORMAL"):  # WAL is a property of the file, see `schema`
+    for pragma in ("foreign_keys = ON", "synchronous = NORMAL"):  # WAL mode is stored in the file, see `schema`
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
@@ -503,7 +503,8 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
     """Roll back a cancelled caller's transaction, since SQLite keeps the lock while a cursor exists."""
     if error is not None:
-        with suppress(Exception, asyncio.CancelledError):  # whatever fails, the connection is closed next
+        # any error may be ignored here, because the connection is closed next
+        with suppress(Exception, asyncio.CancelledError):
             connection.rollback()
 
 

@@ -37,7 +37,8 @@ class Objects(Repository):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        # objects by kind, each with the time of its last change, and the database's mark when they were read
+        # by kind: the value of `Database.mark` when the objects were read, and each object with the time of its last
+        # change
         self._every: dict[str, tuple[tuple[Any, ...] | None, list[tuple[datetime, StoredObject]]]] = {}
 
     async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:
@@ -73,8 +74,8 @@ class Objects(Repository):
     async def list_every(self, kind: str) -> list[StoredObject]:
         """Return the objects of a kind in all workspaces, sorted by name.
 
-        An object that has not changed is not read again: the very same value is returned, so that what a caller
-        derived from it can be kept too.
+        An object that has not changed is not read again: the same Python object is returned, so that a caller can also
+        keep what it has derived from the object.
         """
         mark = self._database.mark()
         before, held = self._every.get(kind, (None, []))

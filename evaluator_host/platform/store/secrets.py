@@ -177,7 +177,7 @@ def _read(file: Path) -> str:
         text = file.read_text("ascii")
     except FileNotFoundError as error:
         raise Misconfigured(
-            f"this host has no key to open secrets with: there is no {file}, and {_SETTING} is not set. Give it the "
+            f"this host has no key to decrypt its secrets: there is no {file}, and {_SETTING} is not set. Give it the "
             "key that they were encrypted with, or set the secrets again"
         ) from error
     except (OSError, ValueError) as error:
@@ -219,7 +219,7 @@ class Secrets(Repository):
         self.box = box
 
     async def set_secret(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> SecretReport:
-        """Store or replace a secret of at least `shortest` characters. Results mask those of `SHORTEST` or more.
+        """Store or replace a secret of at least `shortest` characters. Results mask only secrets of `SHORTEST` or more.
 
         Raises:
           InvalidRequest: the name or the value is not valid.

@@ -31,8 +31,8 @@ class Store:
 
     This includes workspaces, keys, the audit log, secrets, storage limits, and named objects.
 
-    A resource makes its own repositories over `database`. Bound to one event loop. Every method of a repository raises
-    `StoreUnavailable` if the database does not answer, or cannot write.
+    A resource makes its own repositories over `database`. Use the store in one event loop only. Every method of a
+    repository raises `StoreUnavailable` if the database does not answer, or cannot write.
     """
 
     def __init__(
@@ -105,7 +105,8 @@ async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncItera
       StoreUnavailable: the database does not answer, or cannot write.
     """
     address = address_of(database_url, data_dir)
-    if address.file is not None and not address.file.exists():  # checked first, since connecting would create the file
+    # this is checked first, since connecting would create the file
+    if address.file is not None and not address.file.exists():
         yield None
         return
     database = Database(address)

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 _DEFAULT: Final = "default"
-# plain text on SQLite, where a cast to JSON would turn it into a number
+# text on SQLite, where a cast to the type JSON would turn the value into a number
 _JSON: Final = JSON().with_variant(Text(), "sqlite")
 
 

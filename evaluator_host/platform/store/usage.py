@@ -67,7 +67,7 @@ class StorageUsage:
         self._database = database
         self._quota = quota
         self._measuring = defaultdict[str, asyncio.Lock](asyncio.Lock)
-        self._measured: dict[str, _Measured] = {}  # by workspace id
+        self._measured: dict[str, _Measured] = {}  # the last measurement of each workspace, by id
 
     async def get_usage(self, workspace_id: str) -> UsageReport:
         """Return the storage of one workspace. All numbers are 0 if the workspace has stored nothing."""
@@ -114,7 +114,8 @@ class StorageUsage:
         await asyncio.to_thread(self._quota.require_disk, more_bytes)
         if not self._quota.workspace_bytes and not self._quota.own_bytes:
             return
-        async with self._measuring[workspace_id]:  # one at a time, so that one long query serves all callers that wait
+        # only one caller measures at a time, so that one long query serves all callers that wait
+        async with self._measuring[workspace_id]:
             last = self._measured.get(workspace_id)
             if last is None or time.monotonic() - last.at > (_MEASURED_S if last.fits(more_bytes) else _REFUSED_S):
                 at, report = time.monotonic(), await self.get_usage(workspace_id)

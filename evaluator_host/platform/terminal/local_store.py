@@ -47,7 +47,7 @@ def require_own_folder(settings: Settings) -> None:
         return
     try:
         owner = folder.owner()
-    except KeyError:  # a number without a name
+    except KeyError:  # the user has a number but no name
         owner = f"'#{number}'"
     raise Misconfigured(
         f"{folder} belongs to the user {owner}, whose host could not open a database that root makes there; run this "

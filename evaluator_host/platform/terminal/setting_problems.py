@@ -39,7 +39,8 @@ def setting_problem(fault: Any, given: Mapping[str, Any]) -> Problem:
 
 def not_json(error: SettingsError) -> Problem:
     """Return the problem for a list or an object that is not JSON."""
-    return _not_json(str(error).split('"')[1])  # `error parsing value for field "judge_hosts" from source …`
+    # the message is `error parsing value for field "judge_hosts" from source …`
+    return _not_json(str(error).split('"')[1])
 
 
 def _not_json(name: str) -> Problem:

@@ -94,7 +94,7 @@ class ExportRequest:
 
 
 class Traffic:
-    """Scores the traces of live traffic. Bound to one event loop.
+    """Scores the traces of live traffic. Use it in one event loop only.
 
     Attributes:
       dropped: Number of traces that were not scored, or not stored.
@@ -224,7 +224,10 @@ class Traffic:
             self._held[key.workspace] -= _OF_EACH_BYTES
 
     def _add(self, key: _Key, spans: TraceSpans, now: float, waits_s: _Waits, version: int | None) -> int:
-        """Add spans to their trace or session. Return how many were refused: all, if too many or too late."""
+        """Add spans to their trace or session. Return how many spans were refused.
+
+        If a trace becomes too large, its earlier spans are refused, too.
+        """
         pending = self._pending.get(key)
         if pending is None:
             if self._begun.has_all(key.workspace, _named(key, spans.traces, version), now):
@@ -236,7 +239,7 @@ class Traffic:
             self._arrived.set()
             self._held[key.workspace] += _OF_EACH_BYTES
         waiting = self._take(key, spans.traces)
-        # also if the session is refused, because its next spans would otherwise begin another session
+        # these are set even if the session is refused, because its next spans would otherwise begin another session
         pending.last, pending.waits_s, pending.version = now, waits_s, version
         if pending.refused:
             # only one span of a trace may name the session, and the later spans must not be scored as a separate trace

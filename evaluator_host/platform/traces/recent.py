@@ -11,7 +11,8 @@ class RecentTraces:
     """Traces whose scoring began recently. If there are too many, the workspace with the most loses its oldest."""
 
     def __init__(self) -> None:
-        self._times: dict[str, dict[int, float]] = {}  # by workspace and hash of the trace, oldest first
+        # when scoring began, by workspace and hash of the trace, oldest first
+        self._times: dict[str, dict[int, float]] = {}
         self._count = 0
 
     def add(self, workspace: str, traces: Iterable[tuple[str, str]], now: float) -> None:

@@ -14,7 +14,7 @@ from evaluator_host.platform.traces.live_traffic import QUIET_S, SESSION_QUIET_S
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.stored import TraceReport
 
-_MISSING = describe_error(404, "No such evaluator.")
+_MISSING = describe_error(404, "There is no such evaluator.")
 _MEDIA_TYPES: dict[str, Any] = {
     "application/json": {"schema": {"type": "object", "additionalProperties": True}},
     PROTOBUF: {"schema": {"type": "string", "format": "binary"}},

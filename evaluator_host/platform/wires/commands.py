@@ -46,7 +46,7 @@ def check(
 ) -> None:
     """Send a wire the requests of its platform, and print the answers.
 
-    Exit 3 if an answer is not what the platform needs.
+    The exit code is 3 if an answer is not what the platform needs.
     """
     require_known((name,), "NAME")
     settings, wire = load_settings(), wires()[name].load()

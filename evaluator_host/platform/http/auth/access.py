@@ -32,7 +32,7 @@ from evaluator_host.types.outcome import EvaluationError, EvaluationResult
 
 _CALLER = "evaluator_host.caller"
 
-_UPLOADS: Final = 32  # uploads at the same time; each holds an open file besides its connection
+_UPLOADS: Final = 32  # maximum number of uploads at the same time; each has an open file besides its connection
 _FORGET_S: Final = 60.0  # longest time between two searches for full buckets, in seconds
 _BUCKETS_KEPT: Final = 10_000  # maximum number of buckets to keep; beyond that, full ones are dropped
 
@@ -75,7 +75,7 @@ class RateLimiter:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._forget_at = 0.0
-        self._buckets: dict[str | None, _Bucket] = {}  # by key
+        self._buckets: dict[str | None, _Bucket] = {}  # each key's bucket, by the key's id
 
     def count_request(self, key_id: str | None, rate: Rate) -> None:
         """Count one request of a key; raise when the key is over its rate limit.
@@ -105,7 +105,7 @@ class RateLimiter:
 
 
 class Access:
-    """The keys, rate limits, audit log and visible package sets of one host. Bound to one event loop."""
+    """The keys, rate limits, audit log and visible package sets of one host. Use it in one event loop only."""
 
     def __init__(self, store: Store, settings: Settings, connections: int, *, parts: int = 1) -> None:
         self.keyring = Keyring(store.keys)

@@ -20,7 +20,8 @@ REFRESH_S: Final = 1.0
 _TRUSTED_S: Final = 10.0  # a cached key older than this is looked up before it is used
 _FORGOTTEN_S: Final = 60.0  # a key unused for this long leaves the cache
 _LAST_USE_S: Final = 30.0  # seconds between two writes of the keys' last uses
-_LOOKUPS: Final = 4  # look-ups at the same time; few, so that made-up keys cannot keep the database busy
+# maximum number of look-ups at the same time; it is low, so that made-up keys cannot keep the database busy
+_LOOKUPS: Final = 4
 _MISSING: Final = (
     "this host needs a key: ask its operator for one (`evaluator-host keys create NAME`). Commands take it from "
     "`evaluator-host login URL`, requests from `Authorization: Bearer eh_…`. "
@@ -49,12 +50,12 @@ class _Known:
 
 
 class Keyring:
-    """The API keys of one host. Bound to one event loop."""
+    """The API keys of one host. Use it in one event loop only."""
 
     def __init__(self, keys: Keys) -> None:
         self.required = False
         self._keys = keys
-        self._mark: tuple[object, ...] | None = None  # the database's mark of changes when the keys were last queried
+        self._mark: tuple[object, ...] | None = None  # the value of `Keys.mark` when the keys were last queried
         self._known: dict[str, _Known] = {}
         self._used: dict[str, datetime] = {}
         self._write_uses_at = 0.0

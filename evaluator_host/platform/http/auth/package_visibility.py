@@ -15,7 +15,7 @@ _KEPT: Final = 50_000  # maximum number of names to remember as stored; a forgot
 
 
 class PackageVisibility:
-    """Records which workspace requested which package set. Bound to one event loop."""
+    """Records which workspace requested which package set. Use it in one event loop only."""
 
     def __init__(self, uses: PackageSetUses) -> None:
         self._uses = uses
@@ -61,7 +61,7 @@ class PackageVisibility:
         """Whether another workspace requested the package set, too. Then its files must not be removed."""
         if caller.key_id is None:
             return False
-        await self.write()  # also writes requests that came a moment ago
+        await self.write()  # this also writes requests that came a moment ago
         return await self._uses.wanted_by_others(caller.workspace, _names_of(report))
 
     async def forget(self, caller: KeyHolder, report: EnvironmentReport) -> None:
