@@ -258,7 +258,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
             return await self._upload(path, _lines(data), Format.JSONL)
         format_ = Format.of_name(str(data) if format is None else f"rows.{format}")
         with await self._transport.call_blocking(Path(data).open, "rb") as file:
-            size = (await self._transport.call_blocking(os.fstat, file.fileno())).st_size  # 0 for a pipe
+            size = (await self._transport.call_blocking(os.fstat, file.fileno())).st_size  # the size of a pipe is 0
             return await self._upload(path, pieces(self._transport, file), format_, size)
 
     @stream

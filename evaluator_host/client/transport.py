@@ -273,7 +273,7 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
     """
 
     _PATH: ClassVar[str]  # path of these objects in the API
-    _REPORT: ClassVar[Any]  # the type behind `ReportT`
+    _REPORT: ClassVar[Any]  # the type that `ReportT` stands for
 
     @verb
     async def all(self) -> list[ReportT]:

@@ -34,7 +34,10 @@ _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluato
 
 
 class Worker:
-    """A Ray actor that evaluates rows in the sandbox pool of its node. That node's environment has the settings."""
+    """A Ray actor that evaluates rows in the sandbox pool of its node.
+
+    The environment of the node has the pool's settings.
+    """
 
     def probe(self) -> str | None:
         """Return why no sandbox can be started on this node; None if a sandbox can be started."""
@@ -60,7 +63,7 @@ class Worker:
 
 @dataclass(slots=True)
 class _Chunk:
-    """Rows to evaluate, and which nodes could not evaluate them, and why."""
+    """Rows to evaluate, and the nodes that could not evaluate them, each with the reason."""
 
     number: int
     call: tuple[Any, ...]

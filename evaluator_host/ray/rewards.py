@@ -112,7 +112,7 @@ class RewardPool:
         extra_infos: Sequence[Json],
         **_: Any,
     ) -> list[dict[str, Json]]:
-        """Wait for and return the rewards of a batch; for `custom_reward_function` of verl's batch reward manager."""
+        """Return the rewards of a batch, for `custom_reward_function` of verl's batch reward manager. Blocks."""
         names = ("data_source", "solution_str", "ground_truth", "extra_info")
         samples = zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True)
         parts = self._ray.get(self._send([dict(zip(names, sample, strict=True)) for sample in samples]))

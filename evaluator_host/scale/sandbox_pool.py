@@ -359,7 +359,7 @@ class SandboxPool:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except BaseException:  # even for KeyboardInterrupt
+        except BaseException:  # KeyboardInterrupt, too, must end the work in the other thread
             future.cancel()
             raise
 

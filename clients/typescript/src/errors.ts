@@ -11,7 +11,7 @@ export class HostError extends Error {
    * @param status HTTP status; 0 when nothing answered.
    * @param code Stable name of the error, such as `not_found` or `busy` (docs/api.md lists them).
    * @param problems Every wrong field of the request.
-   * @param retryAfterS Seconds after which the host asks to try again; null when it does not say.
+   * @param retryAfterS Seconds after which the host asks to try again; null if the response does not say.
    */
   constructor(
     message: string,

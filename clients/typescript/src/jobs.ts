@@ -22,7 +22,7 @@ export interface JobOptions extends Partial<Omit<JobIn, "evaluators" | "dataset"
 /** A stream of bytes. It is declared as iterable here, because TypeScript's `dom` library does not declare this. */
 export type ByteStream = ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>;
 
-/** Evaluators over data sets. */
+/** Jobs, which run evaluators over data sets. */
 export class Jobs {
   readonly #http: Http;
 
