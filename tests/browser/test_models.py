@@ -134,7 +134,7 @@ async def test_a_judge_is_made_on_a_host_that_nobody_prepared(
         await dialog.get_by_label(f"Evaluators of this host may ask {provider.url[7:-3]}").check()
         await add.click()
         await expect(dialog.get_by_text("works")).to_be_visible()
-        await dialog.get_by_role("link", name="New judge with it").click()
+        await dialog.get_by_role("link", name="New judge with this model").click()
         await expect(page.get_by_label("Model", exact=True)).to_have_value("real-name")
         await page.get_by_label("Start from").select_option("faithfulness")
         await expect(page.get_by_role("group", name="Label 3").get_by_label("Label", exact=True)).to_have_value(

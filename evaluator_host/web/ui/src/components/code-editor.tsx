@@ -75,7 +75,7 @@ export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, re
     };
   }, [readOnly, label]);
 
-  // Runs before the next key press, because a later update would undo that key.
+  // This layout effect runs before the next key press; a later update would undo that key.
   useLayoutEffect(() => mirror.current?.setText(value), [value, ready]);
   useEffect(() => mirror.current?.setSyntax(syntax), [syntax, ready]);
   useEffect(() => mirror.current?.setWrap(wrap), [wrap, ready]);

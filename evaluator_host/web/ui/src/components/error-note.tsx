@@ -6,7 +6,7 @@ import { Prose } from "./prose";
 /** Shows an error message of the host, with every wrong field of a refused request, by the labels in `fields`; in a dialog that scrolls, it comes into view. */
 export function ErrorNote({ title, error, fields = {}, onRetry }: { title?: string; error: unknown; fields?: Readonly<Record<string, string>>; onRetry?: (() => void) | undefined }) {
   const message = error instanceof Error ? error.message : String(error);
-  // otherwise the message itself has the hint
+  // a problem is left out if the message already has its hint
   const problems = error instanceof ApiError ? error.problems.filter((one) => !message.includes(one.hint ?? one.message)) : [];
   const place = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

@@ -13,7 +13,7 @@ interface Asked {
 export function KeyDialog() {
   const [asked, setAsked] = useState<Asked | null>(null);
   const [key, setKey] = useState("");
-  // A layout effect, because the first effect of the frame already sends a request.
+  // This is a layout effect, because the first effect of the frame already sends a request.
   useLayoutEffect(() => {
     let waiting: Promise<string | null> | null = null;
     onKeyNeeded((refused) => {

@@ -111,7 +111,7 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
     if (at !== null) setQuery({ row: null });
     else setTurn((one) => one + 1);
   };
-  // True from a label until the next row is shown: a key in between would label an unseen row.
+  // This is true from a label until the next row is shown, because a key in between would label an unseen row.
   const locked = useRef(false);
   useLayoutEffect(() => {
     if (!found.loading) locked.current = false;

@@ -94,7 +94,7 @@ function Models({ found, tests, onTest, onChange }: ModelsProps) {
     return (
       <Empty title="No models yet">
         <p>
-          Add a model, and evaluators that are granted it may call it. Its key stays on the host: code never sees it. See <Link to="/help/models">Models for evaluators</Link>.
+          Evaluators can call a model that you add here and grant to them. Its key stays on the host: code never sees it. See <Link to="/help/models">Models for evaluators</Link>.
         </p>
       </Empty>
     );

@@ -106,7 +106,7 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
             <Button onClick={onClose}>Close</Button>
             <span onClick={onClose}>
               <Link to={`/judge?model=${encodeURIComponent(added.name)}`} class="button button-primary">
-                New judge with it
+                New judge with this model
               </Link>
             </span>
           </>

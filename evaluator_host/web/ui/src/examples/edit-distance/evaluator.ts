@@ -4,7 +4,7 @@ export function evaluate(inputs: Record<string, unknown>, outputs: unknown, trac
   if (inputs.correct_answer === undefined || inputs.correct_answer === null) {
     throw new Error("the row has no correct_answer to compare with");
   }
-  // Spread by code points: an emoji is one letter, not two.
+  // The texts are split into code points, so that an emoji is one letter, not two.
   const [found, expected] = [[...String(outputs ?? "")], [...String(inputs.correct_answer)]];
   const edits = distance(found, expected);
   const longest = Math.max(found.length, expected.length);
