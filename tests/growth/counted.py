@@ -16,7 +16,7 @@ from sqlalchemy import event, text
 from evaluator_host.platform.store.database import Database, DatabaseKind
 from evaluator_host.platform.store.store import Store
 
-_STEP: Final = 10  # number of instructions of SQLite after which one step is counted
+_STEP: Final = 10  # number of instructions of SQLite that count as one step
 
 
 @dataclass

@@ -167,7 +167,9 @@ async def test_the_results_of_one_row_are_found_without_the_others(jobs: Jobs) -
 @pytest.mark.parametrize("sort", Sort)
 @pytest.mark.parametrize("which", _FILTERS)
 async def test_pages_give_what_sorting_all_results_gives(jobs: Jobs, sort: Sort, which: Filter) -> None:
-    """The job has several evaluators, and some pages end between rows with equal values."""
+    """All pages of a job together have the same results in the same order as a sorted list of all results. The job has
+    several evaluators, and some pages end between rows with equal values.
+    """
     everything = [_result(row, position) for row in range(FEW) for position in range(EVALUATORS)]
     expected = [one for one in everything if _matches(one, which)]
     name = sort.removeprefix("-")

@@ -1,4 +1,4 @@
-"""Evaluators that once got a wrong score, or an error that did not explain the cause, by kind.
+"""Evaluators that once got a wrong score, or an error that did not explain the cause, grouped by kind.
 
 Each kind has the evaluator that was reported, and similar ones. A case lists what the caller must get: the score, the
 verdict, the reason, codes of warnings, and words in the error, its hint or the warnings.

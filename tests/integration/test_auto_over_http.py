@@ -56,8 +56,8 @@ def test_a_job_keeps_the_pins_of_its_start(server: Server) -> None:
         time.sleep(0.3)
         job = server.client.get(f"/v1/jobs/{job['id']}").json()
     assert job["status"] == "completed", job
-    (figures,) = server.client.get(f"/v1/jobs/{job['id']}/results").json()["evaluators"]
-    assert figures["scored"] == 2
+    (statistics,) = server.client.get(f"/v1/jobs/{job['id']}/results").json()["evaluators"]
+    assert statistics["scored"] == 2
 
 
 def test_the_client_sends_it(server: Server) -> None:

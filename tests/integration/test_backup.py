@@ -72,7 +72,7 @@ def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: 
         body = {"evaluators": ["exact"], "dataset": "rows", "mapping": {"outputs": "answer"}}
         job = server.client.post("/v1/jobs", json=body).json()["id"]
         ended(server, job)
-        figures = server.client.get(f"/v1/jobs/{job}/results").json()
+        statistics = server.client.get(f"/v1/jobs/{job}/results").json()
         made = cli("backup", str(file), **first)  # the backup is made while the host runs
         assert made.returncode == 0, made.stderr
     assert file.stat().st_mode & 0o077 == 0
@@ -81,11 +81,11 @@ def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: 
     assert back.returncode == 0, back.stderr
     assert modes(second, "datasets") == modes(first, "datasets")
     with serve(second, tmp_path) as server:
-        assert server.client.get(f"/v1/jobs/{job}/results").json() == figures
+        assert server.client.get(f"/v1/jobs/{job}/results").json() == statistics
         assert [one["name"] for one in server.client.get("/v1/secrets").json()] == ["token"]
         assert [one["digest"] for one in server.client.get("/v1/data").json()] == [weights]
         again = server.client.post("/v1/jobs", json=body).json()["id"]
-        assert ended(server, again)["status"] == "completed", "its data set came along"
+        assert ended(server, again)["status"] == "completed", "the backup must contain the data set that the job uses"
         assert server.client.get(f"/v1/jobs/{again}/results").json()["evaluators"][0]["pass_rate"] == 0.5
     twice = cli("restore", str(file), **second)
     assert (twice.returncode, "Choose an empty --data-dir" in " ".join(twice.stderr.split())) == (2, True)

@@ -95,7 +95,7 @@ def test_a_terminal_shows_how_far_a_build_is(
     assert shown[0] == "resolving"
     assert set(shown) <= {"resolving", "downloading", "installing", "checking", "ready"}
     assert len(shown) > 1
-    assert steps(on_terminal(home, *arguments)[1]) == [], "it is installed"
+    assert steps(on_terminal(home, *arguments)[1]) == [], "the set is already installed"
 
 
 def test_nothing_is_drawn_where_nobody_would_see_it(home: Path, tmp_path: Path) -> None:

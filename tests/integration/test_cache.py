@@ -91,7 +91,7 @@ async def test_at_the_ceiling_the_least_recently_used_set_goes(
     (third,) = await build(host, pins[2])
     assert [host.folder(digest).exists() for digest in (first, second, third)] == [True, False, True]
     assert images(client, first, second, third) == [True, False, True]
-    assert await build(host, pins[1]) == [second], "its lock stayed"
+    assert await build(host, pins[1]) == [second], "the host must still have the lock of the deleted set"
 
 
 @pytest.mark.long
@@ -118,7 +118,9 @@ async def test_a_set_that_another_process_uses_is_not_evicted(
 @pytest.mark.long
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host, index: Index, tmp_path: Path) -> None:
-    """The package set can be deleted because idle sandboxes that use it are ended. While a row runs, its set is kept."""
+    """A set that other processes of the host have used can be deleted, because idle sandboxes that use it are ended.
+    While a row runs, its set is kept.
+    """
     pin = index.add("shared", "said = 'shared'\n")
     evaluators = [{"code": f"{LABEL.format('shared')}# {number}\n", "packages": [pin]} for number in range(6)]
     slow = LABEL.format("shared").replace("return", "__import__('time').sleep(8)\n    return")
@@ -136,7 +138,7 @@ def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host,
         assert client.delete(f"/v1/environments/{digest}").status_code == 204
         assert not host.folder(digest).exists()
 
-        assert [score(one)["label"] for one in evaluators] == ["shared"] * 6, "it is built again"
+        assert [score(one)["label"] for one in evaluators] == ["shared"] * 6, "the set must be built again"
         rows = [callers.submit(score, {"code": f"{slow}# {number}\n", "packages": [pin]}) for number in range(4)]
         eventually(lambda: client.delete(f"/v1/environments/{digest}").status_code == 409, within_s=8)
         assert [row.result()["label"] for row in rows] == ["shared"] * 4
@@ -161,7 +163,7 @@ async def test_a_set_that_a_process_does_not_use_any_more_can_be_removed_by_anot
         one.pool.forget(digest)  # this ends the sandbox, as some time without calls would
         await asyncio.sleep(2)
         await other.environments.delete(digest)
-        assert await label(one, LABEL.format("once"), pin) == "once", "it is built again"
+        assert await label(one, LABEL.format("once"), pin) == "once", "the set must be built again"
 
 
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)  # requests to an index are the same on both backends
@@ -176,7 +178,7 @@ async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
         key = server.client.post("/v1/environments", json={"language": "python", "packages": [pin]}).json()["key"]
         await until(lambda: index.asked.count(file) > asked)
         command = asyncio.create_task(asyncio.to_thread(host.run, "packages", "build", pin))
-        await asyncio.sleep(6)  # in this time the second host would begin its own build
+        await asyncio.sleep(6)  # the second host would begin its own build within this time
         index.open.set()
         assert (await command)["key"] == key
         assert server.client.get(f"/v1/environments/{key}").json()["status"] == "ready"
@@ -191,7 +193,7 @@ def stages_of(host: Host) -> Iterator[set[str]]:
 
     def watch() -> None:
         while not ended.wait(0.005):
-            seen.update(os.listdir(host.shelf / "build" / "staging"))  # noqa: PTH208 - the names alone
+            seen.update(os.listdir(host.shelf / "build" / "staging"))  # noqa: PTH208 - only the names are needed
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -207,7 +209,7 @@ async def until(true: Callable[[], bool]) -> None:
         if true():
             return
         await asyncio.sleep(0.05)
-    pytest.fail("it does not come about")
+    pytest.fail("the condition did not become true in time")
 
 
 async def test_what_was_tried_and_does_not_work_leaves_no_image(

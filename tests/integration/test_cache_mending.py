@@ -62,7 +62,7 @@ async def test_a_tampered_file_is_found_and_mended_wherever_it_was_copied_to(
         client.remove_image(layer_tag(digest), force=True)
     async with open_engine(host.settings()) as other:
         result = await other.evaluate(Evaluator(code=CODE, packages=(PIN,)), Row())
-        assert "OSError: ill" in str(result.error), "that is what sandboxes have now"
+        assert "OSError: ill" in str(result.error), "sandboxes must now get the damaged file"
         (found,) = await other.environments.verify(digest)
         assert "mended.py" in found.broken
         assert found.mended

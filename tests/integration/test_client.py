@@ -173,7 +173,9 @@ def test_a_stored_evaluator_is_migrated_and_has_traces(client: Client) -> None:
 
 
 def test_a_host_that_is_busy_is_tried_again_and_then_given_up(flavour: str) -> None:
-    """A small server stands in for the host, because a test cannot fill a real queue twice at the right moments."""
+    """If a host is busy, the client tries again, and gives up in the end. A small server stands in for the host,
+    because a test cannot fill a real queue twice at the right moments.
+    """
     with _BusyHost(busy=2) as host, open_client(flavour, host.url, retries=2) as client:
         client.ready()
     assert host.asked == 3

@@ -172,7 +172,9 @@ def test_a_container_that_forbids_user_namespaces_is_told_what_to_allow(engine: 
 
 
 def test_the_first_key_is_never_half_written(tmp_path: Path) -> None:
-    """While the key is made, a program lists the data directory, in which the key's file must not exist yet."""
+    """The first key is never half written. While the key is made, a program lists the data directory, in which the
+    key's file must not exist yet.
+    """
     program, data = tmp_path / "evaluator-host", tmp_path / "data"
     data.mkdir()
     program.write_text('#!/bin/sh\n[ "$1 $2" != "keys create" ] || { ls "$EVALUATOR_HOST_DATA_DIR"; echo made; }\n')

@@ -136,7 +136,7 @@ async def test_another_runtime_image_makes_another_layer(address: str, client: d
         assert after["Config"]["Labels"][LABEL_RUNTIME_IMAGE] == second
         assert after["Id"] != before["Id"]
         left = {image["Id"] for image in client.images(all=True)}
-        assert left.isdisjoint({before["Id"], first}), "neither the old layer is left nor the image below it"
+        assert left.isdisjoint({before["Id"], first}), "neither the old layer nor the image below it may be left"
     finally:
         await backend.close()
         client.remove_image(tag)
@@ -159,7 +159,9 @@ async def test_images_of_environments_that_are_gone_are_removed_and_others_stay(
     await backend.prepare(kept)
     link = await backend.start(SandboxSpec(Language.PYTHON, gone))
     live = [kept.digest]
-    assert layer_tag(gone.digest) not in await backend.prune_environments(live), "a container runs from it"
+    assert layer_tag(gone.digest) not in await backend.prune_environments(live), (
+        "a set must stay while a container uses it"
+    )
     assert labels_of(client, gone)
     await link.destroy()
     assert layer_tag(gone.digest) in await backend.prune_environments(live)

@@ -150,7 +150,9 @@ async def test_nothing_is_installed_on_a_disk_without_its_reserve_and_unused_set
     more_than_the_disk_has = 1 << 40
     async with opened(settings(tmp_path, free_disk_mb=more_than_the_disk_has)) as service:
         again = await score(service, "import six\ndef evaluate(inputs, outputs, trace):\n    return 1\n", "six==1.17.0")
-        assert again.environment.digest == used.environment.digest, "what is installed serves"
+        assert again.environment.digest == used.environment.digest, (
+            "an installed set must be used although the disk is full"
+        )
         for ask in (
             service.environments.request(["six==1.16.0"], PYTHON),
             service.environments.require(("six==1.16.0",), PYTHON),

@@ -52,7 +52,7 @@ def command(url: str, *arguments: str, code: int = 0) -> str:
     return str(done.stdout)
 
 
-def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str, tmp_path: Path) -> None:
+def test_a_workbook_becomes_jobs_with_names_and_statistics(client: Client, url: str, tmp_path: Path) -> None:
     book, file = openpyxl.Workbook(), io.BytesIO()
     for row in (list(ROWS[0]), *(list(one.values()) for one in ROWS)):
         book.active.append(row)
@@ -86,8 +86,8 @@ def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str
     assert ("mean 0.5 over 2 of 3 rows, " in shown[0], "over 3 of 3 rows (1 failed, counted as 0), " in shown[1]) == (
         True,
     ) * 2
-    figures = client.jobs.results(jobs[1].id).evaluators[0]
-    assert (figures.metrics[0].mean, figures.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    statistics = client.jobs.results(jobs[1].id).evaluators[0]
+    assert (statistics.metrics[0].mean, statistics.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
     assert [job.id for job in client.jobs.all(search="RUN ZERO")] == [jobs[1].id]
     assert client.jobs.rename(jobs[0].id, "baseline").name == "baseline"
     listed = command(url, "jobs", "list", "--search", "baseline").splitlines()[1]
@@ -191,8 +191,8 @@ def test_failed_rows_count_as_zero_only_beside_scores_and_verdicts(client: Clien
     )
     (score,) = after.scores
     assert (score.scored, score.failed, score.mean, score.mean_rows, score.pass_rate) == (4, 2, None, 0, None)
-    (figures,) = client.jobs.results(after.id).evaluators
-    assert (figures.metrics, figures.pass_rate) == ((), None)
+    (statistics,) = client.jobs.results(after.id).evaluators
+    assert (statistics.metrics, statistics.pass_rate) == ((), None)
     (groups,) = client.jobs.groups(after.id, "topic")
     assert [(one.mean, one.std_error, one.mean_rows) for one in groups.groups] == [(None, None, 0)] * 2
     (compared,) = client.jobs.compare(before.id, after.id)
@@ -229,7 +229,9 @@ def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: 
     (compared,) = client.jobs.compare(before, after)
     assert (compared.regressed, compared.lost, compared.metrics[0].worse) == (2, 1, 1)
     assert (compared.judged, compared.pass_rate_before, compared.pass_rate_after) == (2, 1.0, 0.5)
-    assert (compared.passes_lost, compared.passes_lost_rows) == (1, ()), "its score fell as well"
+    assert (compared.passes_lost, compared.passes_lost_rows) == (1, ()), (
+        "the score of this row fell as well, so the row is listed there"
+    )
     worse = tmp_path / "worse.csv"
     shown = command(url, "jobs", "compare", before, after, "--out", str(worse))
     assert "worse: row 2 (id d7), 1 -> no score\nworse: row 1 (id =b), 1 -> 0" in shown
@@ -610,8 +612,8 @@ def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> 
 
 
 def test_a_saved_key_goes_to_its_own_host_alone(url: str, tmp_path: Path) -> None:
-    """Nobody has saved a key for the host at `localhost`: the client must say so, and must not send the key of another
-    host.
+    """A saved key is sent only to its own host. Nobody has saved a key for the host at `localhost`: the client must say
+    so, and must not send the key of another host.
     """
     home = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     data = new_home(tmp_path)

@@ -131,7 +131,9 @@ def test_a_job_scores_what_was_imported_as_the_tests_say(server: Server, project
     assert made.returncode == 0, made.stderr
     with Client(f"http://127.0.0.1:{server.port}") as client:
         criteria = [row["criteria_by_evaluator"] for row in client.datasets.rows("evals")]
-        assert {name for one in criteria for name in one} == {*EVALUATORS}, "the judge was left out, and its criteria"
+        assert {name for one in criteria for name in one} == {*EVALUATORS}, (
+            "criteria of the judge, which was left out, must be left out too"
+        )
         job = client.jobs.create(EVALUATORS, dataset="evals", mapping={"outputs": "inputs.said"})
         assert client.jobs.wait(job.id).status == "completed"
         rows = list(client.jobs.rows(job.id))

@@ -137,13 +137,17 @@ def scores(folder: Path, names: Iterable[str], *command: str | Path, **environme
 
 @pytest.mark.long
 def test_the_wheel_scores_in_three_languages(installed: Path, tmp_path: Path) -> None:
-    """The wheel is made from the sdist. Tests below install it with pip and uvx, using the commands in docs/install.md."""
+    """The wheel scores in three languages. It is made from the sdist; tests below install it with pip and uvx, using
+    the commands in docs/install.md.
+    """
     scores(tmp_path, PROGRAMS, installed / "evaluator-host")
 
 
 @pytest.mark.long
 def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path) -> None:
-    """The requirements come from the existing environment, because they are the same as the wheel's."""
+    """pip can install a checkout. The requirements come from the existing environment, because they are the same as the
+    wheel's.
+    """
     target = tmp_path / "target"
     quiet = ("install", "--quiet", "--no-compile", "--no-deps")
     done(installed / "python", "-m", "pip", *quiet, "--target", target, checkout, cwd=tmp_path)
@@ -152,8 +156,8 @@ def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path
 
 @pytest.mark.long
 def test_pipx_installs_the_wheel(built: Path, tmp_path: Path) -> None:
-    """Other tests check the scores of an installed wheel, with the fixture `installed`. Here the command must only
-    start.
+    """pipx can install the wheel. The command must only start, because other tests check the scores of an installed
+    wheel (fixture `installed`).
     """
     homes = {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin"), "PIPX_DEFAULT_BACKEND": "uv"}
     done(UV, "tool", "run", "--from", "pipx[uv]", "pipx", "install", wheel(built), cwd=tmp_path, **homes)
@@ -162,8 +166,8 @@ def test_pipx_installs_the_wheel(built: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_commands_of_the_page_for_pip_score(built: Path, installed: Path, tmp_path: Path) -> None:
-    """The commands are those in docs/install.md. The requirements are already installed, because installing them takes
-    10 s.
+    """The commands for pip in docs/install.md give a score. The requirements are already installed, because installing
+    them takes 10 s.
     """
     done(UV, "pip", "uninstall", "--quiet", "--python", installed / "python", "evaluator-host", cwd=tmp_path)
     assert not (installed / "evaluator-host").exists()
@@ -191,7 +195,9 @@ def page_commands(number: int, built: Path, programs: Path, folder: Path) -> str
 
 @pytest.mark.long
 def test_make_run_serves_what_the_page_asks(tmp_path: Path) -> None:
-    """The files that `make setup` made are used again, because the tests themselves run with them."""
+    """`make run` serves what docs/install.md asks for. It uses the files of `make setup` again, because the tests
+    themselves run with them.
+    """
     serve, ask = commands_of("From a checkout")
     port = str(free_port())
     made = {
@@ -223,7 +229,7 @@ def test_a_bare_install_keeps_keys_and_names_the_extras(installed: Path, tmp_pat
     data = {"EVALUATOR_HOST_DATA_DIR": str(tmp_path / "data")}
     assert run(*command, "keys", "create", "ci", cwd=tmp_path, **data).stdout.startswith("eh_")
     assert "ci" in run(*command, "keys", "list", cwd=tmp_path, **data).stdout
-    assert (tmp_path / "data/evaluator-host.db").exists(), "its tables come with the package"
+    assert (tmp_path / "data/evaluator-host.db").exists(), "the package must contain the tables of the database"
     postgres = run(
         *command, "keys", "list", cwd=tmp_path, EVALUATOR_HOST_DATABASE_URL="postgresql://u:p@127.0.0.1/d", **data
     )

@@ -298,8 +298,8 @@ def test_a_platforms_own_scores_and_skipped_rows_are_stored_and_downloaded(clien
     ]
     client.jobs.download(job.id, tmp_path / "rows.csv")
     assert [line.count("skipped") for line in (tmp_path / "rows.csv").read_text().splitlines()[:3]] == [0, 0, 1]
-    [figures] = client.jobs.results(job.id).evaluators
-    assert (figures.scored, figures.skipped, figures.failed) == (1, 1, 0)
+    [statistics] = client.jobs.results(job.id).evaluators
+    assert (statistics.scored, statistics.skipped, statistics.failed) == (1, 1, 0)
 
 
 def test_a_score_of_few_rows_is_that_of_these_rows(client: Client, url: str) -> None:

@@ -22,7 +22,7 @@ def test_a_key_is_made_listed_and_revoked(url: str) -> None:
     assert made.returncode == 0, made.stderr
     token = made.stdout.strip()
     assert token.startswith("eh_")
-    assert "\n" not in token, "it can be put into a variable"
+    assert "\n" not in token, "the token must be a single line, so that a shell variable can hold it"
     assert "from now on every request" in made.stderr
     again = shown("keys", "create", "notebook", url=url)
     assert (again["name"], again["workspace"], again["expires_at"]) == ("notebook", "default", None)
@@ -67,7 +67,7 @@ def test_the_first_key_is_asked_about_at_a_terminal(url: str) -> None:
     assert create("n\n") == (1, "")
     assert shown("keys", "list", url=url) == []
     assert create("y\n")[1].startswith("eh_")
-    assert create("", "--workspace", "other")[1].startswith("eh_"), "it is not the first one"
+    assert create("", "--workspace", "other")[1].startswith("eh_"), "only the first key needs a confirmation"
 
 
 def test_a_browser_without_a_key_is_shown_that_there_is_nothing(url: str, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_deleting_every_key_opens_a_host_on_loopback_again(url: str, tmp_path: P
     environment = {"EVALUATOR_HOST_DATABASE_URL": url}
     with Server(log=tmp_path / "first", environment=environment) as server:
         assert server.client.get("/v1/info").status_code == 401
-        assert command("keys", "reset", url=url).returncode == 2, "it asks for a confirmation"
+        assert command("keys", "reset", url=url).returncode == 2, "the command must ask for a confirmation"
         assert server.client.get("/v1/info", headers=bearer(key)).status_code == 200
         done = command("keys", "reset", "--open", url=url)
         assert (done.returncode, "deleted 1 key;" in done.stderr) == (0, True), done.stderr
@@ -178,7 +178,7 @@ def test_who_ran_what_is_told_and_never_with_what(url: str, tmp_path: Path) -> N
         server.client.post("/v1/environments", json={"packages": [f"{secret}==1"], "language": "python"}, **as_ci)
     used = {known["name"]: known["last_used_at"] for known in shown("keys", "list", url=url)}
     assert used["idle"] is None
-    assert used["ci"] is not None, "noted at the end, if not before"
+    assert used["ci"] is not None, "the use of a key must be recorded before the host ends"
     lines = shown("audit", url=url)
     seen = [(line["verb"], line["outcome"], line["rows"], line["failed"]) for line in lines]
     assert seen[1:] == [

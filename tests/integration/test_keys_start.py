@@ -39,7 +39,7 @@ def test_another_address_is_refused_without_a_key_and_served_with_one(url: str, 
     make_key("gone", "acme", url=url)
     revoke_key("gone", url=url)
     refused = command("serve", "--host", "0.0.0.0", "--port", port, "--data-dir", str(tmp_path), url=url)
-    assert refused.returncode == 2, "a key that is revoked opens nothing"
+    assert refused.returncode == 2, "a revoked key must not let the host listen"
     key = make_key("ci", "acme", url=url)
     environment = {"EVALUATOR_HOST_DATABASE_URL": url, "EVALUATOR_HOST_ALLOWED_HOSTS": '["evaluators.example"]'}
     with Server(log=tmp_path / "log", environment=environment, host="0.0.0.0") as server:
@@ -71,7 +71,9 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_back(url: str, tmp_path:
         assert [answer.status_code for answer in answers[:3]] == [200] * 3
         assert is_problem(answers[3], 429, "rate_limited")
         assert 1 <= int(answers[3].headers["retry-after"]) <= 10
-        assert server.client.get("/v1/info", headers=bearer(calm)).status_code == 200, "each key has its own"
+        assert server.client.get("/v1/info", headers=bearer(calm)).status_code == 200, (
+            "each key must have its own limit"
+        )
         counted = server.client.get("/metrics", headers=bearer(calm)).text.splitlines()
         assert 'evaluator_host_refused_total{code="rate_limited"} 1.0' in counted
         assert 'evaluator_host_refused_total{code="busy"} 0.0' in counted
@@ -125,4 +127,6 @@ def test_client_and_command_line_send_the_key(url: str, tmp_path: Path) -> None:
         assert "needs a key" in refused.stderr
         assert "keys reset --open" in refused.stderr
         assert key not in server.log
-        assert "/v1/evaluate -H 'Authorization: Bearer KEY' -H 'Content-Type" in server.log, "the call to try has a key"
+        assert "/v1/evaluate -H 'Authorization: Bearer KEY' -H 'Content-Type" in server.log, (
+            "the example call must contain a key"
+        )

@@ -47,7 +47,9 @@ def evaluate(inputs, outputs, trace):
 
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 async def test_an_extension_that_hides_a_lack_of_memory_gets_a_hint(service: Service) -> None:
-    """Extensions raise such errors when an allocation fails, as sometimes happens to `import evaluate` in 256 MB."""
+    """If an extension hides a lack of memory, the error has a hint. Extensions raise such errors when an allocation
+    fails, as sometimes happens to `import evaluate` in 256 MB.
+    """
     evaluator = Evaluator(FILL, limits=Limits(memory_mb=256))
     hints = []
     for mb in (230, 20):

@@ -57,7 +57,7 @@ def slow_row(server: Server) -> Iterator[None]:
 def has_begun(mark: str) -> bool:
     """Whether a row in any sandbox on this machine has created a file with this name in /tmp."""
     roots = Path("/proc").glob("[0-9]*/root")
-    return any(os.path.exists(root / "tmp" / mark) for root in roots)  # noqa: PTH110 - `Path.exists` raises for a process that ends
+    return any(os.path.exists(root / "tmp" / mark) for root in roots)  # noqa: PTH110 - `Path.exists` raises an error for a process that ends
 
 
 @pytest.mark.long
@@ -72,7 +72,7 @@ def test_the_next_start_removes_the_temporary_folder_of_a_killed_host_of_several
         left = {*temporary.iterdir()}
         assert left
         with Server(command=COMMAND, log=tmp_path / "next", environment={"TMPDIR": str(temporary)}):
-            assert not left & {*temporary.iterdir()}, "it may have one of its own"
+            assert not left & {*temporary.iterdir()}, "the next host may only have a folder of its own"
     finally:
         shutil.rmtree(temporary)
 
@@ -83,7 +83,7 @@ def test_a_clean_stop_leaves_nothing(backend: str, tmp_path: Path) -> None:
     with Server(backend, command=command, log=tmp_path / "log", environment=environment(backend)) as server:
         assert server.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
         with slow_row(server):
-            assert left_behind(server.process.pid), "the check sees sandboxes while they live"
+            assert left_behind(server.process.pid), "the check must find sandboxes while they run"
             assert server.stop() == 0
     assert not left_behind(server.process.pid)
 

@@ -202,4 +202,4 @@ async def test_a_child_of_a_program_does_not_outlive_it(tmp_path: Path) -> None:
         if not processes_with(str(tmp_path)):
             return
         await asyncio.sleep(0.02)
-    pytest.fail("the child lives on")
+    pytest.fail("the child still runs")

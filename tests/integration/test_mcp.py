@@ -34,14 +34,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @asynccontextmanager
 async def tools(*arguments: str) -> AsyncIterator["Client"]:
-    from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415 - takes half a second
+    from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415 - the import takes half a second
 
     environment = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "evaluator_host", "mcp", *arguments], env=environment
     )
-    # by default the client writes to the standard error of the moment when its module was imported, perhaps that of
-    # another test
+    # the client is told where to write: by default it uses the standard error of the moment when its module was
+    # imported, perhaps that of another test
     async with Client(stdio_client(command, errlog=sys.stderr)) as client:
         yield client
 

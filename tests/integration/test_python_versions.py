@@ -126,7 +126,7 @@ def test_a_set_is_built_ahead_for_the_python_that_an_evaluator_will_ask_for(serv
         evaluator = {"code": LABEL.format("ahead"), "packages": [pin], "python": python}
         answer = server.client.post("/v1/evaluate", json={"evaluator": evaluator}).json()
         assert (answer["label"], answer["environment"]["digest"]) == (python, listed[key][0])
-    assert len(index.asked) == before, "nothing is resolved again"
+    assert len(index.asked) == before, "no lock may be resolved again"
 
 
 @pytest.mark.long
@@ -137,7 +137,7 @@ def test_a_set_that_was_asked_for_has_a_sandbox_waiting(tmp_path: Path, index: I
         built(server, pin, python=OTHER)
         until = time.monotonic() + 60
         while server.client.get("/v1/info").json()["sandboxes"] <= before:
-            assert time.monotonic() < until, "no sandbox waits on the set"
+            assert time.monotonic() < until, "no sandbox for the set was started in advance"
             time.sleep(0.05)
 
 

@@ -80,11 +80,11 @@ def test_a_job_whose_scores_say_nothing_says_so_wherever_it_is_shown(url: str, c
     assert "ValueError" in shown or "boom" in shown
     assert f"every failed row: evaluator-host jobs rows {raises.id} --status failed --limit 2" in shown
     assert [one.scores[0].doubt is not None for one in (raises, label, gold)] == [True] * 3
-    [figures] = client.jobs.results(gold.id).evaluators
-    assert [(one.code, one.count, one.rows, one.doubtful) for one in figures.warnings] == [
+    [statistics] = client.jobs.results(gold.id).evaluators
+    assert [(one.code, one.count, one.rows, one.doubtful) for one in statistics.warnings] == [
         ("missing_column", 2, (0, 1), True)
     ]
-    assert gold.doubt == f"{figures.evaluator}: {figures.doubt}"
+    assert gold.doubt == f"{statistics.evaluator}: {statistics.doubt}"
     [compared] = client.jobs.compare(gold.id, label.id, by_place=True)
     assert [one.code for one in compared.warnings_before] == ["missing_column"]
     assert [one.code for one in compared.warnings_after] == ["no_score"]
@@ -260,7 +260,7 @@ def test_one_job_runs_two_versions_of_a_package(client: Client) -> None:
 
 @pytest.mark.sampled(2)
 def test_results_are_friendly_to_pandas(either: Client, tmp_path: Path) -> None:
-    import pandas as pd  # noqa: PLC0415 - takes a third of a second
+    import pandas as pd  # noqa: PLC0415 - the import takes a third of a second
 
     either.datasets.upload("numbers", ({"n": n, "outputs": n % 3} for n in range(250)))
     code = "def evaluate(i, o, t):\n    return {'score': o / 2, 'big': i['n'] > 200}\n"
@@ -269,9 +269,9 @@ def test_results_are_friendly_to_pandas(either: Client, tmp_path: Path) -> None:
     frame = pd.DataFrame(either.jobs.records(job.id))
     assert len(frame) == 250
     assert frame["metrics.big"].sum() == 49
-    figures = either.jobs.results(job.id).evaluators[0]
-    assert {metric.name: metric.count for metric in figures.metrics} == {"score": 250, "big": 250}
-    assert figures.metrics[0].mean == pytest.approx(frame["score"].mean())
+    statistics = either.jobs.results(job.id).evaluators[0]
+    assert {metric.name: metric.count for metric in statistics.metrics} == {"score": 250, "big": 250}
+    assert statistics.metrics[0].mean == pytest.approx(frame["score"].mean())
     size = either.jobs.download(job.id, tmp_path / "rows.parquet")
     assert size == (tmp_path / "rows.parquet").stat().st_size
     table = pd.read_parquet(tmp_path / "rows.parquet")

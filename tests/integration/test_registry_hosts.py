@@ -70,7 +70,7 @@ async def test_a_set_built_on_one_host_runs_on_another_without_an_index(
         assert [found.broken for found in await service.environments.verify()] == [()]
     assert list((second.shelf / "build" / "staging").iterdir()) == []
     again = await asyncio.to_thread(second.run, "packages", "pull", name)
-    assert again["built_at"] == pulled["built_at"], "what is installed stays as it is"
+    assert again["built_at"] == pulled["built_at"], "an installed set must stay as it is"
     for made in (first, second):
         for image in layers_of(client, engine_owner(made.home)):
             client.remove_image(image, force=True)

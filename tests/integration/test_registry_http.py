@@ -47,7 +47,7 @@ def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     ("backend", "registry"), [("bubblewrap", "open"), ("docker", "with tokens")], indirect=["registry"]
 )
 async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Registry, tmp_path: Path) -> None:
-    """On the bubblewrap backend, this needs no Docker engine."""
+    """A package set reaches another machine over HTTP. On the bubblewrap backend, this needs no Docker engine."""
     repository = f"{registry.name}/over/http"
     with package_index.serving() as index:
         pin = index.add("posted", "said = 'far'\n")
@@ -141,8 +141,7 @@ def _ending_early(registry: str, layer: str) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(whole[: len(whole) // 2] if self.path.endswith(layer) else whole)
 
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
+        def log_message(self, *_: object) -> None: ...
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Half) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -155,7 +154,7 @@ async def test_of_an_answer_without_an_end_little_is_read(what: str, tmp_path: P
     with _endless(what) as (registry, written), pytest.raises((PackagesFailed, IndexUnavailable)) as raised:
         await pull(f"{registry}/team/set:1", tmp_path / "files", max_bytes=1 << 30)
     assert ("sends more than 4 MB" in raised.value.detail) == (what in ("manifest", "token"))
-    assert sum(written) < 32 << 20, "of 400 MB"
+    assert sum(written) < 32 << 20, "the client must stop long before the registry has sent 400 MB"
 
 
 @contextmanager
@@ -188,8 +187,7 @@ def _endless(what: str) -> Iterator[tuple[str, list[int]]]:
                     self.wfile.write(piece)
                     written.append(1 << 20)
 
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
+        def log_message(self, *_: object) -> None: ...
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

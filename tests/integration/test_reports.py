@@ -57,7 +57,7 @@ def shell(folder: Path, script: str, *arguments: str, **variables: str) -> subpr
 def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
     first = cli(folder, "run", "same.py", "--data", "rows.jsonl", "--threshold", "0.6", "--out", "before.jsonl",
                 "--junit", "junit.xml", "--markdown", "summary.md")  # fmt: skip
-    assert first.returncode == 1, "a row failed"
+    assert first.returncode == 1, "a row must fail"
     suite = ET.parse(folder / "junit.xml").getroot()[0]
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
         "tests": "3", "failures": "1", "errors": "1", "skipped": "0",
@@ -83,7 +83,9 @@ def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
     ]
     replaced = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl", "--max-drop", "0.3",
                    "--out", "before.jsonl")  # fmt: skip
-    assert (replaced.returncode, replaced.stderr) == (second.returncode, second.stderr), "the same file for both"
+    assert (replaced.returncode, replaced.stderr) == (second.returncode, second.stderr), (
+        "the result must be the same if one file is both baseline and output"
+    )
     same = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl")
     assert "the mean is the same as in before.jsonl" in same.stderr
     text = (folder / "summary.md").read_text().partition("### half.py")[2]
@@ -168,7 +170,7 @@ def test_rows_with_ids_are_compared_wherever_they_lie() -> None:
     assert (same.drop, same.only_now, same.only_before) == (pytest.approx(0.1 / 3), 1, 0)
     assert "1 row is worse than in the baseline:" in markdown(now, before)
     by_place = SameRows.of(now, judged([0.0, 1.0, 1.0]), "score")
-    assert by_place.only_now == 1, "not each row has an id"
+    assert by_place.only_now == 1, "rows are compared by place, because not each row has an id"
 
 
 def test_an_id_that_occurs_twice_changes_no_other_row() -> None:
@@ -180,7 +182,9 @@ def test_an_id_that_occurs_twice_changes_no_other_row() -> None:
     assert SameRows.of(moved, before, "score").every
     assert "worse than in the baseline" not in markdown(moved, before)
     fewer = SameRows.of(named(("c", 0.8), ("b", 0.5), ("a", 0.0)), before, "score")
-    assert [one.id for one in fewer.now.rows] == ["c", "a"], "one of two rows with this id may be either"
+    assert [one.id for one in fewer.now.rows] == ["c", "a"], (
+        "two rows have the id b, so the row that is left is not compared"
+    )
     assert (fewer.only_now, fewer.only_before) == (1, 2)
 
 

@@ -26,6 +26,6 @@ def test_the_service_of_the_page_scores_on_a_new_machine(tmp_path: Path) -> None
     page = [*commands_of("As a systemd service"), *commands_of("As a systemd service", 1)]
     (tmp_path / "commands").write_text("\n".join([*page, ""]))
     ended = subprocess.run(["sh", ROOT / "tests/boot_debian", debian, tmp_path], timeout=1000)
-    assert ended.returncode == -signal.SIGINT, "by which the kernel ends a first process that powers off"
+    assert ended.returncode == -signal.SIGINT, "the kernel ends a first process that powers off with this signal"
     printed = (tmp_path / "printed").read_text()
     assert '"status":"scored","score":1.0' in printed, printed

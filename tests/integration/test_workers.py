@@ -89,13 +89,15 @@ def counted(server: Server) -> float:
 
 @pytest.mark.long
 def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> None:
-    # by these calls the processes find each other
+    # these calls let the processes find each other
     many(host)
     before = counted(host)
     found = many(host)
     cold = sum(not one["sandbox"]["warm"] for one in found)  # type: ignore[index]
-    assert cold <= EVALUATORS, "each is loaded in the process that has it, where callers may grow it"
-    assert [counted(host) - before for _ in range(6)] == [CALLERS * EACH] * 6, "whichever process is asked"
+    assert cold <= EVALUATORS, "each evaluator may be loaded only once, in one of the processes"
+    assert [counted(host) - before for _ in range(6)] == [CALLERS * EACH] * 6, (
+        "each process must count the calls of all processes"
+    )
 
 
 @pytest.mark.long
@@ -123,19 +125,21 @@ def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
 
 
 def test_connections_are_spread_over_the_processes(host: Server) -> None:
-    """Each process has its own socket at the port. With one shared socket, the kernel would give most connections to
-    one process.
+    """Connections are spread evenly over the processes, because each process has its own socket at the port. With one
+    shared socket, the kernel would give most connections to one process.
     """
     with ExitStack() as stack:
         made = [stack.enter_context(socket.create_connection(("127.0.0.1", host.port), timeout=60)) for _ in range(40)]
         held = Counter(owner_of(host, one) for one in made)
     assert set(held) == {host.process.pid, *calling_processes(host)}
-    assert min(held.values()) >= 5, "as 40 tosses of a coin fall but once in a million times"
+    assert min(held.values()) >= 5, "with two equal processes, a smaller number happens only once in a million runs"
 
 
 @pytest.mark.long
 def test_event_streams_of_a_key_are_counted_over_all_processes(host: Server) -> None:
-    """The first process counts the streams of all processes, so the limit need not be divided between them."""
+    """The limit on event streams of a key holds over all processes together: the first process counts the streams of
+    all processes, so the limit need not be divided between them.
+    """
     slow = {
         "code": "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(60)\n",
         "limits": {"timeout_s": 90},
@@ -182,8 +186,9 @@ def test_it_stops_as_one(host: Server) -> None:
 
 
 def test_calls_that_wait_are_limited_over_all_processes(tmp_path: Path) -> None:
-    """Two rows run and twenty wait, in both processes together. Each process may accept one row fewer, because it keeps
-    a slot for other workspaces. Without a common limit, twenty rows would wait in each process.
+    """Calls that wait are limited over all processes together. Two rows run and twenty wait, in both processes. Each
+    process may accept one row fewer, because it keeps a slot for other workspaces. Without a common limit, twenty rows
+    would wait in each process.
     """
     environment = {
         "EVALUATOR_HOST_WORKERS": "2",

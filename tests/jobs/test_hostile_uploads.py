@@ -108,7 +108,7 @@ async def test_a_hostile_file_is_refused_and_costs_the_host_little(
         await shelf.upload(file, format_)
     assert time.process_time() - before_s < 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 50 << 10
-    assert not [path for path in shelf.folder.iterdir() if "." in path.name], "nothing unfinished is left behind"
+    assert not [path for path in shelf.folder.iterdir() if "." in path.name], "nothing unfinished may be left behind"
 
 
 @pytest.mark.slow

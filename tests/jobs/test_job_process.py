@@ -41,7 +41,7 @@ def job_process(host: int) -> int | None:
 @pytest.mark.long
 def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
     with Server(data_dir=new_home(tmp_path), log=tmp_path / "log") as server, Client(server.url) as client:
-        assert job_process(server.process.pid) is None, "there is none before there are jobs"
+        assert job_process(server.process.pid) is None, "there must be no such process before the first job"
         client.datasets.upload("rows", ({"n": n} for n in range(ROWS)))
         job = client.jobs.create([Evaluator(SLOW)], "rows", isolation=Isolation.BATCH)
         while not 20 < client.jobs.get(job.id).progress.done < ROWS - 50:
@@ -52,20 +52,22 @@ def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
         assert server.client.get("/readyz").status_code == 200
         ended = client.jobs.wait(job.id)
         assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, 0), server.log
-        (figures,) = client.jobs.results(job.id).evaluators
-        assert figures.scored == ROWS
+        (statistics,) = client.jobs.results(job.id).evaluators
+        assert statistics.scored == ROWS
         second = job_process(server.process.pid)
         assert second not in (None, first)
         metrics = server.client.get("/metrics").text
         counted = next(line for line in metrics.splitlines() if line.startswith("evaluator_host_rows_total{"))
-        assert ROWS / 2 < float(counted.split()[-1]) <= ROWS + 64, "rows of both processes, but for a few"
+        assert ROWS / 2 < float(counted.split()[-1]) <= ROWS + 64, (
+            "each row is counted once, except a few that were lost with the first process"
+        )
         assert "evaluator_host_task_restarts 1.0" in metrics
         assert "a process for jobs was lost" in server.log
         server.kill()
         until = time.monotonic() + 10
         while is_running(second or 0) and time.monotonic() < until:
             time.sleep(0.02)
-        assert not is_running(second or 0), "it ends with its host"
+        assert not is_running(second or 0), "the process must end with its host"
 
 
 @pytest.mark.long
@@ -87,7 +89,7 @@ def test_a_process_of_jobs_that_cannot_open_the_database_is_started_again_later(
             subprocess.run(["chattr", "-i", database], check=True)
         ended = client.jobs.wait(job.id)
         assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, 0), server.log
-        assert server.log.count("ERROR") == 1, "that the first one was lost"
+        assert server.log.count("ERROR") == 1, "the log must have one error: the first process was lost"
 
 
 async def test_the_process_of_jobs_ends_when_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

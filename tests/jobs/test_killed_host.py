@@ -83,8 +83,8 @@ def test_a_job_outlives_a_killed_host_and_no_row_is_scored_twice(database_url: s
             len(FAILING),
         )
         client.jobs.download(job.id, tmp_path / "rows.jsonl")
-        (figures,) = client.jobs.results(job.id).evaluators
-    assert (figures.rows, figures.scored, figures.failed) == (ROWS, ROWS - len(FAILING), len(FAILING))
+        (statistics,) = client.jobs.results(job.id).evaluators
+    assert (statistics.rows, statistics.scored, statistics.failed) == (ROWS, ROWS - len(FAILING), len(FAILING))
     after = kept(database_url)
     assert [row for row, *_ in after] == list(range(ROWS))
     assert set(before) <= set(after)

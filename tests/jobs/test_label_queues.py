@@ -1,4 +1,4 @@
-"""Labels count for jobs with the outputs that people saw, also labels in queues of earlier versions."""
+"""Labels count for every job that has the outputs that people saw; labels in queues of earlier versions count too."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

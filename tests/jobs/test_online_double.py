@@ -18,7 +18,7 @@ def server() -> Iterator[ModelServer]:
 
 
 def client(server: ModelServer, *, key: str = "sk-right-key", retries: int = 0) -> "openai.OpenAI":
-    import openai  # noqa: PLC0415 - takes half a second
+    import openai  # noqa: PLC0415 - the import takes half a second
 
     return openai.OpenAI(base_url=server.url, api_key=key, max_retries=retries, timeout=30)
 

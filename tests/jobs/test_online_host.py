@@ -137,7 +137,7 @@ def test_a_host_that_is_killed_asks_no_row_again_that_has_an_answer(tmp_path: Pa
 
 
 def test_a_job_is_made_with_a_model_on_the_command_line(server: Server, tmp_path: Path) -> None:
-    import pandas as pd  # noqa: PLC0415 - takes a third of a second
+    import pandas as pd  # noqa: PLC0415 - the import takes a third of a second
 
     data, code = tmp_path / "rows.jsonl", tmp_path / "exact.py"
     data.write_text("".join(json.dumps({"question": f"q{n}"}) + "\n" for n in range(3)))
@@ -181,14 +181,14 @@ def test_an_estimate_counts_the_requests_to_the_target(server: Server) -> None:
             "config": {"max_failures": 0},
         }
         ended = client._transport.http.post("/v1/jobs/estimate?rows=10", json=body).json()
-        assert ended["sampled"] < 10, "the first failure ends the sample"
+        assert ended["sampled"] < 10, "the first failure must end the sample"
         assert (ended["target"]["requests"], ended["target"]["output_tokens"]) == (50, 50 * 3)
 
 
 @pytest.mark.long
 def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -> None:
     rows = [{"question": f"q{n}"} for n in range(30)]
-    # rows with answers that wait until the progress bar shows the number of rows before them
+    # rows whose answers wait until the progress bar shows the number of rows before them
     held = {10: threading.Event(), 20: threading.Event()}
 
     def faults(question: str, attempt: int) -> Fault:

@@ -132,7 +132,7 @@ async def test_hosts_of_two_databases_leave_each_other_everything(
     home.age()
     for url in (database_url, other_url):
         await home.host(url)
-        assert home.there() == kept, "of the one that came second too"
+        assert home.there() == kept, "the files of the second database must stay too"
 
 
 @pytest.mark.engine
@@ -152,7 +152,7 @@ async def test_what_a_database_forgets_goes_beside_another_one_too(
 
 @pytest.mark.engine
 async def test_doctor_says_what_is_unknown_and_what_to_do(home: Home, database_url: str, other_url: str) -> None:
-    assert (await home.doctor(database_url)).ok, "nothing is there yet"
+    assert (await home.doctor(database_url)).ok, "in an empty directory, doctor must find nothing wrong"
     await home.host(database_url)
     kept = await home.keep(database_url)
     before = await home.doctor(other_url)
@@ -161,7 +161,9 @@ async def test_doctor_says_what_is_unknown_and_what_to_do(home: Home, database_u
     for found in (before, after):
         assert not found.ok
         assert "1 data set and 1 file (0.0 MB)" in found.detail
-        assert "@" not in database_url or "postgresql+psycopg://host@" in found.detail, "where the other one was"
+        assert "@" not in database_url or "postgresql+psycopg://host@" in found.detail, (
+            "the finding must name the server of the other database"
+        )
         assert found.fix is not None
         assert str(home.path / "databases") in found.fix
     assert "0 data sets and 0 files" in (await home.doctor(database_url)).detail
@@ -196,7 +198,7 @@ async def test_rows_of_a_removed_sqlite_file_stay_until_their_note_goes(home: Ho
     for path in home.path.glob("evaluator-host.db*"):
         path.unlink()
     assert not (await home.doctor()).ok
-    assert not file.exists(), "doctor looks, and makes nothing"
+    assert not file.exists(), "doctor must not create a file"
     await home.host(f"sqlite:///{file}")
     assert home.there() == kept
     assert f"{old}: {file}" in (await home.doctor()).detail
@@ -289,8 +291,8 @@ def _dead() -> str:
 async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_its_rows(
     database_url: str, tmp_path: Path, ends: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connection or the caller ends while the database commits, so the host does not know whether the commit
-    succeeded.
+    """An upload that was stored keeps its rows although its caller learns nothing. The connection or the caller ends
+    while the database commits, so the host does not know whether the commit succeeded.
     """
     processes, most = LimitedProcesses(), 1 << 20
     async with open_store(database_url, tmp_path) as store:
@@ -315,7 +317,7 @@ async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_
         monkeypatch.setattr(tables(store).datasets, "add_dataset", refused)
         with pytest.raises(NameTaken):
             await datasets.add_dataset("default", "another", _lines(), Format.JSONL)
-        assert len(list(folder.ids())) == 1, "rows that were not stored for sure are removed"
+        assert len(list(folder.ids())) == 1, "rows that were certainly not stored must be removed"
     await processes.close()
 
 

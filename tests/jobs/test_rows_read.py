@@ -33,7 +33,7 @@ class Gate:
 
     def wait(self) -> None:
         self.reached.set()
-        assert self._open.wait(10), "nobody else had a turn"
+        assert self._open.wait(10), "no other request was answered while the search waited"
 
     def open(self) -> None:
         self._open.set()
@@ -134,7 +134,9 @@ async def test_a_page_reserves_memory_before_rows_are_decoded(text: str | None, 
 async def test_pages_end_at_a_number_of_bytes_and_together_have_every_row(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows and results each have a limit of bytes, since rows alone or results alone could fill the host's memory."""
+    """Pages end at a limit of bytes, and together have every row. Rows and results each have such a limit, since rows
+    alone or results alone could fill the host's memory.
+    """
     job = await desk.ended(await desk.start(["ok" + str(number) * 3000 for number in range(6)]))
     read = RowReader(
         tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes

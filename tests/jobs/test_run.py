@@ -63,8 +63,8 @@ async def test_jobs_over_the_shards_of_a_data_set_merge_into_one_run(desk: Desk,
         parts = [part async for part in exports.write(WORKSPACE, job.id, Format.JSONL)]
         (tmp_path / f"part-{number}.jsonl").write_bytes(b"".join(parts))
     merged = forked.run(("merge", *(f"part-{number}.jsonl" for number in (2, 0, 1)), "--json"), cwd=tmp_path)
-    figures = json.loads(merged.stdout)
-    assert (figures["rows"], figures["failed"]) == (50, 2)
+    statistics = json.loads(merged.stdout)
+    assert (statistics["rows"], statistics["failed"]) == (50, 2)
     empty = await desk.ended(await desk.start(["ok"], shard="1/2"))
     assert (empty.status, empty.progress.rows) == (JobStatus.COMPLETED, 0)
     with pytest.raises(InvalidRequest, match="is not a shard"):
@@ -203,8 +203,8 @@ async def test_a_job_whose_rows_cannot_be_read_for_lack_of_descriptors_goes_on_w
 async def test_a_job_whose_rows_are_removed_while_it_is_made_is_made_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At that moment another data set is deleted. This also deletes all data sets that have neither a name nor a job,
-    and so the data set of this job.
+    """A job is created although its rows are removed at that moment: another data set is deleted, which also deletes
+    all data sets that have neither a name nor a job, and so the data set of this job.
     """
     removed, add_job = [], Jobs.add_job
 
@@ -228,11 +228,11 @@ async def test_rows_with_criteria_by_evaluator_ask_only_those(desk: Desk) -> Non
     job = await desk.ended(await desk.board.create_job(JobSpec([first, "exact@1", BAD], rows), WORKSPACE))
     assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 9, 1)
     assert job.evaluators == ("First", "exact@1", "evaluator 3")
-    figures = await desk.results.statistics(WORKSPACE, job.id)
-    counts = [(one.scored, one.skipped, one.failed) for one in figures.evaluators]
+    statistics = await desk.results.statistics(WORKSPACE, job.id)
+    counts = [(one.scored, one.skipped, one.failed) for one in statistics.evaluators]
     assert counts == [(1, 1, 1), (2, 1, 0), (0, 3, 0)]
-    assert figures.evaluators[0].errors[0].code == "target_failed"
-    assert figures.evaluators[2].run_ms is None
+    assert statistics.evaluators[0].errors[0].code == "target_failed"
+    assert statistics.evaluators[2].run_ms is None
 
 
 async def test_metrics_of_rows_without_the_score_count(desk: Desk) -> None:
@@ -249,9 +249,9 @@ async def test_metrics_of_rows_without_the_score_count(desk: Desk) -> None:
 async def test_an_evaluator_that_does_not_load_fails_its_rows_and_no_other_ones(desk: Desk) -> None:
     job = await desk.ended(await desk.start(["ok"] * 10, evaluators=[BAD, OK]))
     assert (job.status, job.progress.failed) == (JobStatus.COMPLETED, 10)
-    figures = await desk.results.statistics(WORKSPACE, job.id)
-    assert [(one.scored, one.failed) for one in figures.evaluators] == [(0, 10), (10, 0)]
-    assert figures.evaluators[0].errors[0].code == "syntax_error"
+    statistics = await desk.results.statistics(WORKSPACE, job.id)
+    assert [(one.scored, one.failed) for one in statistics.evaluators] == [(0, 10), (10, 0)]
+    assert statistics.evaluators[0].errors[0].code == "syntax_error"
 
 
 async def test_more_failures_than_allowed_end_the_job(desk: Desk) -> None:
@@ -269,15 +269,15 @@ async def test_more_failures_than_allowed_end_the_job(desk: Desk) -> None:
     assert (again.status, failed + 3 < again.progress.failed < 50) == (JobStatus.FAILED, True)
 
 
-async def test_the_figures_of_a_resumed_job_are_those_of_its_last_end(desk: Desk) -> None:
+async def test_the_statistics_of_a_resumed_job_are_those_of_its_last_end(desk: Desk) -> None:
     job = await desk.ended(await desk.start(["die", *["ok"] * 9], max_failures=0, parallelism=1))
     assert job.status is JobStatus.FAILED
     assert (await desk.results.statistics(WORKSPACE, job.id)).evaluators[0].rows < 10
     await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
     again = await desk.ended(job)
-    figures = (await desk.results.statistics(WORKSPACE, job.id)).evaluators[0]
-    assert (again.status, figures.scored, figures.failed) == (JobStatus.COMPLETED, 9, 1)
-    assert [one.name for one in figures.metrics] == ["score"]
+    statistics = (await desk.results.statistics(WORKSPACE, job.id)).evaluators[0]
+    assert (again.status, statistics.scored, statistics.failed) == (JobStatus.COMPLETED, 9, 1)
+    assert [one.name for one in statistics.metrics] == ["score"]
 
 
 async def test_a_sample_is_the_first_rows(desk: Desk) -> None:

@@ -81,7 +81,7 @@ def _ran(client: Client, evaluators: list[Evaluator | str]) -> str:
 
 
 def _of(client: Client, job: str, folder: Path) -> Iterator[tuple[str, Any]]:
-    import pandas as pd  # noqa: PLC0415 - takes a third of a second
+    import pandas as pd  # noqa: PLC0415 - the import takes a third of a second
 
     yield "job", _steady(client._transport.http.get(f"/v1/jobs/{job}").json())
     yield "results", _steady(client._transport.http.get(f"/v1/jobs/{job}/results").json())
@@ -119,8 +119,8 @@ def test_a_job_comes_to_the_same_whatever_database_keeps_it(databases: Databases
     one, other = said.values()
     assert one.keys() == other.keys()
     assert [name for name in one if one[name] != other[name]] == []
-    figures = one["job 0, results"]["evaluators"]
-    assert [(of["scored"] > 50, of["failed"] > 10) for of in figures] == [(True, True), (True, False), (False, True)]
+    statistics = one["job 0, results"]["evaluators"]
+    assert [(of["scored"] > 50, of["failed"] > 10) for of in statistics] == [(True, True), (True, False), (False, True)]
     assert one["compared"][0]["improved"] > 100
     assert len(one["job 0, rows.jsonl"]) == 3 * (len(ROWS) - 1)
     assert all(one[f"job 0, {chosen}"] for chosen in FILTERS)

@@ -174,7 +174,9 @@ async def test_a_schedule_runs_on_after_a_clock_that_was_ahead(desk: Desk) -> No
     await look(made.next_runs[0] + timedelta(days=400))
     await desk.ended((await desk.board.list_jobs(WORKSPACE))[0])
     shown = (await schedules.get_schedule(WORKSPACE, "often")).next_runs[0]
-    assert shown - made.next_runs[0] > timedelta(days=399), "what is shown is not what is stored"
+    assert shown - made.next_runs[0] > timedelta(days=399), (
+        "a page must show the next run after now, and not the stored one"
+    )
     await look(made.next_runs[0] - timedelta(seconds=1))
     assert (await schedules.get_schedule(WORKSPACE, "often")).next_runs == made.next_runs
     await look(made.next_runs[0])
@@ -485,17 +487,17 @@ async def test_an_alert_fires_when_no_row_could_be_scored(desk: Desk, tmp_path: 
         found = (await alerts.get_alert(WORKSPACE, "low")).deliveries
         return [one.text for one in found[: len(found) - before]]
 
-    figure = metric.replace("_", " ")
-    text = f"alert low: evaluator 1 has no {figure} in job run, because no row could be scored (0 of 2 rows scored, 2 failed)"
+    named = metric.replace("_", " ")
+    text = f"alert low: evaluator 1 has no {named} in job run, because no row could be scored (0 of 2 rows scored, 2 failed)"
     assert await told(2) == [text]
-    assert await told(2, 2) == [text]  # the evaluator that is well resolves nothing
-    assert await told(1, 2) == []  # too few rows of the first evaluator say nothing
+    assert await told(2, 2) == [text]  # the healthy evaluator does not resolve the alert
+    assert await told(1, 2) == []  # an evaluator with too few rows is not judged
 
 
 @pytest.mark.parametrize(
     ("metric", "behind"), [(Metric.MEAN, ("scores", "mean")), (Metric.PASS_RATE, ("judged", "passed"))]
 )
-async def test_the_least_number_of_rows_of_an_alert_are_those_behind_its_figure(
+async def test_the_minimum_of_rows_of_an_alert_counts_the_rows_behind_its_metric(
     desk: Desk, tmp_path: Path, metric: Metric, behind: tuple[str, str]
 ) -> None:
     alerts = alerts_of(desk, tmp_path)
@@ -511,9 +513,9 @@ async def test_the_least_number_of_rows_of_an_alert_are_those_behind_its_figure(
         (stored,) = await desk.store.objects.list_objects("alert")
         await check(desk, alerts, stored)
         told.append([one.text for one in (await alerts.get_alert(WORKSPACE, "low")).deliveries])
-    figure = metric.replace("_", " ")
+    named = metric.replace("_", " ")
     text = (
-        f"alert low: the {figure} of evaluator 1 is 0, under 0.5, in job run (4 of 4 rows scored, 0 failed, 3 counted)"
+        f"alert low: the {named} of evaluator 1 is 0, under 0.5, in job run (4 of 4 rows scored, 0 failed, 3 counted)"
     )
     assert told == [[], [text]]
 
@@ -611,7 +613,9 @@ async def test_a_secret_that_cannot_sign_is_refused_and_stops_no_message(
 async def test_an_alert_that_is_deleted_while_it_sends_stops_no_other_alert(
     desk: Desk, receiver: Receiver, tmp_path: Path
 ) -> None:
-    """The receiver answers only after the alert is deleted. Then the alert's second message must never be sent."""
+    """An alert that is deleted while it sends a message stops no other alert. The receiver answers only after the alert
+    is deleted; then the alert's second message must never be sent.
+    """
 
     class Deleted(Alerts):
         async def _send(self, workspace_id: str, rule: AlertRule, to: str, *message: Any) -> str | None:
@@ -712,7 +716,9 @@ async def test_an_alert_sees_jobs_of_a_host_whose_clock_is_behind(
 async def test_many_large_schedules_and_alerts_do_not_hold_the_event_loop(
     desk: Desk, receiver: Receiver, tmp_path: Path
 ) -> None:
-    """Each object here is about as large as one may be; together they take a second to decode."""
+    """Many large schedules and alerts do not block the event loop. Each object here is about as large as one may be;
+    together they take a second to decode.
+    """
     alerts, schedules = alerts_of(desk, tmp_path), Schedules(desk.store.objects, desk.board)
     await schedules.add_schedule(WORKSPACE, "due", SPEC, cron=MONDAYS)
     job = await desk.ended(await desk.start(["1"]))

@@ -71,7 +71,9 @@ async def test_alone_a_workspace_has_every_place_and_keeps_it(desk: Desk) -> Non
     loud = [await desk.start(["hang"] * 200, evaluators=[one], parallelism=1) for one in own]
     for job in loud[:3]:
         await desk.reached(job, done=4)
-    assert await states(desk, loud) == [RUNNING, RUNNING, RUNNING, QUEUED], "no job gives way to one of its own"
+    assert await states(desk, loud) == [RUNNING, RUNNING, RUNNING, QUEUED], (
+        "no job gives way to another job of its workspace"
+    )
 
 
 @pytest.fixture
@@ -126,4 +128,4 @@ async def test_jobs_that_may_have_ended_a_host_run_one_after_the_other(database_
             await successor.reached(third, status=RUNNING)
             await asyncio.sleep(0.3)
             kept = await tables(successor.store).jobs.get_job(WORKSPACE, second.id)
-            assert (kept.owner, kept.attempts) == ("dead-1", 1), "it is not run beside the first"
+            assert (kept.owner, kept.attempts) == ("dead-1", 1), "the second job must not run beside the first"

@@ -71,7 +71,7 @@ def assert_each_row_once(database_url: str, before: list[tuple[object, ...]]) ->
     after = kept(database_url)
     assert [row for row, *_ in after] == list(range(ROWS))
     assert all(score == row / ROWS for row, score, *_ in after)
-    assert set(before) <= set(after), "no stored row was scored again"
+    assert set(before) <= set(after), "no stored row may be scored again"
 
 
 def test_hosts_with_one_data_directory_succeed_each_other_and_steal_nothing(
@@ -86,7 +86,7 @@ def test_hosts_with_one_data_directory_succeed_each_other_and_steal_nothing(
         while rows_done(url) < ROWS // 5:
             owners.add(owner(url))
             time.sleep(0.02)
-    assert len(owners) == 1, "a host took the job of another that lives"
+    assert len(owners) == 1, "no host may take the job of another host that lives"
     killed, heir = (first, second) if f"-{ONE}-" in owners.pop() else (second, first)
     killed.kill()
     before = kept(url)
@@ -120,7 +120,7 @@ def test_a_host_without_the_rows_leaves_their_jobs_to_the_host_that_has_them(
         queued = client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH)
         small = client.jobs.create([Evaluator(CODE)], [{"outputs": 900}])
         assert client.jobs.wait(small.id).status is JobStatus.COMPLETED, (
-            "a job that it can run waits behind one that it cannot"
+            "a host must not let a job that it can run wait behind a job that it cannot run"
         )
         time.sleep(3)  # after this time the owner counts as dead
         assert f"-{ONE}-" in owner(url)

@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("--callers", type=int, default=1000)
     parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
     parser.add_argument("--mode", choices=MODES, default="default")
-    parser.add_argument("--ordinary", action="store_true", help="the host runs as a user without rights")
+    parser.add_argument("--ordinary", action="store_true", help="run the host as a user without rights")
     asked = parser.parse_args()
     environment = load_environment(asked.backend) | MODES[asked.mode]
     with temporary_folder(None, "evaluator-host-load-") as folder:
@@ -53,8 +53,8 @@ def load_environment(backend: str) -> dict[str, str]:
 def show(found: Outcome) -> None:
     print(f"{'workspace':<10} {'answered':>8} {'refused':>8} {'p50 ms':>8} {'p95 ms':>8}")
     for name, tally in found.tallies.items():
-        figures = f"{tally.percentile(50):>8.0f} {tally.percentile(95):>8.0f}"
-        print(f"{name:<10} {tally.answered:>8} {tally.refused:>8} {figures}")
+        times = f"{tally.percentile(50):>8.0f} {tally.percentile(95):>8.0f}"
+        print(f"{name:<10} {tally.answered:>8} {tally.refused:>8} {times}")
     answered = sum(tally.answered for tally in found.tallies.values())
     print(f"{answered / found.seconds:.0f} answers a second over {found.seconds:.0f} s")
     memory = found.watch.memory_mb

@@ -283,14 +283,17 @@ def main() -> int:
     """Run the attacks, print the outcome, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
-    parser.add_argument("--ordinary", action="store_true", help="the host runs as a user without rights")
+    parser.add_argument("--ordinary", action="store_true", help="run the host as a user without rights")
     parser.add_argument(
-        "--only", action="append", choices=sorted(reproductions()), help="only this attack, several times"
+        "--only",
+        action="append",
+        choices=sorted(reproductions()),
+        help="run only this attack; can be given several times",
     )
     with temporary_folder(None, "reproductions-") as folder:
-        figures = reproduce(folder, **vars(parser.parse_args()))
-    print(json.dumps(figures, indent=2))
-    return int(bool(figures["wrong"]))
+        results = reproduce(folder, **vars(parser.parse_args()))
+    print(json.dumps(results, indent=2))
+    return int(bool(results["wrong"]))
 
 
 if __name__ == "__main__":

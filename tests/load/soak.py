@@ -281,26 +281,26 @@ def soak(
 
 
 def main() -> int:
-    """Run the soak and print its figures."""
+    """Run the soak and print its results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
-    parser.add_argument("--ordinary", action="store_true", help="the host runs as a user without rights")
+    parser.add_argument("--ordinary", action="store_true", help="run the host as a user without rights")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with temporary_folder(None, "soak-") as folder:
-        figures = soak(folder, **vars(options))
-    print(json.dumps(figures, indent=2))
-    faults = why(figures)
+        results = soak(folder, **vars(options))
+    print(json.dumps(results, indent=2))
+    faults = why(results)
     print(f"failed: {'; '.join(faults)}" if faults else "passed")
     return int(bool(faults))
 
 
-def why(figures: dict[str, Any]) -> list[str]:
+def why(results: dict[str, Any]) -> list[str]:
     """Return the faults of a soak, each in one line; empty if it passed."""
-    ratio = figures["p95_ratio"]
+    ratio = results["p95_ratio"]
     slow = [f"the neighbour's p95 is {ratio} x its quiet one, over {P95_RATIO:g}"] if ratio > P95_RATIO else []
-    return [*(one.splitlines()[0] for one in figures["wrong"]), *slow]
+    return [*(one.splitlines()[0] for one in results["wrong"]), *slow]
 
 
 if __name__ == "__main__":

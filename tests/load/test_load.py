@@ -25,9 +25,11 @@ def test_every_answer_is_right_or_an_honest_refusal_and_nothing_is_left(tmp_path
     )
     show(found)
     assert found.faults == []
-    assert all(tally.answered for tally in found.tallies.values()), "every workspace had its turn"
+    assert all(tally.answered for tally in found.tallies.values()), "every workspace must get answers"
     assert found.watch.grown_mb < _MOST_DRIFT_MB
-    assert found.descriptors_after <= found.descriptors_before + 1, "but for the connection that asks"
+    assert found.descriptors_after <= found.descriptors_before + 1, (
+        "only the connection that asks for the number may be open in addition"
+    )
     assert found.left_in_data == set()
 
 
@@ -42,7 +44,9 @@ def test_a_workspace_that_attacks_changes_no_answer_of_another() -> None:
 
 
 def test_reproduced_attacks_leave_the_neighbour_and_the_next_start_alone() -> None:
-    """This tries a few attacks of `python -m tests.load.reproductions`; the selftest and other tests try most of them."""
+    """Attacks that were reproduced harm neither the neighbour nor the next start. This tries a few attacks of `python
+    -m tests.load.reproductions`; the selftest and other tests try most of them.
+    """
     with temporary_folder(None, "reproductions-") as folder:
         found = reproduce(folder, ordinary=True, only=["odd-numbers", "lines-for-the-log", "package-of-nested-folders"])
     assert found["wrong"] == []

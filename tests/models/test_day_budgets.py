@@ -87,7 +87,7 @@ async def test_all_processes_together_make_as_many_requests_as_a_day_has(
 async def test_what_one_process_holds_is_for_the_others_a_moment_later(stores: list[Store]) -> None:
     one, two, _ = days = processes(stores, ModelBudget(requests=400))
     assert [await ask(one, 1), await ask(one, 1)] == [1, 1]
-    assert await taken(stores[0], 400) > 2, "a part of the day"
+    assert await taken(stores[0], 400) > 2, "a process must reserve more than it has used"
     assert await ask(two, 450) == 398
     assert await ask(one, 1) == 0
     await close(days)

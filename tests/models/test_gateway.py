@@ -95,8 +95,8 @@ _BODY = json.dumps({"model": "judge", "messages": [{"role": "user", "content": "
     indirect=["granting"],
 )
 async def test_real_clients_work_unchanged(granting: Granting, name: str) -> None:
-    """This tries one client for each header that can contain the key. The test of recorded answers tries all clients,
-    and test_pasted_judges.py tries further clients.
+    """Real clients work unchanged. This tries one client for each header that can contain the key. The test of recorded
+    answers tries all clients, and test_pasted_judges.py tries further clients.
     """
     judge = python_judge(name)
     if granting.service.pool.backend.name == "docker":
@@ -120,8 +120,9 @@ async def test_real_clients_work_unchanged(granting: Granting, name: str) -> Non
 )
 @pytest.mark.long
 async def test_a_required_recording_gives_the_same_scores_without_the_provider(granting: Granting, name: str) -> None:
-    """This test runs with every real Python client and with Node's clients. On Docker it runs only in JavaScript; a
-    test below runs Python on Docker, after the provider is gone.
+    """With only recorded answers, the scores are the same as with the provider. This test runs with every real Python
+    client and with Node's clients. On Docker it runs only in JavaScript; a test below runs Python on Docker, after the
+    provider is gone.
     """
     judge = node_judge("openai" if name == "node" else name) if name in ("node", "fetch") else python_judge(name)
     judge = replace(judge, models=("judge=recorded", "claude=recorded-claude"))
@@ -210,7 +211,7 @@ async def test_models_of_one_name_at_two_servers_share_no_answers(granted: Grant
         for name in ("first", "second"):
             await models.store.delete_answers("default", model=name)
         for line in lines:
-            del line["request"]["server"]  # as 1.0.0 recorded and exported it
+            del line["request"]["server"]  # version 1.0.0 recorded and exported answers in this form
 
         async def sent():
             for line in lines:

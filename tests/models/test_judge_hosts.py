@@ -1,4 +1,4 @@
-"""At which hosts evaluators may call models: the hosts in the operator's setting, and the hosts that the machine's user
+"""The hosts at which evaluators may call models: those in the operator's setting, and those that the machine's user has
 allowed.
 """
 

@@ -291,8 +291,8 @@ class TestWhatMustNotBePossible:
 
     @pytest.mark.parametrize("name", FLOODS)
     async def test_what_nobody_reads_is_not_kept(self, reached: Reaching, name: str) -> None:
-        """If a row sends bytes that the host does not need, the host ends the connection and does not keep the bytes in
-        memory.
+        """The host does not keep what nobody reads: if a row sends bytes that the host does not need, the host ends the
+        connection.
         """
         web = reached.web
         outputs = [part.format(http=web.http, silent=web.silent) for part in FLOODS[name]]
@@ -474,8 +474,8 @@ class TestSecrets:
 
 
 async def test_clients_connect_to_the_addresses_that_they_are_given(web: WebServers, tmp_path: Path) -> None:
-    """The client connects to the given address, but TLS and the Host header still use the name. httpx has no public
-    interface for this, so an upgrade could break it.
+    """Clients connect to the addresses that they are given, but TLS and the Host header still use the name. httpx has
+    no public interface for this, so an upgrade could break it.
     """
     (tmp_path / "ca.pem").write_text(web.ca)
     looked_up: list[str] = []

@@ -121,7 +121,7 @@ async def test_the_name_of_a_model_of_another_workspace_is_free(provider: ModelS
         assert found == [(HOUSE, False)]
     async with doors(tmp_path, provider.url, name=HOUSE, of={}, judge_hosts=hosts) as one:
         found = [(m.name, m.operator) for m in await one.directory.list(one.ids["alpha"])]
-        assert found == [(HOUSE, True)], "it takes precedence once it is for all"
+        assert found == [(HOUSE, True)], "the operator's model takes precedence once it is granted to all workspaces"
 
 
 async def _prices(one: Doors, provider: ModelServer) -> None:
@@ -209,8 +209,10 @@ async def test_requests_of_judges_count_in_the_budget_of_the_day(
         assert (found[2].code, says in found[2].message) == (ErrorCode.BUDGET_EXCEEDED, True)
         assert "operator's limit for a day" in (found[2].hint or "")
         assert "00:00 UTC" in (found[2].hint or "")
-        assert isinstance(await one.ask("alpha", url=provider.url), EvaluationError), "nor by its address"
-        assert "response" in await one.ask("beta"), "another workspace has a day of its own"
+        assert isinstance(await one.ask("alpha", url=provider.url), EvaluationError), (
+            "the same model must be refused by its address too"
+        )
+        assert "response" in await one.ask("beta"), "another workspace must have a budget of its own"
         assert len(provider.asked) - before == most + 1
         (used,) = await _used(one, "alpha")
         assert (used.model, used.requests, used.output_tokens > 0) == (NAME, most, True)
@@ -239,8 +241,8 @@ async def test_secrets_and_hosts_are_for_the_workspaces_that_the_operator_names(
 
 
 def test_one_module_reads_what_the_operator_grants() -> None:
-    """A setting with grants is read by only one module, because other code would not check which workspace may use
-    them.
+    """Only one module reads the settings that grant things to workspaces, because other code would not check which
+    workspace may use them.
     """
     granting, doors = {"models", "code_secrets", "network_hosts"}, set()
     for file in SOURCES.rglob("*.py"):

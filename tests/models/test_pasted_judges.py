@@ -21,7 +21,7 @@ _PINS = (*PACKAGES, "requests==2.34.2", "tenacity==9.2.1")
 _MODELS = ("*=judge", "claude", "claude-sonnet-4-5=claude", "claude-haiku-4-5=claude")
 
 
-# these run exactly as pasted, in an evaluator of their own; tests/dialects tests what judges may return
+# These judges run exactly as pasted, each in an evaluator of its own; tests/dialects tests what judges may return.
 AS_THEY_ARE = ("anthropic async",)
 # All other judges run in one process, each in its own namespace, because importing the clients takes seconds.
 TOGETHER = """

@@ -150,8 +150,8 @@ class TestOnAHost:
         with Client(host.url) as client:
             job = client.jobs.create([form], [{"case": {"title": "t"}, "outputs": "a"}])
             assert client.jobs.wait(job.id).status is JobStatus.COMPLETED
-            (figures,) = client.jobs.results(job.id).evaluators
-        assert (figures.scored, figures.failed) == (1, 0)
+            (statistics,) = client.jobs.results(job.id).evaluators
+        assert (statistics.scored, statistics.failed) == (1, 0)
 
     @pytest.mark.parametrize("stored", [True, False])
     def test_a_column_that_only_a_late_row_has_is_not_refused(self, host: Server, stored: bool) -> None:

@@ -102,8 +102,8 @@ def rows_of(count: int, **inputs: object) -> list[Row]:
 async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
     backend: str, at_once: int, tmp_path: Path
 ) -> None:
-    """The waiting rows also fork. Without their lower weight, they would take fifteen times as much processor time as
-    the running row.
+    """Rows that compute while they wait for a model give way to running rows. The waiting rows also fork. Without their
+    lower weight, they would take fifteen times as much processor time as the running row.
 
     The sandbox of the running row starts first, because this test does not measure starts.
     """
@@ -129,7 +129,9 @@ async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
 
 @pytest.mark.long
 async def test_a_workspace_with_many_requests_leaves_room_for_those_of_others(tmp_path: Path) -> None:
-    """The workspace with many requests calls first, and its model never answers."""
+    """A workspace with many requests leaves room for the requests of others. It calls first, and its model never
+    answers.
+    """
     async with held_on("bubblewrap", tmp_path, waiting_rows=5, max_running_sandboxes=2) as (granting, held):
         evaluator = Evaluator(MANY, models=("judge",))
         attack = asyncio.create_task(granting.service.evaluate_batch(evaluator, rows_of(5, requests=60, reads=True)))

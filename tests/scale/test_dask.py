@@ -53,7 +53,7 @@ def facts(columns: dict[str, Any]) -> tuple[str, float | None, bool | None, dict
 
 @pytest.mark.long
 def test_a_worker_that_is_killed_loses_no_row_and_keeps_none_twice() -> None:
-    from distributed import Client, LocalCluster, as_completed  # noqa: PLC0415 - a second, for this test alone
+    from distributed import Client, LocalCluster, as_completed  # noqa: PLC0415 - the import takes a second, and only this test needs it
 
     scorer = ChunkScorer(Evaluator(CODE), MAPPING, Isolation.BATCH, OPTIONS)
     kept: dict[int, tuple[Any, ...]] = {}

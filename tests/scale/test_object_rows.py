@@ -30,7 +30,7 @@ pytestmark = pytest.mark.engine
 @pytest.fixture(scope="module")
 def environment() -> Iterator[dict[str, str]]:
     """Run an S3 server with an empty bucket; yield the environment variables with which programs find the bucket."""
-    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a second, for these tests alone
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - the import takes a second, and only these tests need it
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -92,7 +92,9 @@ def test_an_address_that_is_none_or_does_not_answer_is_told(
 def test_a_storage_that_is_silent_is_asked_once(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert timedelta(seconds=30) > object_rows._AGAIN_WITHIN, "else it is asked again, and a caller waits two minutes"
+    assert timedelta(seconds=30) > object_rows._AGAIN_WITHIN, (
+        "otherwise the storage is asked again, and a caller waits two minutes"
+    )
     monkeypatch.setattr(object_rows, "_AGAIN_WITHIN", timedelta(seconds=0.5))
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")

@@ -57,7 +57,7 @@ class Cluster:
     """A head node without processors, and nodes with sandboxes. Each node is a separate raylet."""
 
     def __init__(self, nodes: int) -> None:
-        from ray.cluster_utils import Cluster as Raylets  # noqa: PLC0415 - as above
+        from ray.cluster_utils import Cluster as Raylets  # noqa: PLC0415 - an optional package
 
         self.raylets = Raylets(
             initialize_head=True,
@@ -83,7 +83,7 @@ class Cluster:
 @pytest.fixture(scope="module")
 def storage() -> Iterator[str]:
     """Run an S3 server with a bucket, and yield the server's address, which the nodes' environment contains."""
-    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a second, for one test
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - the import takes a second, and only one test needs it
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -132,8 +132,10 @@ def test_more_workers_than_nodes_end_with_an_error_and_keep_no_node(cluster: Clu
 
 
 def test_the_example_of_the_document_runs(storage: str, cluster: Cluster) -> None:
-    """The example has ten lines: Parquet on S3, a pinned numpy, scores written back to S3."""
-    import pyarrow as pa  # noqa: PLC0415 - comes with Ray Data
+    """The example in the documentation runs. It has ten lines: Parquet on S3, a pinned numpy, scores written back to
+    S3.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - Ray Data installs this package
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
     from pyarrow import fs  # noqa: PLC0415 - as above
 
@@ -160,8 +162,8 @@ def test_the_example_of_the_document_runs(storage: str, cluster: Cluster) -> Non
 
 
 def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluster, tmp_path: Path) -> None:
-    """One node cannot start sandboxes, so the job does not use it. In the middle of the job another node is killed, and
-    then the host; a second host finishes the job.
+    """A job on several nodes loses no row when it loses a node or its host. One node cannot start sandboxes, so the job
+    does not use it. In the middle of the job another node is killed, and then the host; a second host finishes the job.
     """
     cluster.add(EVALUATOR_HOST_SANDBOX="docker", EVALUATOR_HOST_DOCKER_HOST="tcp://127.0.0.1:1")
     variables = {
@@ -187,7 +189,7 @@ def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluste
         assert sum(node.rows for node in ended.nodes) <= ROWS + 20 * 2000
         local = client.jobs.wait(client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH).id)
         assert local.nodes == ()
-        assert _figures(client, ended.id) == _figures(client, local.id)
+        assert _statistics(client, ended.id) == _statistics(client, local.id)
         paused = client.jobs.create([Evaluator(CODE)], "numbers", executor=Executor.RAY)
         client.jobs.pause(paused.id)
         assert client.jobs.get(paused.id).status in (JobStatus.PAUSED, JobStatus.RUNNING)
@@ -225,13 +227,13 @@ def _until(client: Client, job_id: str, share: float, also: Callable[[JobReport]
     return job
 
 
-def _figures(client: Client, job_id: str) -> Any:
-    (figures,) = client.jobs.results(job_id).evaluators
-    return [figures.rows, figures.scored, figures.failed, figures.metrics]
+def _statistics(client: Client, job_id: str) -> Any:
+    (statistics,) = client.jobs.results(job_id).evaluators
+    return [statistics.rows, statistics.scored, statistics.failed, statistics.metrics]
 
 
 def _no_engine() -> Any:
-    from evaluator_host.engine.config.settings import Settings  # noqa: PLC0415 - for this test alone
+    from evaluator_host.engine.config.settings import Settings  # noqa: PLC0415 - only this test needs it
 
     return Settings(docker_host="tcp://127.0.0.1:1")
 

@@ -47,7 +47,7 @@ def run(folder: Path, out: str, *more: str) -> str:
     return cli(folder, "run", "seventh.py", "--data", "rows.jsonl", "--out", out, "--json", *more, code=1)
 
 
-def figures(printed: str) -> dict[str, Any]:
+def statistics(printed: str) -> dict[str, Any]:
     found = json.loads(printed)
     found["first_failure"]["error"].pop("traceback", None)
     return {name: value for name, value in found.items() if name not in MEASURED}
@@ -58,14 +58,14 @@ def rows(path: Path) -> list[tuple[int, int, float | None]]:
     return [(entry["index"], entry["line"], entry["result"]["score"]) for entry in entries]
 
 
-def test_shards_merge_into_the_figures_of_one_run(folder: Path) -> None:
+def test_shards_merge_into_the_statistics_of_one_run(folder: Path) -> None:
     whole = run(folder, "whole.jsonl")
     for number in range(3):
         run(folder, f"part-{number}.jsonl", "--shard", f"{number}/3")
     parts = [f"part-{number}.jsonl" for number in (2, 0, 1)]
     merged = cli(folder, "merge", *parts, "--out", "merged.jsonl", "--json", code=1)
-    assert figures(merged) == figures(whole)
-    assert figures(merged)["bad_lines"] == 1
+    assert statistics(merged) == statistics(whole)
+    assert statistics(merged)["bad_lines"] == 1
     assert rows(folder / "merged.jsonl") == sorted(rows(folder / "whole.jsonl"))
     assert "rows/s" not in cli(folder, "merge", *parts, code=1)
 
@@ -114,7 +114,7 @@ def test_the_slurm_script_runs_each_task_of_an_array(folder: Path, program: tupl
             cwd=folder, env={**ENVIRONMENT, **variables, "PATH": program[1], "USER": "u"}, pass_fds=[program[0]],
             check=True, capture_output=True, timeout=100,
         )  # fmt: skip
-    assert figures(cli(folder, "merge", "part-0.jsonl", "part-1.jsonl", "--json", code=1))["rows"] == 60
+    assert statistics(cli(folder, "merge", "part-0.jsonl", "part-1.jsonl", "--json", code=1))["rows"] == 60
 
 
 def test_gnu_parallel_or_xargs_runs_the_shards(folder: Path, program: tuple[int, str]) -> None:
@@ -124,17 +124,17 @@ def test_gnu_parallel_or_xargs_runs_the_shards(folder: Path, program: tuple[int,
         runner, input="\n".join(command.format(n=n) for n in range(2)), text=True, cwd=folder,
         env={**ENVIRONMENT, "PATH": program[1]}, pass_fds=[program[0]], check=True, capture_output=True, timeout=100,
     )  # fmt: skip
-    assert figures(cli(folder, "merge", "part-0.jsonl", "part-1.jsonl", "--json", code=1))["rows"] == 60
+    assert statistics(cli(folder, "merge", "part-0.jsonl", "part-1.jsonl", "--json", code=1))["rows"] == 60
 
 
 def test_the_manifest_is_one_that_kubernetes_takes() -> None:
-    import kubernetes_validate  # noqa: PLC0415 - a second, for this test alone
+    import kubernetes_validate  # noqa: PLC0415 - the import takes a second, and only this test needs it
 
     (manifest,) = yaml.safe_load_all((RECIPES / "kubernetes-job.yaml").read_text())
     kubernetes_validate.validate(manifest, "1.33", strict=True)
     spec, pod = manifest["spec"], manifest["spec"]["template"]["spec"]
     assert (manifest["apiVersion"], manifest["kind"], spec["completionMode"]) == ("batch/v1", "Job", "Indexed")
-    assert pod["restartPolicy"] == "Never", "backoffLimitPerIndex and podFailurePolicy need it"
+    assert pod["restartPolicy"] == "Never", "backoffLimitPerIndex and podFailurePolicy need this policy"
     (container,) = pod["containers"]
     assert f"--shard $JOB_COMPLETION_INDEX/{spec['completions']}" in container["args"][0]
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}

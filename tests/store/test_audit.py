@@ -89,7 +89,7 @@ async def test_a_database_that_fails_loses_no_entry_until_too_many_wait(
         assert log.dropped == 10
         await log.write()
         rows = sorted(line.rows for line in await store.audit.list_entries(limit=100))
-        assert rows == list(range(10, 60)), "the newest, each once"
+        assert rows == list(range(10, 60)), "the log must contain each of the newest entries once"
 
 
 async def test_who_asked_for_a_set_is_kept_apart(store: Store) -> None:

@@ -52,8 +52,8 @@ async def test_a_transaction_is_kept_as_a_whole_or_not_at_all(store: Store) -> N
 
 
 async def test_a_connection_from_when_the_file_was_read_only_is_replaced(tmp_path: Path) -> None:
-    """If a file has no write permission, SQLite opens it only for reading. That connection stays read-only, even when
-    the file can be written again.
+    """A connection that was made while the file was read-only is replaced. SQLite opens a file without write permission
+    only for reading, and that connection stays read-only, even when the file can be written again.
     """
     async with open_store(f"sqlite:///{tmp_path / 'host.db'}", tmp_path) as store:
         with not_writable(tmp_path / "host.db"):

@@ -57,7 +57,7 @@ async def test_looking_makes_no_database_and_no_tables(
         later.setattr(schema, "migrations_of", lambda _: (Path("r0002_later.py"),))
         for _ in range(2):
             async with open_read_only(empty_database_url, tmp_path) as store:
-                assert store is None, "of an older version"
+                assert store is None, "a database of an older version is not opened"
     named = await identity(empty_database_url, tmp_path)
     async with open_read_only(empty_database_url, tmp_path) as store:
         assert store is not None

@@ -192,14 +192,14 @@ async def test_versions_are_compared_with_the_same_versions_if_there_are_several
     store: Store, tmp_path: Path, before: Sequence[int], after: Sequence[int], pairs: list[tuple[int, int]]
 ) -> None:
     jobs, results, datasets = tables(store).jobs, tables(store).results, tables(store).datasets
-    figures = JobResults(jobs, results, datasets, RowsFolder(tmp_path), labels=lambda: None)
+    reader = JobResults(jobs, results, datasets, RowsFolder(tmp_path), labels=lambda: None)
     ids = [(await finished(store, [1.0], versions=versions)).id for versions in (before, after)]
     if pairs:
-        found = await figures.compare(WORKSPACE, *ids)
+        found = await reader.compare(WORKSPACE, *ids)
         assert [(one.before, one.after) for one in found] == [(f"exact@{old}", f"exact@{new}") for old, new in pairs]
     else:
         with pytest.raises(InvalidRequest, match="no evaluator in common"):
-            await figures.compare(WORKSPACE, *ids)
+            await reader.compare(WORKSPACE, *ids)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,9 @@ async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(
 
 
 async def test_scores_are_listed_without_long_mappings(store: Store) -> None:
-    """Each of many evaluators would else load the mapping of the same job."""
+    """Scores are listed without the jobs' long mappings; otherwise each of many evaluators would load the mapping of
+    the same job.
+    """
     stored = StoredSpec(
         {"outputs": "x" * 50_000 + '"failures":"zero" \\u0000 \x00 \\'},
         config=JobConfig(failures=Failures.ZERO, shard="1/2"),

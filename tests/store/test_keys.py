@@ -97,7 +97,7 @@ async def test_an_expired_key_is_not_usable(store: Store) -> None:
     assert [known.name for known in await store.keys.list_keys() if known.usable(datetime.now(UTC))] == ["new"]
     await store.keys.revoke(key.id)
     assert not await store.keys.any_usable()
-    assert await store.keys.any_made(), "a host that has had a key never opens again by itself"
+    assert await store.keys.any_made(), "a host that has ever had a key must not open again by itself"
 
 
 async def test_a_failed_creation_leaves_no_workspace(store: Store) -> None:

@@ -101,7 +101,7 @@ async def test_a_cursor_of_something_else_is_refused(store: Store, job: Job, cur
         await tables(store).results.page(job.id, Filter(0), cursor=cursor)
 
 
-async def test_figures_and_downloads_pass_every_result_by_row(store: Store, job: Job) -> None:
+async def test_statistics_and_downloads_pass_every_result_by_row(store: Store, job: Job) -> None:
     assert [one.row async for one in tables(store).results.values(job.id, 0)] == list(range(8))
     assert [(one.row, one.position) async for one in tables(store).results.every(job.id, Filter())][:3] == [
         (0, 0),

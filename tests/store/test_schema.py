@@ -185,7 +185,7 @@ def test_a_newer_database_is_refused_by_name(where: Address, tmp_path: Path, mon
     assert "newer Evaluator Host" in said
     if where.file is not None:
         assert str(next((where.file.parent / "backups").iterdir())) in said
-    assert asked(where, "SELECT count(*) FROM later") == [(1,)], "it is left as it was"
+    assert asked(where, "SELECT count(*) FROM later") == [(1,)], "the newer database must stay as it was"
 
 
 def test_a_migration_that_fails_changes_nothing(
@@ -201,7 +201,7 @@ def test_a_migration_that_fails_changes_nothing(
         )
         with pytest.raises(Exception, match="no_such_table"):
             migrate(where)
-    assert asked(where, "SELECT * FROM workspaces") == before, "the column is not there either"
+    assert asked(where, "SELECT * FROM workspaces") == before, "a migration that fails must not add its column"
     migrate(where)
 
 
@@ -221,7 +221,9 @@ def test_a_migration_that_leaves_broken_references_is_undone(
 @pytest.mark.slow
 @pytest.mark.sampled(2)
 def test_hosts_that_start_at_once_migrate_once(where: Address, tmp_path: Path) -> None:
-    """If both hosts ran the later migration, the second run would fail or add a second row."""
+    """Hosts that start at the same time migrate a database only once. If both hosts ran the later migration, the second
+    run would fail or add a second row.
+    """
     migrate(where)
     (later,) = later_version(tmp_path / "later", more="import time; time.sleep(0.5)")(STORE)
     url = where.url.render_as_string(hide_password=False)
@@ -284,4 +286,6 @@ async def test_a_sqlite_file_is_private_and_in_wal_mode(tmp_path: Path) -> None:
         await store.workspaces.ensure_workspace("acme")
         files = list(tmp_path.glob("evaluator-host.db*"))  # noqa: ASYNC240
         assert {file.name for file in files} == {"evaluator-host.db", "evaluator-host.db-wal", "evaluator-host.db-shm"}
-        assert all(file.stat().st_mode & 0o077 == 0 for file in files), "it holds hashes of keys"
+        assert all(file.stat().st_mode & 0o077 == 0 for file in files), (
+            "only the owner may read the files, because they contain hashes of keys"
+        )

@@ -139,7 +139,9 @@ async def test_keys_of_the_settings_rotate_by_putting_a_new_one_first(database_u
     async with open_store(database_url, tmp_path, secrets_key=new) as store:
         assert await store.secrets.reveal(WORKSPACE, "openai") == VALUE
     async with open_store(database_url, tmp_path, secrets_key=lost) as store:
-        assert await store.secrets.reveal(WORKSPACE, "foreign") == VALUE, "what no key opens stays as it was"
+        assert await store.secrets.reveal(WORKSPACE, "foreign") == VALUE, (
+            "a secret that no key opens must stay as it was"
+        )
     assert not (tmp_path / "secrets.key").exists()
 
 

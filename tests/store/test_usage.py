@@ -129,7 +129,9 @@ async def test_callers_who_ask_at_once_measure_once(store: Store, tmp_path: Path
         await asyncio.gather(*(usage.require_room(WORKSPACE, 1) for _ in range(20)))
     finally:
         event.remove(engine, "before_cursor_execute", note)
-    assert len([text for text in asked if text.startswith("SELECT")]) == 2, "the sums, and the names of workspaces"
+    assert len([text for text in asked if text.startswith("SELECT")]) == 2, (
+        "the only two queries read the sums, and the names of workspaces"
+    )
 
 
 async def test_an_upload_is_stopped_where_the_quota_ends(store: Store, tmp_path: Path) -> None:
@@ -161,7 +163,7 @@ async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) 
     begun = Mock()
     event.listen(store.database._engine.sync_engine, "begin", begun)
     assert await tables(store).jobs.delete_ended(datetime.now(UTC) + timedelta(days=1)) == 1
-    assert begun.call_count < 20, "not one transaction for each page of the file"
+    assert begun.call_count < 20, "there must not be a transaction for each page of the file"
     left = [job.job.id for job in await tables(store).jobs.list_overviews(WORKSPACE, limit=10)]
     assert (left, old.id in left) == ([running.id], False)
     assert [one async for one in tables(store).results.values(old.id, 0)] == []
@@ -172,7 +174,7 @@ async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) 
                 for name in ("page_count", "page_size", "freelist_count")
             ]
         assert free == 0
-        assert pages * page_bytes < 1_000_000, "the results alone had ten million"
+        assert pages * page_bytes < 1_000_000, "the deleted results had ten million bytes"
 
 
 async def test_label_queues_and_secrets_are_counted_and_limited(store: Store) -> None:
