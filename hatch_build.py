@@ -33,7 +33,7 @@ class BuildPages(BuildHookInterface):  # type: ignore[type-arg]
     """Builds the pages if they are missing or older than their sources. Without the pages, nothing is packed."""
 
     def dependencies(self) -> list[str]:
-        """Require Node.js if the pages have to be built. An sdist always contains the pages, a checkout sometimes."""
+        """Require Node.js if the pages have to be built. An sdist contains the pages; a checkout may lack them."""
         return [] if pages_are_built() else [NODE]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

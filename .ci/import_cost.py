@@ -1,4 +1,4 @@
-"""Prints what importing light modules costs: the host's small modules that replace a platform's package.
+"""Prints what it costs to import light modules, which are the host's small replacements of platforms' packages.
 
 The cost is processor time, and the number of modules beyond the interpreter's own. Each import runs in fresh
 interpreters, isolated as in a sandbox; the fastest of several runs counts. The exit code is 1 if an import costs more

@@ -104,7 +104,10 @@ def save_image(image: str, target: Path) -> None:
 
 
 def _pack_layer(exported: Path, layer: Path) -> None:
-    """Write the files of a container as a layer, by name, hard links last. Times and caches are left out."""
+    """Write the files of a container as an image layer, without times and caches.
+
+    The files are sorted by name, with hard links at the end.
+    """
     with tarfile.open(exported) as source, tarfile.open(layer, "w", format=tarfile.PAX_FORMAT) as packed:
         for entry in sorted(source, key=lambda one: (one.islnk(), one.name)):
             if not _OF_BUILDS.fullmatch(entry.name):
@@ -123,7 +126,8 @@ def _without_origin(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 def bill_of(artifact: Path, image: str | None) -> dict[str, Any]:
     """Return the bill of materials (CycloneDX 1.6) of an artifact: the packages that it contains or needs.
 
-    `image` is the name of the host's image, from which a .tar artifact was saved; None without such an artifact.
+    `image` is the name of the host's image from which a .tar artifact was saved. It is None if there is no such
+    artifact.
     """
     if artifact.name.startswith("evaluator_host-"):
         return _bill_of_wheel()

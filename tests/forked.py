@@ -160,8 +160,8 @@ def run(
 
 
 def make_program(folder: Path) -> int:
-    """Write a program `evaluator-host` that a shell can run, and whose processes are forked in the same way; return the
-    descriptor that the program must inherit.
+    """Write a program `evaluator-host` that a shell can run, and whose processes are forked as those of `run`. Return
+    the descriptor that the program must inherit.
     """
     program = folder / "evaluator-host"
     program.write_text(_PROGRAM.format(python=sys.executable, descriptor=_template().fileno()))

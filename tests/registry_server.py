@@ -133,8 +133,7 @@ def serving_with_tokens(home: Path, *, user: str, password: str) -> Iterator[Reg
             self.end_headers()
             self.wfile.write(json.dumps({"token": token.decode()}).encode())
 
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
+        def log_message(self, *_: object) -> None: ...
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Tokens) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -27,8 +27,8 @@ def fork_workers(arguments: tuple[str, ...], specs: list[Any]) -> None:
     """Start a process that collects the tests that these pytest arguments select, and make xdist fork its processes
     from this process.
     """
-    import shlex  # noqa: PLC0415 - not where each process begins
-    import subprocess  # noqa: PLC0415 - the same
+    import shlex  # noqa: PLC0415 - only this function needs it, not each process
+    import subprocess  # noqa: PLC0415 - as above
 
     name = f"evaluator-host-tests-{os.getpid()}"
     listener = socket.socket(socket.AF_UNIX)
@@ -61,7 +61,7 @@ def _launch(name: str) -> None:
 
 
 def _collect(arguments: list[str]) -> None:
-    import pytest  # noqa: PLC0415 - not where each process begins
+    import pytest  # noqa: PLC0415 - only the collecting process needs it
 
     gc.disable()  # nearly all objects of this process stay, so that a garbage collection would take seconds and free little
     pytest.main(arguments)
@@ -74,7 +74,7 @@ def _serve(listener: socket.socket) -> dict[str, Any]:
     """Fork a process for each connection, and return the connection's message in the forked process. This process
     itself exits with the run.
     """
-    import select  # noqa: PLC0415 - not where each process begins
+    import select  # noqa: PLC0415 - only the collecting process needs it
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the signal comes from the terminal; this process ends with the run
@@ -101,7 +101,7 @@ def _go_on(message: dict[str, Any]) -> None:
     os.chdir(message["cwd"])
     os.environ.clear()
     os.environ.update(message["env"])
-    sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115 - for as long as the process lives
+    sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115 - the files stay open until the process ends
     sys.__stdin__, sys.__stdout__ = sys.stdin, sys.stdout
     sys.argv = ["-c"]
     main = sys.modules["__main__"] = ModuleType("__main__")

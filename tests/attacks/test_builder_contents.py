@@ -1,4 +1,4 @@
-"""Files in packages that do harm without the guards: start-up hooks, shadowed modules, commands, archive bombs.
+"""Files in packages do no harm: start-up hooks, shadowed modules, commands, archive bombs.
 
 The guards: the runner starts with `-I -S` and with its own modules first; a set is mounted only for its own evaluators;
 `bin` is removed; and a meter ends a build that writes too much (without the meter, the bomb is unpacked completely).

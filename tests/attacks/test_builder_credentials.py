@@ -1,4 +1,5 @@
-"""A company's index behind a proxy, with a certificate from a private authority: only uv and npm get the passwords.
+"""If a company's index is behind a proxy and has a certificate from a private authority, only uv and npm get the
+passwords.
 
 The guards: credentials are in the environment and in a file with mode 0600 in the command's own folder, because other
 users could read them on a command line. The host also removes passwords from the tools' output

@@ -1,4 +1,4 @@
-"""Packages with very large metadata: the host's event loop is never blocked for other callers.
+"""Packages with very large metadata never block the host's event loop for other callers.
 
 Blocking is measured as the processor time that the loop's thread uses between two turns of the loop, because a busy
 machine does not change that time.

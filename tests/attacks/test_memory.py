@@ -162,9 +162,9 @@ def test_results_of_many_metrics_cost_little(host: Host) -> None:
         job = {"evaluators": [{"code": code, "limits": limits}], "dataset": {"rows": [{"n": 1}, {"n": 2}]}}
         made = host.ask(host.alpha, "POST", "/v1/jobs", json=job).json()
         ended = finished(host, made["id"])
-        figures = host.ask(host.alpha, "GET", f"/v1/jobs/{made['id']}/results")
+        statistics = host.ask(host.alpha, "GET", f"/v1/jobs/{made['id']}/results")
     assert (ended["status"], ended["progress"]["failed"]) == ("completed", 0)
-    assert len(figures.json()["evaluators"][0]["metrics"]) == 1000
+    assert len(statistics.json()["evaluators"][0]["metrics"]) == 1000
     row = host.ask(host.alpha, "GET", f"/v1/jobs/{made['id']}/rows?limit=1").json()["rows"][0]["result"]
     assert len(row["value"]) == 100_002
     assert [note["code"] for note in row["warnings"]] == ["too_many_metrics"]

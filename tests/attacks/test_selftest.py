@@ -1,4 +1,4 @@
-"""What `evaluator-host selftest` prints for a sound deployment, a weakened one, and none."""
+"""`evaluator-host selftest` reports correctly on a sound deployment, on a weakened one, and if there is no deployment."""
 
 import json
 import os

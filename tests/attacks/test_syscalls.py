@@ -96,7 +96,7 @@ MATCHES = {
 
 
 def declared(number: int, arguments: tuple[int, ...]) -> set[int]:
-    """Return the errors with which a call may be refused, as declared; if several rules match, a sandbox may return
+    """Return the errors with which the declaration lets a call be refused. If several rules match, a sandbox may return
     the error of any of them.
     """
     padded = (*arguments, *[0] * 6)

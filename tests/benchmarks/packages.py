@@ -37,7 +37,9 @@ _WAITING_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """One build from a warm download cache: how many ms the build took, how many of them to write files, and the lock."""
+    """One build from a warm download cache: how many ms the build took, how many of them it took to write files, and
+    the lock.
+    """
 
     whole_ms: float
     files_ms: float

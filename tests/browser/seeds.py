@@ -57,7 +57,7 @@ def trace_of(n: int) -> dict[str, Any]:
 
 
 def otlp(n: int) -> dict[str, Any]:
-    """Return an OTLP export with one trace of two spans, number `n`."""
+    """Return an OTLP export with one trace of two spans; `n` is the number of the trace."""
     begin = 1_770_000_000_000_000_000 + n
     span = {"traceId": f"{n + 1:032x}", "name": f"request {MARKUP}", "startTimeUnixNano": str(begin)}
     root = {**span, "spanId": f"{n * 2 + 1:016x}", "endTimeUnixNano": str(begin + 2_000_000_000)}

@@ -257,12 +257,14 @@ async def test_jobs_are_filtered_and_two_are_chosen_to_compare(page: Page, seeds
 
 
 @pytest.mark.long
-async def test_figures_and_plots_of_ten_thousand_rows_are_taken_home(page: Page, seeds: Seeds, client: Client) -> None:
-    figures = (await asyncio.to_thread(client.jobs.results, seeds.before)).evaluators[0]
-    score = next(metric for metric in figures.metrics if metric.name == "score")
+async def test_statistics_and_plots_of_ten_thousand_rows_are_taken_home(
+    page: Page, seeds: Seeds, client: Client
+) -> None:
+    statistics = (await asyncio.to_thread(client.jobs.results, seeds.before)).evaluators[0]
+    score = next(metric for metric in statistics.metrics if metric.name == "score")
     await page.goto(f"/jobs/{seeds.before}")
     tiles = page.get_by_role("list", name="Statistics of length@1")
-    await expect(tiles).to_contain_text(f"Scored{figures.scored:,}")
+    await expect(tiles).to_contain_text(f"Scored{statistics.scored:,}")
     await expect(tiles).to_contain_text(f"Mean score{score.mean:.4g}")
     await page.get_by_text("Distribution, slowest rows").click()
     await expect(page.locator("canvas[data-drawn=true]")).to_have_count(1)

@@ -142,13 +142,13 @@ async def test_a_running_job_shows_counts_of_one_moment(page: Page, host: Server
         job = client.jobs.create([Evaluator(code)], [{"n": n} for n in range(50)]).id
         await asyncio.to_thread(client.jobs.wait, job)
         report = client._transport.http.get(f"/v1/jobs/{job}").json()
-        figures = client._transport.http.get(f"/v1/jobs/{job}/results").json()
+        statistics = client._transport.http.get(f"/v1/jobs/{job}/results").json()
     report |= {"status": "running", "finished_at": None}
     report["progress"]["rows"] = report["scores"][0]["rows"] = 399
-    figures["evaluators"][0] |= {"rows": 35, "scored": 35, "failed": 0}  # they were computed some rows before
+    statistics["evaluators"][0] |= {"rows": 35, "scored": 35, "failed": 0}  # they were computed some rows before
     await page.route(f"**/v1/jobs/{job}", lambda route: route.fulfill(json=report))
     await page.route(f"**/v1/jobs/{job}/events", lambda route: route.abort())
-    await page.route(f"**/v1/jobs/{job}/results", lambda route: route.fulfill(json=figures))
+    await page.route(f"**/v1/jobs/{job}/results", lambda route: route.fulfill(json=statistics))
     await page.goto(f"/jobs/{job}")
     await expect(page.get_by_text("50 of 399 rows · 1 failed")).to_be_visible()
     await expect(page.locator(".record-title .chip-warn")).to_have_text("running, 2.0 % failed")

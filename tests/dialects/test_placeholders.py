@@ -1,5 +1,5 @@
-"""Code uses a name that the host's small replacement of a package lacks: only then does the code fail, and the error
-names the package to pin.
+"""Code that uses a name that the host's small replacement of a package lacks fails only then, and the error names the
+package to pin.
 """
 
 import re

@@ -1,5 +1,5 @@
-"""A row has the expected answer in a column that the dialect does not read: the result has a warning, unless the code
-gets the answer anyway.
+"""If a row has the expected answer in a column that the dialect does not read, the result has a warning, unless the
+code gets the answer anyway.
 """
 
 import textwrap

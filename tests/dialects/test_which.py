@@ -1,6 +1,4 @@
-"""Which function of a file the host calls: never a helper, a private function, or a function that the file's own list
-of evaluators leaves out.
-"""
+"""The host never calls a helper, a private function, or a function that the file's own list of evaluators leaves out."""
 
 import asyncio
 

@@ -77,7 +77,9 @@ time.time_ns = lambda: int(jumping() * 1e9)
 
 @pytest.fixture
 def jumpy(tmp_path: Path) -> Path:
-    """A folder; with it on the PYTHONPATH, the wall clock of a Python process jumps by two years, five times a second."""
+    """A folder that makes the wall clock of a Python process jump by two years, five times a second, if it is on the
+    PYTHONPATH.
+    """
     folder = tmp_path / "jumpy"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(JUMPING)

@@ -1,4 +1,6 @@
-"""How much of the processor several hosts' sandboxes get, compared with each other and with an ordinary process."""
+"""The sandboxes of several hosts get fair parts of the processor, compared with each other and with an ordinary
+process.
+"""
 
 import os
 import subprocess

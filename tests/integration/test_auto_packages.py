@@ -1,4 +1,6 @@
-"""`packages: "auto"`: which packages a host chooses for the code's imports, and which packages it never installs."""
+"""With `packages: "auto"`, a host pins and installs the packages that the code imports, but no package that it does not
+know.
+"""
 
 import re
 from collections.abc import AsyncIterator, Iterator

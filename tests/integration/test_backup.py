@@ -1,4 +1,6 @@
-"""Backs up a running host and restores it elsewhere, with SQLite and PostgreSQL: jobs, secrets, data sets and keys."""
+"""A running host can be backed up and restored elsewhere, with SQLite and PostgreSQL: jobs, secrets, data sets and
+keys.
+"""
 
 import json
 import os

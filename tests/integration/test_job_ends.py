@@ -1,4 +1,4 @@
-"""What an operator sees of jobs: how many ended in which status, and why each failed, without code or rows."""
+"""An operator sees how many jobs ended in which status, and why each job failed, but sees no code and no rows."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""When a host requires keys, and at which addresses it may listen, before and after the first key is made."""
+"""A host requires keys once the first key is made. Without a key, it refuses to listen at addresses other than
+loopback.
+"""
 
 from pathlib import Path
 

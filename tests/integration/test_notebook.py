@@ -1,4 +1,4 @@
-"""The cell magic in a real IPython shell."""
+"""The cell magic works in a real IPython shell."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The package versions that a user can choose, from the real indexes and from the tests' own index."""
+"""A user can choose among a package's versions, from the real indexes and from the tests' own index."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Data sets with as many and as long column names as a host keeps do not block the event loop when they are listed."""
+"""Data sets with as many column names as a host allows, each as long as allowed, do not block the event loop when they
+are listed.
+"""
 
 import gc
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Jobs with as many evaluators as one may have do not hold the event loop when they are listed."""
+"""Jobs with as many evaluators as a host allows do not block the event loop when they are listed."""
 
 import gc
 from dataclasses import replace

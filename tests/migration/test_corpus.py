@@ -107,7 +107,7 @@ def test_what_was_formatted_stays_formatted(tmp_path: Path) -> None:
         (before / case.name).write_bytes(case.before.encode())
         (after / case.name).write_bytes((case.after or "").encode())
     assert len(python) - len(unformatted(before)) > 30
-    # only in these programs, lines became longer than the formatter's limit
+    # only in these programs, the migration made lines longer than the formatter's limit
     assert unformatted(after) - unformatted(before) == {"long_lines.py", "recursive.py"}
 
 

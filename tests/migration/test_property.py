@@ -49,5 +49,5 @@ def outcome(code: str, arguments: tuple[Any, ...]) -> Any:
         exec(compile(code, "evaluator", "exec"), namespace)
         value = namespace["evaluate"](*copy.deepcopy(arguments))
         return re.sub("0x[0-9a-f]+", "", repr(float(value) if isinstance(value, str) else value))
-    except Exception:  # noqa: BLE001 - whatever it raises, it has no score
+    except Exception:  # noqa: BLE001 - a program that raises any error has no score
         return None

@@ -1,4 +1,4 @@
-"""A workspace's daily budget for models, which all processes with one database share; on both kinds of database."""
+"""All processes with one database share a workspace's daily budget for models, on both kinds of database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -54,7 +54,7 @@ async def made(store: Store) -> int:
 
 
 async def taken(store: Store, most: int) -> int:
-    """Return how many of the `most` requests in today's budget processes have used or reserved."""
+    """Return how many requests of today's budget processes have used or reserved. The budget has `most` requests."""
     left: list[int] = []
 
     def note(found: int) -> int:

@@ -1,6 +1,4 @@
-"""A RAGAS metric that calls a judge: NVIDIA's own metric, with its real packages, through the host's gateway for
-models.
-"""
+"""NVIDIA's own RAGAS metric, which calls a judge, works with its real packages through the host's gateway for models."""
 
 from pathlib import Path
 from typing import Any, Final

@@ -22,7 +22,8 @@ FILES = {
     if path.is_file() and path.suffix != ".pyc"
 }
 LATER = "acme_notes/migrations/r0002_colour.py"
-COLOUR = re.compile(r"    colour: .*\n|, (body\.)?colour\b(: str)?")  # what release 2 added to table and routes
+# the changes of release 2 to the table and the routes
+COLOUR = re.compile(r"    colour: .*\n|, (body\.)?colour\b(: str)?")
 
 
 @pytest.fixture

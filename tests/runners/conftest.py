@@ -127,7 +127,9 @@ class RunnerProcess:
         return self.receive(timeout_s=timeout_s + 20)
 
     def call_named(self, named: dict[str, Any], *, exact: bool = True, timeout_s: float = 10.0) -> protocol.Frame:
-        """Call `main` with named variables, and return the answer; `exact` if a caller listed these variables."""
+        """Call `main` with named variables, and return the answer. `exact` says whether a caller listed these
+        variables.
+        """
         self.post({"named": named, "exact": exact}, timeout_s=timeout_s)
         return self.receive(timeout_s=timeout_s + 20)
 

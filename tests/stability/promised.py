@@ -95,7 +95,7 @@ def _walk(
 
 
 def broken(before: Mapping[str, Route], after: Mapping[str, Route]) -> Iterator[str]:
-    """Yield what programs may rely on in the routes of `before` and is missing in `after`."""
+    """Yield everything that programs may rely on according to `before`, but not according to `after`."""
     for route, old in before.items():
         new = after.get(route)
         if new is None:

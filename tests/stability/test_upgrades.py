@@ -44,7 +44,7 @@ def check(server: Server, kept: dict[str, Any]) -> None:
 
 
 def _check(server: Server, kept: dict[str, Any], client: httpx.Client) -> None:
-    assert httpx.get(f"{server.url}/v1/jobs").status_code == 401, "the host has its keys"
+    assert httpx.get(f"{server.url}/v1/jobs").status_code == 401, "the restored host must have its keys"
     found = client.get("/v1/evaluators/exact").json()
     assert (found["version"], found["evaluator"]["code"]) == (2, CODE)
     assert client.get("/v1/evaluators/exact/versions/1").json()["version"] == 1

@@ -1,4 +1,4 @@
-"""The store's audit log, and its list of requests for package sets, on both databases."""
+"""The store keeps the audit log and the list of requests for package sets, on both databases."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The database: transactions, snapshots, addresses, and the errors that callers get if the database fails."""
+"""The database keeps its promises about transactions and snapshots, and callers get the right errors if it fails."""
 
 import asyncio
 import os

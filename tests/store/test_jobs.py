@@ -1,6 +1,4 @@
-"""Jobs and data sets in the store, on both databases: which host owns a job, which results count, and what may be
-removed.
-"""
+"""The store knows which host owns a job, which results count, and which data may be removed, on both databases."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Keys and workspaces in the store, on both databases."""
+"""The store keeps keys and workspaces, on both databases."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Results in the store, on both databases: pages in every order, filters, and statistics."""
+"""The store returns pages of results in every order, with filters and statistics, on both databases."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""How much storage workspaces use, on both databases: totals by kind, quotas, free disk space, and space freed by
-deletion.
-"""
+"""The store knows how much storage each workspace uses, and enforces quotas and free disk space, on both databases."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -35,7 +35,7 @@ async def opened(**limits: object) -> AsyncIterator[tuple[Pool, FakeBackend]]:
         raise
     else:
         await pool.close()
-        assert backend.alive == 0, "a closed pool leaves no sandbox"
+        assert backend.alive == 0, "a closed pool must leave no sandbox"
         assert (pool.capacity.sandboxes, pool.capacity.taken_mb) == (0, 0)
 
 

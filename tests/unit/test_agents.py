@@ -1,4 +1,4 @@
-"""How agents' answers are read: JSONPaths, streams, and requests that are refused before they are sent."""
+"""The host reads agents' answers with JSONPaths and from streams, and refuses wrong requests before it sends them."""
 
 import tracemalloc
 from typing import Any

@@ -1,4 +1,4 @@
-"""The `app_params` that legacy evaluators get, and the warning about a key that code reads but was not given."""
+"""Legacy evaluators get `app_params`, and a warning names each key that the code reads but was not given."""
 
 from typing import Any
 

@@ -140,7 +140,9 @@ async def test_a_runner_that_gives_up_twice_as_it_loads_is_the_evaluators_own_fa
 async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without these replacements, two killed runners could fail all of an evaluator's rows in a job."""
+    """A runner that is killed while it loads code is replaced three times. Without these replacements, two killed
+    runners could fail all of an evaluator's rows in a job.
+    """
     for kills, status in ((3, "scored"), (4, "failed")):
         loads = _Loads(monkeypatch, *(RunnerGaveUp(CRASHED, killed=True) for _ in range(kills)))
         async with host(tmp_path) as (service, _):
@@ -154,7 +156,9 @@ async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
 async def test_a_load_that_crashes_is_tried_once_more(
     verb: str, crashes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Something other than the code may have killed the runner, and one killed runner must not fail a thousand rows."""
+    """A load that crashes is tried once more: something other than the code may have killed the runner, and one killed
+    runner must not fail a thousand rows.
+    """
     load, loads = Sandbox.load, []
 
     async def crashing(sandbox: Sandbox, request: object, **_: object) -> Loaded | Failed:

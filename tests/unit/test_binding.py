@@ -1,4 +1,4 @@
-"""How the host makes the body of a call from a row."""
+"""The host makes the body of a call from a row."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The arguments for bubblewrap, line by line: what a sandbox may see, and what it never gets."""
+"""The arguments for bubblewrap, line by line, let a sandbox see only what it may see."""
 
 from dataclasses import replace
 from itertools import pairwise

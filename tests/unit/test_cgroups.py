@@ -1,5 +1,5 @@
-"""Where the host makes control groups and what it writes to them, tested with copies of /proc and of the kernel's two
-interfaces.
+"""The host makes control groups in the right place and writes the right values to them. The tests use copies of /proc
+and of the kernel's two interfaces.
 """
 
 import os

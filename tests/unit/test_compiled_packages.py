@@ -1,4 +1,4 @@
-"""Which Python files of an installed package set the host compiles."""
+"""Of a small package, the host compiles all Python files; of a large package, only those that its import reads."""
 
 from pathlib import Path
 

@@ -37,7 +37,7 @@ async def test_uploads_at_the_same_time_do_not_exceed_what_a_workspace_may_store
     refused = [one for one in answers if not isinstance(one, DataFile)]
     assert refused
     assert all(isinstance(one, OverQuota) for one in refused), (
-        "one, or both that are alike if the two others were faster"
+        "one file is refused, or both files with the same content if the two others were faster"
     )
     assert set(files.list_files("default")) == kept
     assert stored_bytes(tmp_path) == sum(one.size_bytes for one in kept) == 800 << 10
@@ -51,7 +51,7 @@ def one_file(files: DataFiles) -> str:
 
 
 def deep(digest: str, number: int) -> dict[str, str]:
-    """Return paths whose layout has 302 folders."""
+    """Return paths that together need 302 folders."""
     return {f"{number}/{one}/{'d/' * 3}x": digest for one in range(75)} | {f"{number}x": digest}
 
 

@@ -119,7 +119,9 @@ def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Pa
     (tmp_path / f"ds_2.{_dead()}").mkdir()
     (tmp_path / "ds_3.host-1-1-1").mkdir()  # belongs to a host in another pid namespace, which may be alive
     assert folder.orphans({"ds_1"}) == [f"ds_2.{_dead()}"]
-    assert folder.orphans(set()) == [f"ds_2.{_dead()}"], "the rows were written a moment ago"
+    assert folder.orphans(set()) == [f"ds_2.{_dead()}"], (
+        "data sets without a record stay for some time, and these rows were written just now"
+    )
     os.utime(tmp_path / "ds_1", (0, 0))
     assert sorted(folder.orphans(set())) == ["ds_1", f"ds_2.{_dead()}"]
 

@@ -297,7 +297,7 @@ def test_windows_text_is_told_from_damaged_utf_8_wherever_a_chunk_ends(
 
 
 def test_the_first_sheet_of_a_workbook_has_numbers_times_and_empty_cells() -> None:
-    day = dt.datetime(2026, 5, 1, 12)  # noqa: DTZ001 - as Excel has it
+    day = dt.datetime(2026, 5, 1, 12)  # noqa: DTZ001 - Excel's times have no zone
     content = workbook(
         ["n", None, "at", "criteria"], [1, 2.5, day, '{"a": 1}'], [True, None, None], ["x"] * 5, sheets=3
     )

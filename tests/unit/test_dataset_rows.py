@@ -1,6 +1,4 @@
-"""How rows are read from data files: which lines become rows, which lines are reported as bad, and which faults end the
-command.
-"""
+"""Lines of a data file become rows, or are reported as bad, or end the command with an error."""
 
 from pathlib import Path
 
@@ -167,7 +165,7 @@ def test_versions_of_many_rows_are_compared(tmp_path: Path) -> None:
     before.write_text("{}\n" * 20_000)
     after.write_text("{}\n" * 100 + '{"a":1}\n' + "{}\n" * 19_000)
     found = compare_rows(before, after, 0, 100)
-    assert (found.changed, found.added, found.removed) == (1, 0, 899), "equal rows are paired"
+    assert (found.changed, found.added, found.removed) == (1, 0, 899), "equal rows must be paired"
 
 
 @pytest.mark.parametrize(

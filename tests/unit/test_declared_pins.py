@@ -1,4 +1,4 @@
-"""The exact versions that a project's own files pin, and how they become pins of an evaluator."""
+"""The exact versions that a project's own files pin become pins of an evaluator."""
 
 import json
 from pathlib import Path

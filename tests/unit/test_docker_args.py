@@ -1,4 +1,4 @@
-"""The Docker backend's options for containers, line by line."""
+"""The Docker backend gives containers the right options, line by line."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -145,7 +145,7 @@ def test_what_tells_of_the_machine_is_hidden() -> None:
     hidden = set(host()["MaskedPaths"])
     assert {"/sys", "/proc/cmdline", "/proc/keys", "/proc/sys/kernel/random/boot_id", "/proc/fs"} <= hidden
     assert {"/proc/kcore", "/proc/timer_list", "/proc/acpi", "/proc/scsi"} <= hidden, (
-        "Docker's own are replaced by ours"
+        "the host's list replaces Docker's own list, so it must contain these too"
     )
     assert "MaskedPaths" not in host(engine=replace(ENGINE, podman=True))
 

@@ -1,4 +1,4 @@
-"""How the host understands an engine's messages, errors and addresses, with texts that real engines sent."""
+"""The host understands an engine's messages, errors and addresses. The texts are those that real engines sent."""
 
 import errno
 import socket

@@ -1,4 +1,6 @@
-"""Which error code a sandbox's exit status gives. The texts on standard error were recorded from real engines."""
+"""Each exit status of a sandbox gives the right error code. The texts on standard error were recorded from real
+engines.
+"""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""The forms of `expect` that people write, and how the host reports results that differ."""
+"""The host accepts `expect` in the forms that people write, and reports results that differ."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Worker processes, and the calls between them. As in a host, the forker starts before the event loop."""
+"""Worker processes answer calls, and end with the host. As in a host, the forker starts before the event loop."""
 
 import asyncio
 import os

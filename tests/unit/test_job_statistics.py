@@ -1,4 +1,4 @@
-"""Statistics and paired differences, compared with values that were computed elsewhere."""
+"""Statistics and paired differences equal values that were computed elsewhere."""
 
 import math
 import statistics
@@ -22,7 +22,7 @@ from evaluator_host.types.groups import Groups, Numbers
 from evaluator_host.types.results import Bin
 
 
-def test_figures_are_those_of_the_population() -> None:
+def test_statistics_are_those_of_the_population() -> None:
     found = aggregate("score", [1.0, 0.0, 1.0, 0.0])
     assert (found.count, found.nan_count, found.sum, found.mean) == (4, 0, 2.0, 0.5)
     assert (found.min, found.max, found.std_dev, found.variance) == (0.0, 1.0, 0.5, 0.25)
@@ -85,7 +85,9 @@ def test_quantiles_of_student_are_those_of_the_tables(degrees: int, quantile: fl
 
 
 def test_metrics_over_as_many_rows_share_one_quantile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quantile takes milliseconds, and a comparison may have thousands of metrics."""
+    """Metrics over the same number of rows share one quantile, because a quantile takes milliseconds, and a comparison
+    may have thousands of metrics.
+    """
     asked, distribution = 0, aggregation._student_cdf
 
     def counted(t: float, degrees: int) -> float:

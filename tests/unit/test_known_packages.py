@@ -1,4 +1,4 @@
-"""The packages that a host may choose by itself for imports, and the modules in these packages."""
+"""A host may choose only known packages for imports, and knows the modules in these packages."""
 
 import json
 from pathlib import Path

@@ -99,7 +99,7 @@ async def test_few_large_answers_are_in_memory_and_a_workspace_leaves_a_place() 
     fast.set()
     await ask("beta", places, fast, body)
     assert fast.got.endswith(ANSWER)
-    assert fast.most_queued < 2 * CHUNK, "more is written once the sandbox has read"
+    assert fast.most_queued < 2 * CHUNK, "the host may pass on more only when the sandbox has read"
     small = [body.read <= LARGE_BYTES + CHUNK for _, body in slow]
     assert small.count(False) == MOST_OF_ONE
     for reader, _ in slow:
@@ -137,4 +137,4 @@ async def test_bodies_of_requests_that_a_row_gave_up_count_no_more(tmp_path: Pat
         for _ in range(BODY_BYTES // CHUNK - 1):
             gate.receive(1, bytes(CHUNK), end=False)
         gate.receive(1, b"", end=True)
-    assert reader.got == b"", "none is refused"
+    assert reader.got == b"", "no request may be refused"

@@ -32,7 +32,7 @@ SESSION = Path("/proc/self/autogroup")
 
 
 def parquet_format() -> str:
-    from pyarrow import parquet  # noqa: PLC0415 - as the readers of rows import it
+    from pyarrow import parquet  # noqa: PLC0415 - imported in the same way as by the readers of rows
 
     return str(parquet.ParquetFile.__name__)
 
@@ -89,7 +89,9 @@ async def test_the_memory_of_named_modules_does_not_count(processes: LimitedProc
     assert await processes.call("a", parquet_format, limits=named) == "ParquetFile"
     pid = await processes.call("a", os.getpid)
     assert await processes.call("a", parquet_format, limits=named) == "ParquetFile"
-    assert await processes.call("a", os.getpid) == pid, "nor does it make the child one that grew"
+    assert await processes.call("a", os.getpid) == pid, (
+        "memory of named modules must not make the host replace the child"
+    )
 
 
 @pytest.mark.parametrize("value", ["x", b"x"])

@@ -13,7 +13,7 @@ from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.line_buffer import LineBuffer
 
 LONG = b"x" * (4_000_000)
-MOST_S = 5.0  # seconds of processor time; in time quadratic to the length it would be a minute
+MOST_S = 5.0  # seconds of processor time; if the time grew with the square of the length, it would be a minute
 
 
 def pieces(data: bytes, size: int = 100) -> Iterator[bytes]:

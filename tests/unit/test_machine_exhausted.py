@@ -188,7 +188,7 @@ async def test_packages_are_not_installed_without_a_sandbox_because_one_trial_fa
     if isinstance(fault, Exception):
         with pytest.raises(MachineExhausted):
             await builder._find()
-    assert isinstance(await builder._find(), BuildSandbox), "what was killed is tried again at once"
+    assert isinstance(await builder._find(), BuildSandbox), "after a killed check, the builder must try again at once"
     assert len(tries) == 2
 
 
@@ -206,7 +206,9 @@ async def test_what_was_downloaded_without_a_sandbox_is_taken_over_when_there_is
     home = tmp_path / "build"
     home.mkdir()
     assert await Builder(home, file_mb=100)._find() == "no permission"
-    assert (home / "downloads").stat().st_uid == os.geteuid(), "whose is not the builder's is taken over as a whole"
+    assert (home / "downloads").stat().st_uid == os.geteuid(), (
+        "files that do not belong to the builder's user must be taken over completely"
+    )
 
 
 async def test_a_folder_that_a_command_could_not_remove_goes_when_the_host_ends(

@@ -40,4 +40,4 @@ def seconds_for(contract: str, value: Any) -> float:
 )
 def test_many_scores_are_read_in_linear_time(contract: str, make: Any) -> None:
     few, many = (min(seconds_for(contract, make(number)) for _ in range(3)) for number in (2_000, 8_000))
-    assert many < 8 * few  # four times as many scores; 16 times as long if each were compared with all others
+    assert many < 8 * few  # four times as many scores; comparing each score with all others would take 16 times as long

@@ -1,4 +1,4 @@
-"""How the host passes the server-sent events of a model's answer on to a row."""
+"""The host passes the server-sent events of a model's answer on to a row, and finds the last event of a stream."""
 
 import pytest
 

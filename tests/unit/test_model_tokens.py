@@ -1,4 +1,4 @@
-"""The tokens that count for an answer of a model, as providers report them."""
+"""The host counts the tokens of a model's answer as providers report them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Suggestions for misspelt names, for misspelt addresses of hosts, and for words that are not commands."""
+"""The host suggests what was meant by misspelt names, misspelt addresses of hosts, and words that are not commands."""
 
 from itertools import islice, permutations
 from typing import Any

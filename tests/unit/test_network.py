@@ -1,5 +1,5 @@
 """Network access for a sandbox. The tests check what the sandbox can reach, that no other call gets this access, and
-that only one command can request it.
+that only UiPath's commands can request it.
 """
 
 import ast
@@ -35,7 +35,7 @@ def test_its_sandboxes_are_given_to_no_other_call() -> None:
     connected = ordinary.with_network()
     assert (ordinary.request.spec.network, connected.request.spec.network) == (False, True)
     assert connected.request.key != ordinary.request.key
-    assert connected.request.spec != ordinary.request.spec, "by which waiting sandboxes are found"
+    assert connected.request.spec != ordinary.request.spec, "waiting sandboxes are found by this, so it must differ"
     assert dataclasses.replace(connected.request.spec, network=False) == ordinary.request.spec
     assert (connected.request.load, connected.evaluator) == (ordinary.request.load, ordinary.evaluator)
 
@@ -76,7 +76,9 @@ COMMANDS = {f"vendors/uipath/cli/{name}.py" for name in ("eval", "run")}
 
 @pytest.mark.slow
 def test_only_the_command_asks_for_it() -> None:
-    """This checks in the source which modules have a field or parameter for network access, pass it on, or use it."""
+    """Only UiPath's commands request network access. This checks in the source which modules have a field or parameter
+    for network access, pass it on, or use it.
+    """
     having, asking, calling = set(), set(), set()
     for file in PACKAGE.rglob("*.py"):
         if "node_modules" in file.parts or "network" not in (text := file.read_text("utf-8")):

@@ -1,4 +1,6 @@
-"""Which result the host derives from a runner's report, for each returned value and contract. No evaluator runs here."""
+"""The host derives the right result from a runner's report, for each returned value and contract. No evaluator runs
+here.
+"""
 
 import json
 import time
@@ -347,8 +349,8 @@ def test_a_result_has_a_thousand_metrics_and_the_rest_in_its_value() -> None:
 
 
 def test_names_of_metrics_cannot_outgrow_the_result() -> None:
-    """A metric's name contains the keys of all objects around the value, so one long key would be repeated in each
-    name.
+    """Names of metrics cannot make a result too large. A metric's name contains the keys of all objects around the
+    value, so one long key would be repeated in each name.
     """
     long = result({"score": 1, "k" * 1000: {str(k): 1 for k in range(5)}, "a": {"b" * 400: 1, "c": 1}}, EVALUATE)
     assert (set(long.metrics), codes(long)) == ({"score", "a.c"}, ["too_many_metrics"])

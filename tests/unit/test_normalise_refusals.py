@@ -1,4 +1,6 @@
-"""Returned values that have no meaning under a contract, values that are strings, and runners that send false reports."""
+"""The host refuses returned values that have no meaning under a contract, reads values that are strings, and does not
+trust false reports of runners.
+"""
 
 from typing import Any
 

@@ -73,7 +73,9 @@ REFUSED: list[tuple[Any, str, str | None]] = [
 
 
 def test_what_is_no_exact_npm_pin_is_refused_by_name() -> None:
-    """All pins are checked in one call, since each call starts a Node process for npm's libraries."""
+    """A string that is not an exact npm pin is refused by name. All pins are checked in one call, since each call
+    starts a Node process for npm's libraries.
+    """
     with pytest.raises(InvalidPin) as caught:
         parse(["zod@3.22.4", *(item for item, _, _ in REFUSED)], TYPESCRIPT)
     problems = {problem.field: problem for problem in caught.value.problems}

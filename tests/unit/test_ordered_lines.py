@@ -18,7 +18,9 @@ def test_lines_are_in_order_however_they_come() -> None:
     Random(7).shuffle(numbers)
     for number in numbers:
         lines.write(number, b"%d\n" % number)
-    assert written.getvalue() == b"".join(b"%d\n" % number for number in range(500)), "none waits at the end"
+    assert written.getvalue() == b"".join(b"%d\n" % number for number in range(500)), (
+        "no line may still wait at the end"
+    )
 
 
 def test_lines_that_wait_too_long_are_written_before_the_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:

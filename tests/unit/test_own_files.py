@@ -1,4 +1,4 @@
-"""An evaluator imports files of its project: which files are sent with the evaluator, and which are refused."""
+"""If an evaluator imports files of its project, the right files are sent with it, and other files are refused."""
 
 import os
 from pathlib import Path
@@ -300,7 +300,9 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
 
 
 def test_a_folder_of_the_checkout_is_no_well_known_package(checkout: Path) -> None:
-    """`import ragas` means the well-known package, and not a folder `evals/ragas` between the evaluator and the root."""
+    """A folder of the checkout does not count as a well-known package: `import ragas` means the package, and not a
+    folder `evals/ragas` between the evaluator and the root.
+    """
     write(checkout / "evals" / "ragas" / "__init__.py", "x = 1\n")
     assert modules_of(checkout / HERE / "mine.py", "import chess, ragas\nimport json, evaluator\n") == []
 

@@ -1,5 +1,5 @@
-"""A package set is a tree of files: which properties of the files the set's digest covers, and what the set's tar file
-contains.
+"""A package set is a tree of files. Its digest covers names, contents, links and who may execute a file; its tar file
+contains every entry.
 """
 
 import os
@@ -77,7 +77,7 @@ def test_the_digest_does_not_see_times_or_who_may_read(tree: Path) -> None:
 def test_a_file_that_shrinks_meanwhile_is_not_sent_as_whole(tree: Path) -> None:
     (tree / "tool").write_bytes(b"x" * 600_000)
     pieces = tar_stream({}, trees={"packages": tree})
-    assert any(len(piece) > 100_000 for piece in pieces), "it is read by now, in part"
+    assert any(len(piece) > 100_000 for piece in pieces), "a part of the file must have been read by now"
     (tree / "tool").write_bytes(b"")
     with pytest.raises(SandboxUnavailable, match="changed while it was read"):
         list(pieces)

@@ -1,4 +1,4 @@
-"""Which columns a Parquet download has."""
+"""A Parquet download has a column for each kind of value, and the values can be read back."""
 
 import io
 import math

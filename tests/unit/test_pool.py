@@ -1,4 +1,4 @@
-"""The sandbox pool: which sandbox a caller gets, which callers wait, and which sandboxes are ended."""
+"""The sandbox pool gives each caller the right sandbox, lets the right callers wait, and ends the right sandboxes."""
 
 import asyncio
 
@@ -79,7 +79,7 @@ async def test_a_caller_that_waits_longer_than_a_start_gets_a_second_sandbox() -
         assert second.sandbox is not held.sandbox
         third = asyncio.create_task(leased(pool, request()))
         await asyncio.sleep(0.1)
-        assert not third.done(), "two are the ceiling of one evaluator"
+        assert not third.done(), "one evaluator gets at most two sandboxes"
         pool.release(held)
         pool.release(await third)
         pool.release(second)
@@ -142,7 +142,7 @@ async def test_one_workspaces_flood_does_not_fill_anothers_queue_nor_keep_its_sa
         flood = [asyncio.create_task(call(request("a", workspace="loud"))) for _ in range(50)]
         await until(lambda: pool.waiting >= 49)
         await call(request("b", workspace="quiet"))
-        assert served.index("quiet") < 30, "the quiet one did not wait for the whole flood"
+        assert served.index("quiet") < 30, "the quiet workspace must not wait for the whole flood"
         await asyncio.gather(*flood)
         assert served.count("loud") == 50
 
@@ -152,7 +152,7 @@ async def test_an_idle_sandbox_makes_room_for_an_evaluator_that_has_none() -> No
         for digest in ("a", "b", "c", "a"):
             pool.release(await leased(pool, request(digest)))
         await until(lambda: backend.alive == 2)
-        assert len(backend.links) == 4, "the least recently used went first: b for c's sake no, a then b"
+        assert len(backend.links) == 4, "the least recently used sandboxes must end first: a for c, then b for a"
 
 
 async def test_a_caller_that_hangs_up_while_waiting_takes_no_sandbox_with_it() -> None:
@@ -180,7 +180,7 @@ async def test_a_caller_that_hangs_up_in_the_middle_of_a_row_has_it_cancelled() 
         pool.release(lease)
         again = await leased(pool, request())
         assert len(backend.links[0].cancelled) == 1
-        assert again.warm, "the same sandbox goes on"
+        assert again.warm, "the same sandbox must continue"
         pool.release(again)
 
 
@@ -249,7 +249,7 @@ async def test_at_the_ceiling_a_blank_takes_the_place_of_the_evaluator_that_idle
             pool.release(await leased(pool, request(str(number))))
             await asyncio.sleep(0.01)  # give the pool time to replace the prewarmed sandbox
         assert backend.alive == 3
-        assert len(backend.links) == 6, "every evaluator found a prewarmed sandbox"
+        assert len(backend.links) == 6, "every evaluator must find a prewarmed sandbox"
 
 
 async def test_a_second_sandbox_of_a_busy_evaluator_is_worth_an_idle_one_of_another() -> None:
@@ -300,12 +300,12 @@ async def test_a_row_that_waits_leaves_its_place_and_memory_to_others() -> None:
         assert second.sandbox is not first.sandbox
         resumed = asyncio.create_task(pool.resume(first))
         await asyncio.sleep(0.01)
-        assert not resumed.done(), "there is one place to run in, and the second row has it"
+        assert not resumed.done(), "only one row may run, and the second row does"
         waiting = asyncio.create_task(leased(pool, request()))
         await asyncio.sleep(0.01)
         pool.release(second)
         await resumed
-        assert not waiting.done(), "a row with its answer goes before a new one"
+        assert not waiting.done(), "a row that has its answer must go before a new row"
         assert pool.capacity.running == 1
         pool.pause(first, waits=False)  # this changes nothing, because the row is already running
         pool.release(first)
@@ -317,7 +317,7 @@ async def test_a_row_that_computes_for_long_weighs_less_until_it_has_ended() -> 
         lease = await leased(pool, request())
         weights = backend.links[0].weights
         await lease.sandbox.call(row("ok"), timeout_s=60)
-        assert weights == [], "most rows have answered before"
+        assert weights == [], "a short row must not change the weight"
         call = asyncio.create_task(lease.sandbox.call(row("hang"), timeout_s=60))
         await until(lambda: weights == [Weight.LONG])
         pool.pause(lease, waits=True)
@@ -376,7 +376,7 @@ async def test_rows_with_answers_leave_other_workspaces_their_share() -> None:
             other = await leased(pool, request("b", workspace="other"))
         pool.release(rows[0])
         await asyncio.sleep(0.01)
-        assert not resumed[3].done(), "the other workspace has one place, and one is kept for it"
+        assert not resumed[3].done(), "the other workspace uses one place, and one is kept free for it"
         pool.release(other)
         for row, one in zip(rows[1:], resumed[1:], strict=True):
             await one

@@ -61,7 +61,7 @@ async def test_a_flood_of_slow_evaluators_leaves_sandboxes_for_others() -> None:
         loud = Flood(pool, "loud", 20)
         await until(lambda: len(loud.held) == 6)
         pool.release(await leased(pool, request("new", workspace="quiet")))  # this workspace need not wait
-        assert len(loud.held) == 6, "three for each one that is left"
+        assert len(loud.held) == 6, "a workspace may have three sandboxes for each one that stays free"
         await finish(loud)
 
 
@@ -73,7 +73,7 @@ async def test_while_a_workspace_is_alone_it_may_have_everything() -> None:
         await until(lambda: pool.waiting == 3)
         only.give_one_back()
         await until(lambda: not newcomer.waiting)
-        assert only.waiting == 2, "they waited longer, and have more"
+        assert only.waiting == 2, "two callers still wait, because their workspace has more sandboxes"
         await finish(only, newcomer)
 
 
@@ -106,7 +106,7 @@ async def test_small_sandboxes_do_not_keep_a_large_one_of_another_workspace_wait
         while large.waiting:  # for each sandbox that it gives back, the loud workspace asks for a new one
             small.give_one_back()
             await asyncio.sleep(0.001)
-        assert small.waiting, "they had no more than the large one would have"
+        assert small.waiting, "the small callers must still wait, because the large one needs their memory"
         await finish(small, large)
 
 
@@ -161,7 +161,7 @@ async def test_a_flood_gives_up_its_own_idle_sandboxes_before_anothers() -> None
             pool.release(await leased(pool, request(digest, workspace="loud")))
         held = [await leased(pool, request(digest, workspace="loud")) for digest in "cd"]
         again = await leased(pool, request("warm", workspace="quiet"))
-        assert again.warm, "it idled longest, and yet the loud one's went first"
+        assert again.warm, "this sandbox was idle longest, but the other workspace must lose its own first"
         for lease in (*held, again):
             pool.release(lease)
         assert len(backend.links) == 5
@@ -205,7 +205,7 @@ async def test_a_sandbox_that_took_long_to_start_serves_before_it_is_given_up() 
 
         await asyncio.gather(*(call(request(digest)) for digest in "ababab"))
         assert sorted(served) == ["a"] * 3 + ["b"] * 3
-        assert len(backend.links) == 2, "each was started once"
+        assert len(backend.links) == 2, "each sandbox must be started only once"
 
 
 def test_processes_of_a_host_divide_its_limits_and_each_may_have_one_sandbox() -> None:

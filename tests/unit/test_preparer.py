@@ -1,4 +1,4 @@
-"""Each version of an evaluator is prepared once: which prepared evaluators the host keeps, how many, and how it tells
+"""Each version of an evaluator is prepared once. The host keeps only a limited number of prepared evaluators, and tells
 them apart.
 """
 

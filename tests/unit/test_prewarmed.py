@@ -1,4 +1,6 @@
-"""Sandboxes that wait for a first call: which packages they import in advance, and what happens if that fails."""
+"""Sandboxes that wait for a first call import packages in advance; a package set that fails there costs only one
+sandbox.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,7 +39,7 @@ async def waiting(of: SandboxSpec, **limits: object) -> AsyncIterator[tuple[Pool
 async def test_a_waiting_sandbox_imports_what_the_check_of_its_set_did() -> None:
     async with waiting(spec(numpy=300.0, pandas=600.0)) as (_, backend):
         await until(lambda: backend.links[1].prepared == ["numpy", "pandas"])
-        assert backend.links[0].prepared is None, "a load that comes at once does not wait for imports"
+        assert backend.links[0].prepared is None, "the first sandbox gets its load at once, so it must not import first"
 
 
 async def test_a_waiting_sandbox_imports_the_light_modules_of_an_sdk_after_its_set() -> None:
@@ -48,7 +50,7 @@ async def test_a_waiting_sandbox_imports_the_light_modules_of_an_sdk_after_its_s
         async with waiting(replace(of, stand_in=NEMO.stand_in)) as (pool, backend):
             await until(lambda backend=backend, wanted=wanted: backend.links[1].prepared == wanted)
             lease = await leased(pool, request(of, "of no sdk"))
-            assert lease.sandbox.link is not backend.links[1], "it would find modules that it must not have"
+            assert lease.sandbox.link is not backend.links[1], "this evaluator must not find modules of the SDK"
             pool.release(lease)
 
 
@@ -110,7 +112,7 @@ async def test_each_recently_used_set_has_a_sandbox_waiting_and_the_others_have_
         links = len(backend.links)
         for number in (24, 10, 5):
             lease = await leased(pool, request(spec(f"set-{number}"), f"on {number}"))
-            assert lease.sandbox.link in backend.links[:links], "it had waited"
+            assert lease.sandbox.link in backend.links[:links], "the evaluator must get a sandbox that was waiting"
             pool.release(lease)
         lease = await leased(pool, request(spec("set-4"), "a"))
         assert lease.sandbox.link not in backend.links[:links]

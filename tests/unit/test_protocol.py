@@ -131,8 +131,8 @@ def test_an_integer_too_large_for_a_float_is_exact() -> None:
 
 
 def test_a_lone_surrogate_is_replaced() -> None:
-    """In JavaScript, `text.slice(0, 5)` can cut an emoji in two. This is a mistake in the evaluator, and must not be a
-    crash.
+    """A lone surrogate is replaced. In JavaScript, `text.slice(0, 5)` can cut an emoji in two; this is a mistake in the
+    evaluator, and must not be a crash.
     """
     (text,) = decode_json(b'["ab\\ud83d"]')
     assert text.startswith("ab")

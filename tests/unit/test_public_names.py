@@ -1,4 +1,4 @@
-"""Which names `import evaluator_host` offers."""
+"""`import evaluator_host` offers every public name, and imports no more than the name needs."""
 
 import subprocess
 import sys

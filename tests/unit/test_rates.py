@@ -1,4 +1,4 @@
-"""The rate at which a key may make requests."""
+"""A key may make requests only at its rate."""
 
 import pytest
 
@@ -30,11 +30,11 @@ def test_a_burst_is_let_in_and_then_a_steady_rate() -> None:
     rates, rate = RateLimiter(clock), Rate(10.0, 5)
     assert taken(rates, "a", 20, rate) == 5
     clock.now += 1
-    assert taken(rates, "a", 20, rate) == 5, "never more than a burst"
+    assert taken(rates, "a", 20, rate) == 5, "after a pause, there may be at most one burst"
     clock.now += 0.35
     assert taken(rates, "a", 20, rate) == 3
-    assert taken(rates, "b", 20, rate) == 5, "each key has its own"
-    assert taken(rates, "c", 20, Rate(1.0, 2)) == 2, "and may have a rate of its own"
+    assert taken(rates, "b", 20, rate) == 5, "each key must have its own limit"
+    assert taken(rates, "c", 20, Rate(1.0, 2)) == 2, "a key may have its own rate"
 
 
 def test_the_wait_is_told_and_is_enough() -> None:

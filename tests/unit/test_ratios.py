@@ -1,4 +1,4 @@
-"""How `make bench ARGS=--quick` compares ratios with the stored ratios."""
+"""`make bench ARGS=--quick` compares the measured ratios with the stored ratios."""
 
 import json
 from pathlib import Path

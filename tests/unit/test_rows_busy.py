@@ -105,7 +105,7 @@ async def test_rows_of_a_batch_give_way_to_a_call_and_go_on_after_it(
 
         async def read() -> None:
             async for item in stream(pool, *["ok"] * 50, folder=tmp_path, calls=calls):
-                found.append(item)  # noqa: PERF401 - watched meanwhile
+                found.append(item)  # noqa: PERF401 - the list is watched while it grows
 
         reading = asyncio.create_task(read())
         await until(lambda: len(found) > 5)

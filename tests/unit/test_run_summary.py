@@ -1,4 +1,4 @@
-"""The summary of a run: its figures for the score and each metric do not depend on the order in which rows end."""
+"""The summary of a run: its statistics for the score and each metric do not depend on the order in which rows end."""
 
 import io
 from dataclasses import replace
@@ -20,7 +20,7 @@ def summary(order: tuple[int, ...]) -> Summary:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 0, 2)])
-def test_each_metric_has_its_figures_though_there_is_no_score(order: tuple[int, ...]) -> None:
+def test_each_metric_has_its_statistics_though_there_is_no_score(order: tuple[int, ...]) -> None:
     found = summary(order).to_json(bad_lines=0, seconds=1)
     assert (found["mean"], found["min"], found["max"]) == (None, None, None)
     assert found["metrics"] == {

@@ -1,4 +1,4 @@
-"""OCI runtimes: what each needs in addition, how well it isolates, and which runtimes are refused."""
+"""The host knows what each OCI runtime needs in addition and how well it isolates, and refuses unsuitable runtimes."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How many rows the host sends to a sandbox in advance, and when it waits to read several answers together."""
+"""The host sends rows to a sandbox in advance, and reads several answers together if many fast rows are under way."""
 
 import pytest
 

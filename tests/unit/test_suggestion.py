@@ -1,5 +1,5 @@
-"""Which column the host suggests for outputs: it compares the columns' names, then their values. It never suggests a
-column with inputs or expected answers.
+"""To suggest a column for outputs, the host compares the columns' names, then their values. It never suggests a column
+with inputs or expected answers.
 """
 
 from typing import Any

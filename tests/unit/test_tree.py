@@ -1,5 +1,5 @@
-"""Folders from untrusted sources. Some are nested too deeply for recursion or for PATH_MAX, some cannot be read by
-their owner, some have names that are not text, and some change while they are read.
+"""The host reads and removes folders from untrusted sources, even if they are nested too deeply for recursion or for
+PATH_MAX, cannot be read by their owner, have names that are not text, or change meanwhile.
 """
 
 import ast
@@ -97,7 +97,7 @@ def test_a_walk_leaves_out_what_it_has_no_descriptor_for_unless_it_is_strict(hom
     os.close(spare)
     resource.setrlimit(resource.RLIMIT_NOFILE, (spare + 1, before[1]))
     try:
-        assert list(walk(home / "tree", strict=False)) == [], "the folder is open, and cannot be listed"
+        assert list(walk(home / "tree", strict=False)) == [], "the folder can be opened, but not listed"
         with pytest.raises(OSError, match="Too many open files"):
             list(walk(home / "tree"))
     finally:

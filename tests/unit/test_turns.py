@@ -33,7 +33,7 @@ async def test_one_workspace_never_has_every_turn_once_there_is_another() -> Non
     log = Log(Turns(2))
     loud = [log.build("loud") for _ in range(3)]
     await settle()
-    assert log.begun == ["loud", "loud"], "alone, it has both"
+    assert log.begun == ["loud", "loud"], "a workspace that is alone may have both slots"
     log.gate.set()
     await asyncio.gather(*loud, log.build("quiet"))
     log.gate.clear()

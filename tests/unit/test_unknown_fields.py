@@ -1,6 +1,6 @@
 """If a row in a request has an unknown field, the hint names the field that was probably meant.
 
-If there is none, it says that columns go into `inputs`.
+If there is no such field, the hint says that columns go into `inputs`.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Which versions of a package a user can choose."""
+"""The host lists the versions of a package that a user can choose."""
 
 import threading
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""How many evaluators stay warm: an idle sandbox counts with the memory that it uses, and the least used sandboxes end
-first.
+"""Evaluators stay warm as long as the memory allows: an idle sandbox counts with the memory that it uses, and the least
+used sandboxes end first.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ async def test_a_warm_sandbox_waits_for_memory_to_run_in_and_is_the_same_one_the
         held = [await leased(pool, request(digest)) for digest in "ab"]
         third = asyncio.create_task(leased(pool, request("c")))
         await asyncio.sleep(0.01)
-        assert not third.done(), "two limits are all the memory"
+        assert not third.done(), "the memory is enough for two limits only"
         pool.release(held[0])
         lease = await asyncio.wait_for(third, 5)
         assert lease.warm
@@ -88,7 +88,7 @@ async def test_a_flood_of_warm_evaluators_leaves_something_to_run_for_others() -
         held: list[Lease] = []
         flood = [asyncio.create_task(leased(pool, request(str(at), workspace="loud"))) for at in range(20)]
         await asyncio.sleep(0.01)
-        assert sum(task.done() for task in flood) == 6, "three for each one that is left"
+        assert sum(task.done() for task in flood) == 6, "a workspace may run three rows for each slot that stays free"
         lease = await asyncio.wait_for(leased(pool, request("theirs", workspace="quiet")), 5)
         pool.release(lease)
         while len(held) < 20:
@@ -158,7 +158,7 @@ async def test_a_second_sandbox_takes_no_place_from_evaluators_that_are_used_mor
         held = await leased(pool, request("c"))
         second = asyncio.create_task(leased(pool, request("c")))
         await asyncio.sleep(0.1)
-        assert not second.done(), "it waits for its own"
+        assert not second.done(), "the caller must wait for the sandbox of its own evaluator"
         pool.release(held)
         pool.release(await second)
         assert len(backend.links) == 3

@@ -1,4 +1,4 @@
-"""Warnings about many rows: how the host counts them, and when it reports that scores are not reliable."""
+"""The host counts the warnings about many rows, and reports when scores are not reliable."""
 
 from dataclasses import replace
 

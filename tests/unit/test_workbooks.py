@@ -1,5 +1,5 @@
-"""Workbooks as various programs write them, and damaged workbooks: values of cells by their formats, and notes about
-the files.
+"""The host reads workbooks as various programs write them, even damaged ones. It reads the values of cells by their
+formats, and adds notes about the files.
 """
 
 import io
@@ -310,4 +310,4 @@ def test_no_damage_is_a_fault_of_the_host(place: int, length: int, put: bytes, *
     try:
         read(file)
     except InvalidRequest as error:
-        assert error.detail  # noqa: PT017 - an answer for the caller, whichever
+        assert error.detail  # noqa: PT017 - any of these errors is an answer for the caller

@@ -251,9 +251,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.whole_files", description=__doc__.partition("\n")[0])
     parser.add_argument("command", choices=["run", "draw"])
     parser.add_argument("checkouts", type=Path, help="folder of git repositories, as owner+name")
-    parser.add_argument("--only", default="", help="part of the addresses to take")
+    parser.add_argument("--only", default="", help="take only files whose addresses contain this text")
     parser.add_argument("--packages", action="append", default=[], help="pins of all evaluators, or auto")
-    parser.add_argument("--in-checkout", action="store_true", help="with the modules of its repository")
+    parser.add_argument(
+        "--in-checkout", action="store_true", help="run each file in its checkout, with the modules that it imports"
+    )
     told = parser.parse_args()
     if told.command == "draw":
         json.dump(list(drawn(told.checkouts)), sys.stdout, indent=1)

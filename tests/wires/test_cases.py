@@ -107,8 +107,8 @@ def test_coze_loop(client: httpx.Client) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", range(3))
 def test_promptfoo(host: Server, part: int) -> None:
-    """This sends all Python cases, but only one JavaScript case for each outcome, since both languages use the same
-    wire and `tests/dialects` has every case.
+    """promptfoo's cases end here as with promptfoo. This sends all Python cases, but only one JavaScript case for each
+    outcome, since both languages use the same wire and `tests/dialects` has every case.
     """
     fitting = [case for case in cases_of("promptfoo") if {"output", "context"} <= case.row.variables.keys()]
     # the request names the contract, so a file with several functions needs an entry
@@ -126,7 +126,7 @@ def test_promptfoo(host: Server, part: int) -> None:
         if made.status_code == 422:  # code that cannot be stored has no webhook
             return made
         assert made.status_code == 201, (case.id, made.text)
-        for _ in range(20):  # promptfoo also tries again
+        for _ in range(20):  # the test tries again, as promptfoo does
             answer = host.client.post(f"/hooks/{name}", json=case.row.variables, timeout=20)
             if answer.status_code < 429 and not answer.json().get("reason", "").startswith("timeout"):
                 break

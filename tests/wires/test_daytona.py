@@ -92,8 +92,8 @@ def test_keys_loops_bodies_and_other_workspaces(keyed: Keyed) -> None:
 
 @pytest.mark.long
 def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed, tmp_path: Path) -> None:
-    """The other host finds the sandbox by its id, name and labels, with its environment, even after the host that made
-    it has ended.
+    """A sandbox that one host made is found on another host with the same database, by its id, name and labels, with
+    its environment, even after the first host has ended.
     """
     with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:
         sandbox = made(client, name="shared", env={"A": "key-of-a-provider"}, labels={"k": "of both"})

@@ -71,7 +71,9 @@ async def test_a_lease_saves_reads_and_sees_installed_packages(hosts: tuple[Reco
 async def test_a_sandbox_of_one_script_is_deleted_at_once(
     hosts: tuple[Records, Records], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Agenta makes a sandbox for each evaluation and runs only one script in it."""
+    """A sandbox that runs only one script is deleted at once, as Agenta's are: Agenta makes a sandbox for each
+    evaluation and runs one script in it.
+    """
     deleting, running = hosts
     once, often = await running.create(WORKSPACE, {}), await leased(running)
     await running.lease(WORKSPACE, once.id)
@@ -97,7 +99,7 @@ async def test_a_sandbox_of_one_script_is_deleted_at_once(
 async def test_a_record_that_is_deleted_while_it_is_leased_is_not_found(
     hosts: tuple[Records, Records], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The record is deleted after it is read and before it is marked as leased."""
+    """If a record is deleted after it is read and before it is marked as leased, it is not found."""
     deleting, running = hosts
     made = await running.create(WORKSPACE, {})
     await running.lease(WORKSPACE, made.id)

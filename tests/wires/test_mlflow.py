@@ -1,4 +1,4 @@
-"""`evaluator-host mlflow score` against a real MLflow server, with scorers that MLflow's own package registered."""
+"""`evaluator-host mlflow score` works with a real MLflow server, and with scorers that MLflow's own package registered."""
 
 import json
 import os

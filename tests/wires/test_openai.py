@@ -46,7 +46,9 @@ def run(client: httpx.Client, grader: dict[str, Any], sample: str = "Paris", ite
 
 
 def test_every_case_ends_as_by_openai(client: httpx.Client) -> None:
-    """This runs only the cases with a sample that `model_sample` can make from a string."""
+    """Every case ends as in OpenAI's grader. This runs only the cases with a sample that `model_sample` can make from a
+    string.
+    """
     cases = [
         case for case in cases_of("openai_grader") if "output_text" in (case.row.variables or {}).get("sample", {})
     ]
@@ -155,7 +157,7 @@ def test_keys_loops_and_bodies(keyed: Keyed) -> None:
 
 @pytest.mark.long
 def test_openai_s_own_client_runs_and_validates(host: Server) -> None:
-    import openai  # noqa: PLC0415 - takes half a second
+    import openai  # noqa: PLC0415 - the import takes half a second
 
     with openai.OpenAI(api_key="any", base_url=f"{host.url}/wires/openai/v1", max_retries=0) as client:
         graders = client.fine_tuning.alpha.graders

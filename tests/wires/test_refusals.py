@@ -148,7 +148,7 @@ REFUSALS: dict[str, tuple[Callable[[str], Any], tuple[int, Said], tuple[int, Sai
     "coze": (
         lambda work: {**COZE, "code": work},
         (401, lambda said: set(said) == {"error"}),
-        (200, lambda said: "limit" in said["error"]),  # like Coze Loop's own runtimes, which always answer 200
+        (200, lambda said: "limit" in said["error"]),  # as Coze Loop's own runtimes do, which always answer 200
         (200, lambda said: said["error"].startswith("timeout: ")),
     ),
     "laminar": (
@@ -182,7 +182,7 @@ def test_keys_bodies_and_loops_are_refused_in_each_platform_s_own_terms(keyed: K
             path = CALLS[name][0] or f"/wires/daytona/toolbox/{sandbox}/process/code-run"
             wrong = httpx.post(f"{keyed.url}{path}", json=body("return 1"), headers=bearer("eh_no"), timeout=30)
             large = client.post(path, json=body(f"return '{'x' * 70_000}'"))
-            for _ in range(9):  # tries again, as callers do if no sandbox was free in time
+            for _ in range(9):  # the test tries again, as callers do if no sandbox was free in time
                 if (endless := client.post(path, json=body(ENDLESS))).status_code not in (429, 503):
                     break
             return [wrong, large, endless]
@@ -205,7 +205,9 @@ def test_a_caller_that_vanishes_leaves_its_sandbox_to_the_next(saturated: Server
         while (answer := saturated.client.post("/wires/coze/run_code", json=COZE)).status_code in (429, 503):
             pass
         assert answer.json()["output"]["stdout"] == "1\n", (name, answer.text)
-    assert {line for line in metrics(saturated) if 'code="timeout"' in line} == timed_out, "no row went on to its end"
+    assert {line for line in metrics(saturated) if 'code="timeout"' in line} == timed_out, (
+        "no row of a caller that left may run until its time limit"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +225,9 @@ def signed(key: str, body: bytes) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", wires())
 def test_a_signature_proves_its_body_and_nothing_else(signing: Server, name: str) -> None:
-    """A caller without the secret reaches no route, and does not use up the rate of those who have it."""
+    """A signature proves only its own body. A caller without the secret reaches no route, and does not use up the rate
+    of those who have the secret.
+    """
     wire = wires()[name].load()
     for probe in wire.probes(""):
         url, body = f"{signing.url}{wire.path}{probe.path}", json.dumps(probe.body).encode()
@@ -237,7 +241,7 @@ def test_a_signature_proves_its_body_and_nothing_else(signing: Server, name: str
         for headers in ({"x-sig": "junk"}, signed("a wrong secret", body), signed(SECRET, b"another body")):
             assert httpx.post(url, content=body, headers=headers).status_code in (401, 403)
             assert httpx.post(f"{url}/nowhere", content=body, headers=headers).status_code in (401, 403)
-        for content in (body, iter([body])):  # the second has no length in its headers
+        for content in (body, iter([body])):  # the second content has no length in its headers
             headers = {**probe.headers, **signed(SECRET, body)}
             assert probe.expects(httpx.post(url, content=content, headers=headers, timeout=30))
 

@@ -86,8 +86,8 @@ def with_tokens(total: int) -> dict[str, Any]:
 
 def shape_cases(shape: str, children: int) -> list[Case]:
     warnings = () if shape == "documented" else ("trace_converted",)
-    figures = {"score": 1.0, "seconds": 1.75, "tokens": 40, "cost": 0.0004, "children": children}
-    paths = scored(1.0, reason="travel_bot", metrics=figures, warnings=warnings)
+    metrics = {"score": 1.0, "seconds": 1.75, "tokens": 40, "cost": 0.0004, "children": children}
+    paths = scored(1.0, reason="travel_bot", metrics=metrics, warnings=warnings)
     return [
         python(f"trace-{shape}-paths", PATHS_PY, paths, trace=load(shape)),
         python(f"trace-{shape}-quick", LATENCY_PY, scored(1.0, warnings=warnings), trace=load(shape)),

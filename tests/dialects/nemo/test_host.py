@@ -63,14 +63,14 @@ def test_a_batch_says_what_its_rows_have_together(client: Client) -> None:
     assert client.evaluate_batch(Evaluator(EXPRESSIONS), [Row({"expected": 1}, "1")]).together is None
 
 
-def test_a_job_has_the_figures_of_the_documented_evaluation(client: Client) -> None:
+def test_a_job_has_the_statistics_of_the_documented_evaluation(client: Client) -> None:
     job = client.jobs.create([Evaluator(EXPRESSIONS)], ROWS, mapping={"outputs": "model_expression"})
     job = client.jobs.wait(job.id)
     assert (job.progress.done, job.progress.failed) == (4, 0)
 
-    figures = {one.name: one for one in client.jobs.results(job.id).evaluators[0].metrics}
+    statistics = {one.name: one for one in client.jobs.results(job.id).evaluators[0].metrics}
     for golden in RESULT["aggregate_scores"]["scores"]:
-        found = asdict(figures[golden["name"].partition(".")[2]])
+        found = asdict(statistics[golden["name"].partition(".")[2]])
         same = ("count", "nan_count", "sum", "mean", "min", "max", "std_dev", "variance")
         assert {name: found[name] for name in same} == pytest.approx({name: golden[name] for name in same})
         assert golden["percentiles"].items() <= found["percentiles"].items()

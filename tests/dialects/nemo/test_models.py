@@ -68,8 +68,8 @@ def test_an_answer_that_is_no_level_is_nothing_rather_than_a_failure(
 ) -> None:
     monkeypatch.setenv("JUDGE_KEY", KEY)
     result = Evaluator().run_sync(judge(model, TONE), [{"said": "words"}, {"said": "good"}])
-    (figures,) = result.aggregate_scores.scores
-    assert (figures.count, figures.nan_count, figures.mode_category) == (1, 1, "kind")
+    (statistics,) = result.aggregate_scores.scores
+    assert (statistics.count, statistics.nan_count, statistics.mode_category) == (1, 1, "kind")
     assert result.row_scores[0].metrics["llm-judge"][1].value == ""
 
 
@@ -116,8 +116,8 @@ def test_rows_that_fail_or_take_too_long_are_rows_of_their_own() -> None:
     assert [row.status for row in result.row_scores] == ["ok", "error", "error"]
     errors = [row.metric_errors for row in result.row_scores]
     assert errors == [None, {"slow": "no such thing"}, {"slow": "no result within 0.3 s"}]
-    (figures,) = result.aggregate_scores.scores
-    assert (figures.count, figures.nan_count) == (1, 2)
+    (statistics,) = result.aggregate_scores.scores
+    assert (statistics.count, statistics.nan_count) == (1, 2)
     several = Evaluator().run_sync([Slow(), ExactMatchMetric(reference="x", candidate="x")], ROWS[:2], on_error="row")
     assert several.row_scores[1].metric_errors == {"slow": "no such thing"}
     assert several.row_scores[1].metrics["exact-match"][0].value == 1

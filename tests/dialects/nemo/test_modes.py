@@ -131,8 +131,8 @@ def test_judges_and_targets_are_asked_in_every_mode(url: str, model: ModelServer
     here = Evaluator().run_sync(judge, rows)
     apart = Evaluator(sandbox=True).run_sync(judge, rows)
     there = Evaluator().submit(judge, rows, url=url).get_result()
-    figures = [one.aggregate_scores.model_dump_json() for one in (here, apart, there)]
-    assert figures[0] == figures[1] == figures[2]
+    statistics = [one.aggregate_scores.model_dump_json() for one in (here, apart, there)]
+    assert statistics[0] == statistics[1] == statistics[2]
     assert here.aggregate_scores.scores[0].mean == 3.0
 
     asked: dict[str, Any] = {

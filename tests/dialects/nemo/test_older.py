@@ -67,7 +67,7 @@ def test_a_few_rows_are_scored_at_once(client: httpx.Client, prefix: str) -> Non
     }
 
 
-def test_the_figures_are_those_that_are_asked_for(client: httpx.Client) -> None:
+def test_the_statistics_are_those_that_are_asked_for(client: httpx.Client) -> None:
     query = "?aggregate_fields=mean&aggregate_fields=percentiles"
     (score,) = evaluated(client, PREFIXES[0], EXACT, ROWS, query).json()["aggregate_scores"]
     assert set(score) == {"name", "count", "mean", "percentiles"}

@@ -1,4 +1,6 @@
-"""A project's agent: which function runs, which files the sandbox gets, and how the host reads the agent's answer."""
+"""The host runs the right function of a project's agent, sends the sandbox the project without its secrets, and reads
+the agent's answer.
+"""
 
 import base64
 import dataclasses

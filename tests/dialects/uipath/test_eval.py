@@ -104,9 +104,9 @@ def test_on_a_host_it_is_a_job_that_compares_like_any_other(project: Path, url: 
     assert [one["agent_error"] is None for one in first["items"]] == [True, True, False]
     with Client(url) as client:
         assert client.jobs.get(second["job"]).evaluators == ("PatternComparisonEvaluator", "MyCustomEvaluator")
-        figures = client.jobs.results(second["job"]).evaluators
-        assert [(one.scored, one.skipped, one.failed) for one in figures] == [(2, 0, 1), (1, 2, 0)]
-        assert [(one.code, one.count) for one in figures[0].errors] == [("target_failed", 1)]
+        statistics = client.jobs.results(second["job"]).evaluators
+        assert [(one.scored, one.skipped, one.failed) for one in statistics] == [(2, 0, 1), (1, 2, 0)]
+        assert [(one.code, one.count) for one in statistics[0].errors] == [("target_failed", 1)]
         compared = client.jobs.compare(first["job"], second["job"])
         assert [one.metrics[0].n for one in compared] == [2, 1]
 
@@ -129,8 +129,8 @@ def test_both_dialects_over_the_api_by_stored_evaluators(url: str, tmp_path: Pat
         real = client.jobs.create(["MyCustomEvaluator", stored], "patterns")
         for job, counts in ((documented, [(1, 0, 0)]), (real, [(1, 2, 0), (1, 2, 0)])):
             client.jobs.wait(job.id)
-            figures = client.jobs.results(job.id).evaluators
-            assert [(one.scored, one.skipped, one.failed) for one in figures] == counts
+            statistics = client.jobs.results(job.id).evaluators
+            assert [(one.scored, one.skipped, one.failed) for one in statistics] == counts
         assert client.jobs.results(documented.id).evaluators[0].metrics[0].mean == 0.5
 
 

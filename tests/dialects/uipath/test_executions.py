@@ -1,4 +1,6 @@
-"""Recorded executions: all forms of our own format, the files of UiPath's command line, and the rows made from both."""
+"""The host reads recorded executions in its own format and in the files of UiPath's command line, and makes rows from
+both.
+"""
 
 import json
 from pathlib import Path

@@ -65,9 +65,9 @@ def test_jobs_have_criteria_per_row_and_are_compared_like_any_other(client: Clie
     first, second = (
         client.jobs.wait(client.jobs.create([f"compared@{version}"], "said", mapping=mapping).id) for version in (1, 2)
     )
-    figures = client.jobs.results(first.id).evaluators[0]
-    assert (figures.scored, figures.failed, figures.pass_rate) == (3, 1, pytest.approx(2 / 3))
-    assert [(one.code, one.count) for one in figures.errors] == [("user_exception", 1)]
+    statistics = client.jobs.results(first.id).evaluators[0]
+    assert (statistics.scored, statistics.failed, statistics.pass_rate) == (3, 1, pytest.approx(2 / 3))
+    assert [(one.code, one.count) for one in statistics.errors] == [("user_exception", 1)]
     assert {row.index: row.result["score"] for row in client.jobs.rows(first.id)} == {0: 1.0, 1: 1.0, 2: 0.0, 3: None}
     (compared,) = client.jobs.compare(first.id, second.id)
     assert [change.row for change in compared.regressions] == [1]

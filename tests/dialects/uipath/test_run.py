@@ -1,4 +1,6 @@
-"""The result of an eval set: scores on one scale, raw numbers in UiPath's own format, and the evaluators' files."""
+"""The result of an eval set has scores on one scale, and raw numbers in UiPath's own format; wrong files of evaluators
+are refused.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""TypeScript decorators run by the rules of the author's compiler; if these rules are not certain, there is a warning."""
+"""TypeScript decorators follow the rules of the author's compiler. If it is not certain which rules these are, there is
+a warning.
+"""
 
 import json
 from collections.abc import Callable

@@ -142,7 +142,9 @@ MEDDLING = [
 
 
 def test_positions_survive_meddling_with_stacks(load):
-    """Each row changes stack traces in a different way. Its code is two lines above the code of the next row."""
+    """Errors have the right lines even if rows meddle with stack traces. Each row changes them in a different way; its
+    code is two lines above the code of the next row.
+    """
     ways = "\n".join(f"if (i.way === {number}) {{ {way};\nnull.x }}" for number, way in enumerate(MEDDLING))
     runner = load(f"function evaluate(i, o, t) {{\n{ways}\n}}")
     for number, way in enumerate(MEDDLING):

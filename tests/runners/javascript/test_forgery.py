@@ -37,8 +37,8 @@ def test_a_printed_frame_is_output(scratch, way):
 
 
 def test_writing_to_every_descriptor_costs_at_most_the_own_row(load):
-    """A row's code can write to the sandbox's channel, so the host may read bytes that are not frames, or a forged
-    score for this row.
+    """Writing to every descriptor costs at most the row that does it. A row's code can write to the sandbox's channel,
+    so the host may read bytes that are not frames, or a forged score for this row.
     """
     try:
         answer = load(EVERY % "writeSync(fd, 'garbage')").call({}, None, None)

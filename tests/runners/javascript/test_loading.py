@@ -1,4 +1,4 @@
-"""How code is loaded: which function the runner finds in the code, and which error it reports if there is none."""
+"""The runner loads code and finds the evaluator's function in it, or reports the right error."""
 
 import psutil
 import pytest
@@ -87,8 +87,8 @@ def test_typescript_is_stripped_never_checked(load, form):
     ],
 )
 def test_the_contract_is_inferred(start, code, contract, parameters):
-    """The contract depends on the names that the module exports; `unit/entry.test.mjs` tests every way to write the
-    evaluator's function.
+    """The runner infers the contract from the names that the module exports; `unit/entry.test.mjs` tests every way to
+    write the evaluator's function.
     """
     answer = start().load(code, language="javascript")
     assert answer.type == "loaded", answer
@@ -205,8 +205,8 @@ def test_a_bundler_that_is_killed_is_started_once_more(start, esbuild, tmp_path,
 @pytest.mark.parametrize("wait_s", [0, 0.3])
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_a_bundler_waits_for_the_load_and_is_gone_after_it(start, esbuild, tmp_path, language, wait_s):
-    """While a runner waits for code, it already starts the bundler. Code with a top-level `await` needs two builds,
-    which the same bundler makes.
+    """While a runner waits for code, it already starts the bundler, which is gone after the load. Code with a top-level
+    `await` needs two builds, which the same bundler makes.
     """
     script, starts = tmp_path / "esbuild", tmp_path / "starts"
     script.write_text(f'#!/bin/sh\necho >> "{starts}"\nsleep {wait_s}\nexec "{esbuild}" "$@"\n')

@@ -189,7 +189,9 @@ def test_nothing_a_row_starts_survives_it(scratch):
 
 
 def test_a_child_of_a_child_ends_too(scratch, tmp_path):
-    """The row's thread waits for the child's output, so the runner can end only if the child ends."""
+    """When a row ends, a child of its child ends too. The row's thread waits for the child's output, so the runner can
+    end only if the child ends.
+    """
     script = f"sleep 300 & echo $! > {tmp_path}/pid; wait"
     frame = scratch(f"require('child_process').execSync({script!r})", timeout_s=1)
     assert body(frame)["error"]["code"] == "timeout"

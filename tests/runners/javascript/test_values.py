@@ -1,4 +1,4 @@
-"""The form in which a returned value is sent."""
+"""The runner sends each returned value in the form that the protocol prescribes."""
 
 import pytest
 

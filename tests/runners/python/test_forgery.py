@@ -23,7 +23,9 @@ def test_printed_frames_are_logs(runner: RunnerProcess) -> None:
 
 
 def test_no_descriptor_leads_to_the_channel(runner: RunnerProcess) -> None:
-    """The row writes to every descriptor. The row itself may be lost, but no forged answer may arrive."""
+    """No descriptor of a row leads to the channel. The row writes to every descriptor; the row itself may be lost, but
+    no forged answer may arrive.
+    """
     code = "import os\n" + FAKE
     code += """
 def evaluate(inputs, outputs, trace):
@@ -64,8 +66,8 @@ def evaluate(inputs, outputs, trace):
 
 
 def test_other_processes_of_the_runner_are_closed_books(runner: RunnerProcess) -> None:
-    """An ordinary user cannot open the files of the supervisor and the zygote. Root can, so the test first gives up
-    root's rights.
+    """A row cannot open the files of the runner's other processes, the supervisor and the zygote. Root can, so the test
+    first gives up root's rights.
     """
     code = """
 import os
@@ -175,7 +177,9 @@ def test_closing_the_row_socket_is_a_crash(runner: RunnerProcess) -> None:
 
 
 def test_load_cannot_speak_for_the_zygote(runner: RunnerProcess) -> None:
-    """Code at module level can write to the zygote's control socket. Then the sandbox ends, and nothing hangs."""
+    """Code cannot speak for the zygote while it loads. It can write to the zygote's control socket, but then the
+    sandbox ends, and nothing hangs.
+    """
     code = "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'L' + bytes(64))\n    except OSError: pass\n"
     frame = runner.load(code + "def evaluate(a, b, c): return 1\n")
     assert frame.type == "load_failed"
@@ -208,5 +212,5 @@ def test_connections_that_rows_make_are_not_taken_for_those_of_later_rows(runner
     for _ in range(3):
         knocks = body(runner.call({}, True, None))["value"]
         assert knocks[0] == 0.25
-        assert knocks[1] > 0, "the listener was not found"
+        assert knocks[1] > 0, "the row must find the listener"
         assert body(runner.call({}, False, None))["value"] == [0.25, 0]

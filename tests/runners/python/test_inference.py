@@ -1,4 +1,6 @@
-"""Which contract the runner infers for a function, and how it then calls the function: a table of code."""
+"""The runner infers the right contract for a function, and calls the function by this contract. The tests have a table
+of code.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The runner's limits: for output, memory and processes; and the rights that a runner gives up at its start."""
+"""The runner keeps its limits for output, memory and processes, and gives up its rights when it starts."""
 
 import os
 import shutil
@@ -89,7 +89,7 @@ def test_million_prints(runner: RunnerProcess) -> None:
 
 
 def test_idle_tree_is_small(start: Any) -> None:
-    """Before and after a load, all processes of an idle sandbox together take at most 20 MB."""
+    """An idle sandbox is small: before and after a load, all its processes together take at most 20 MB."""
     runner = start()
 
     def total_kb(pid: int) -> int:
@@ -142,7 +142,7 @@ def test_unknown_argument_is_refused() -> None:
         RunnerProcess([*COMMAND, "--other"])
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs a user id that nobody else runs under")
+@pytest.mark.skipif(os.getuid() != 0, reason="needs the id of a user who has no other processes")
 def test_process_limit_of_an_own_user(anyones_command: list[str]) -> None:
     code = """
 import os, threading, time
@@ -164,12 +164,12 @@ def evaluate(inputs, outputs, trace):
             assert body(runner.call({}, "no", None))["value"] == 0.5
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs a user id that nobody else runs under")
+@pytest.mark.skipif(os.getuid() != 0, reason="needs the id of a user who has no other processes")
 @pytest.mark.slow
 def test_a_machine_that_lets_nobody_fork_is_not_the_evaluators_fault(anyones_command: list[str]) -> None:
     prlimit = shutil.which("prlimit")
     assert prlimit is not None
-    two_processes = [prlimit, "--nproc=2"]  # enough for the runner and the loaded evaluator only
+    two_processes = [prlimit, "--nproc=2"]  # enough only for the runner and the loaded evaluator
     with RunnerProcess([*two_processes, *anyones_command, "--drop-to", "54322:54322"]) as runner:
         assert runner.load("def evaluate(a, b, c):\n    return 0.5\n").type == "loaded"
         with pytest.raises(RunnerEnded, match="no process may start another one"):

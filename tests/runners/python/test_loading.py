@@ -1,4 +1,4 @@
-"""Loading code: the runner's report about the code, the form of a failure, and the failure's line in the user's code."""
+"""When the runner loads code, it reports facts about the code, or a failure with its line in the user's code."""
 
 import importlib.util
 import time

@@ -103,4 +103,6 @@ def test_the_restricted_policy_has_none_of_them(start: Any, restricted_dir: Path
     runner = start(*options)
     code = "import pinned\ndef evaluate(a, b, c):\n    return pinned.x\n"
     assert runner.load(code, policy="restricted", body=files(pinned="x = 2")).type == "loaded"
-    assert body(runner.call(None, None, None))["value"] == 1, "the package, and nothing under its name"
+    assert body(runner.call(None, None, None))["value"] == 1, (
+        "the import must find the package, and not the module with the same name"
+    )

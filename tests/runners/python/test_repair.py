@@ -1,5 +1,5 @@
-"""Code that lost its indentation: which parts are restored, which choices are left to the user, and that no text makes
-the search slow.
+"""The runner restores indentation that code has lost. If there is more than one way, the user chooses; and no text
+makes the search slow.
 """
 
 import ast

@@ -225,8 +225,8 @@ STATEMENTS = [one for one in ESCAPES.splitlines() if one.strip("#") and "def min
 
 def refused_at_load(code: str) -> Any | None:
     """Return why the policy refuses this code when it is loaded; None if the code is refused only while a row runs."""
-    from evaluator_runner.failures import Failure  # noqa: PLC0415 - of the runner, which conftest.py finds
-    from evaluator_runner.restricted import compile_code  # noqa: PLC0415 - the same
+    from evaluator_runner.failures import Failure  # noqa: PLC0415 - a module of the runner, whose folder conftest.py adds to the path
+    from evaluator_runner.restricted import compile_code  # noqa: PLC0415 - as above
 
     try:
         compile_code(code, [])

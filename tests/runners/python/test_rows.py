@@ -1,4 +1,4 @@
-"""How rows are called, the form of a row's failure, and that a row leaves nothing behind for the next row."""
+"""The runner calls rows and reports their failures, and a row leaves nothing behind for the next row."""
 
 import signal
 import time

@@ -134,7 +134,7 @@ def test_kill_everything_inside_a_pid_namespace(start: Any) -> None:
 
 
 def test_plain_runner_keeps_to_its_own_directory(runner: RunnerProcess, tmp_path: Path) -> None:
-    """Without `--private-tmp`, the runner may empty only its own directory."""
+    """Without `--private-tmp`, the runner empties only its own directory."""
     outside = tmp_path / "outside"
     outside.write_text("mine")
     code = "import os, tempfile\ndef evaluate(a, b, c):\n    open(a, 'a').write('x')\n    open('own', 'w').close()\n    return [os.getcwd(), tempfile.gettempdir(), os.listdir('.')]\n"

@@ -1,4 +1,6 @@
-"""The form in which a returned value is sent, even if the value's own methods return false information."""
+"""The runner sends each returned value in the form that the protocol prescribes, even if the value's own methods return
+false information.
+"""
 
 import collections
 import dataclasses
