@@ -21,7 +21,7 @@ class Weight(float, Enum):
 
     USUAL = 1.0
     LONG = 0.125  # the row has computed for a while, and many such sandboxes must not keep short rows waiting
-    # the row waits for an answer from outside; if many such rows compute meanwhile, they take little from a long row
+    # the row waits for an answer from outside; many such rows that compute now and then barely slow down a long row
     WAITS = 0.005
 
 
@@ -49,7 +49,7 @@ class Gate(Protocol):
         ...
 
     def open(self, wire: ConnectionWriter) -> None:
-        """Start to serve the row over `wire`. Called again if the row is retried in another sandbox."""
+        """Serve the row's connections over `wire`; this is called again if the row is retried in another sandbox."""
         ...
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
@@ -71,19 +71,19 @@ class Link(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Return whether the runner is known to have ended, and all its output was read. Never wait."""
+        """Return, without waiting, whether the runner is known to have ended and all its output has been read."""
         ...
 
     @property
     def first_pid(self) -> int | None:
-        """Return the process id, on this machine, of the sandbox's first process; None if this machine cannot see it.
+        """Return the process id, on this machine, of the sandbox's first process, or None if it is not visible here.
 
         All other processes of the sandbox descend from this process.
         """
         ...
 
     def write(self, data: Octets) -> None:
-        """Queue bytes for the runner. Never block; do nothing if the sandbox is dead, which `read` reports.
+        """Queue bytes for the runner without blocking. Do nothing if the sandbox is dead; `read` reports that.
 
         Args:
           data: Any number of bytes; call `drain` after more than 1 MiB.
@@ -106,13 +106,12 @@ class Link(Protocol):
         """Return how many processes were killed at the sandbox's memory limit; 0 if nothing counts them.
 
         This takes microseconds and does not send a request to an engine. The session calls it after each row whose
-        process was
-        killed, to tell `memory_limit` from `crashed`.
+        process was killed, to tell `memory_limit` from `crashed`.
         """
         ...
 
     def used_bytes(self) -> int | None:
-        """Return the memory that the sandbox uses now, in bytes, including files in memory; None if unknown.
+        """Return the memory that the sandbox uses now, in bytes, including files in memory. None means unknown.
 
         With a cgroup this takes microseconds. The pool calls it once a second for each idle sandbox.
         """
@@ -124,7 +123,10 @@ class Link(Protocol):
         ...
 
     async def look(self) -> Look | None:
-        """Return whether the sandbox's processes sleep, compute or are stopped, and their CPU time; None if unknown."""
+        """Return whether the sandbox's processes sleep, compute or are stopped, and their CPU time.
+
+        The result is None if that is unknown.
+        """
         ...
 
     def weigh(self, weight: Weight) -> None:
@@ -226,9 +228,8 @@ class Backend(Protocol):
     async def compare(self, environment: Environment) -> list[str]:
         """Return the paths at which the image that `prepare` built differs from the environment's folder.
 
-        If there is no such image, return no paths.
-
-        This reads every file in both, so only `packages verify` calls it.
+        If there is no such image, return no paths. Only `packages verify` calls this, because it reads every file of
+        the image and of the folder.
 
         Args:
           environment: An installed environment.
@@ -241,9 +242,8 @@ class Backend(Protocol):
     async def drop_environment(self, digest: str) -> None:
         """Forget the image that `prepare` built, because the environment's files were replaced.
 
-        Running sandboxes keep the old image.
-
-        The next `prepare` or `start` builds the image again. Further calls do no harm.
+        Running sandboxes keep the old image. The next `prepare` or `start` builds the image again. If there is no such
+        image, nothing happens.
 
         Args:
           digest: `sha256:…` of the environment.
@@ -256,9 +256,7 @@ class Backend(Protocol):
     async def prune_environments(self, live: Collection[str]) -> list[str]:
         """Remove the images that `prepare` built for environments that this host no longer has.
 
-        Images of running sandboxes stay.
-
-        Never raise: the next call removes what this call cannot remove.
+        Images of running sandboxes stay. This never raises: the next call removes what this call cannot remove.
 
         Args:
           live: Digests of the environments that the host has.

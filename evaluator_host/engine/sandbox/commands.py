@@ -41,7 +41,7 @@ def find_shell_tools() -> Iterator[tuple[str, Path]]:
 
 
 def missing_command(text: str) -> str | None:
-    """Return the name of the command that a message reports as missing; None for any other message."""
+    """Return the name of the command that a message reports as missing, or None for any other message."""
     found = _NO_COMMAND.search(text)
     return None if found is None else found[1] or found[2] or found[3]
 

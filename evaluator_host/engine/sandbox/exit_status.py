@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluator_host.types.outcome import ErrorCode
 
-# V8 cannot raise when its heap is full: it prints one of these and aborts the process.
+# V8 cannot raise an error when its heap is full: it prints one of these texts and aborts the process.
 _HEAP_EXHAUSTED: Final = re.compile(
     r"heap out of memory|Allocation failed|Fatal process out of memory|FATAL ERROR: .*\bOOM\b|"
     r"process OOM|std::bad_alloc|MemoryError|cannot allocate memory",

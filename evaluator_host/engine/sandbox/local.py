@@ -13,7 +13,7 @@ from evaluator_host.types.evaluator import Environment, Language
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalTools:
-    """The programs of this machine that run evaluators. The runtime image has copies."""
+    """The programs of this machine with which sandboxes run evaluators. The Docker image contains copies of them."""
 
     node: Path  # the Node binary for JavaScript and TypeScript
     esbuild: Path  # bundler for JavaScript and TypeScript

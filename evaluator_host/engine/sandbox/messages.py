@@ -28,14 +28,14 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.warnings import remedy_of
 
-_LONG_AGO_MS = 1e9  # milliseconds, eleven days; no row runs for longer
+_LONG_AGO_MS = 1e9  # eleven days in milliseconds; no row runs for longer
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CLASSES = _FUNCTIONS = 100
 _NAMES, _NAME_CHARS = 20, 80  # maximum number of parameter names and keys in facts, and of characters in each
 _READS = 500
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
 _IMPORTS = 1000  # maximum number of imports that are taken from a runner; a check usually finds up to a hundred
-_RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # above the values of `work_clock`, so that the host stops a row first
+_RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # more than in `work_clock`, so that the host stops a row first
 _RUNNER_MOST_S = 20 * 86400.0  # maximum time limit for a runner, in seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
 _KILLED = "the evaluator's process was killed by SIGKILL"  # the runner's message about a killed process
@@ -43,8 +43,8 @@ _KILLED = "the evaluator's process was killed by SIGKILL"  # the runner's messag
 _FIX_CHARS = 1 << 18
 # endings of files that code imports, not reads
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
-# maximum number of characters in a string: the runners' limit for tracebacks, also for guests that write frames
-# themselves
+# maximum number of characters in a string; runners cut tracebacks at the same length, but a guest may write frames
+# itself
 _TEXT_CHARS = 16_384
 
 

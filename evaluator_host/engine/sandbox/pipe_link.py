@@ -26,7 +26,7 @@ from evaluator_host.types.json_texts import Octets
 _READ_BYTES: Final = 64 * 1024  # how many bytes a pipe holds; for more, malloc would map fresh pages at every read
 _QUEUE_BYTES: Final = 1024 * 1024  # how many bytes may be queued before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
-# how long to wait, in seconds, for a runner that closed its channel to exit by itself and so tell its exit code
+# how long to wait, in seconds, until a runner that closed its channel exits by itself, so that its exit code is known
 _EXIT_CODE_S: Final = 0.5
 # how long to wait for a killed process to end, in seconds; one that takes longer hangs in the kernel
 _KILL_S: Final = 60.0
@@ -52,7 +52,7 @@ class ProcessScope(Protocol):
         ...
 
     def used_bytes(self) -> int | None:
-        """Return the bytes of memory that the processes use now; None if unknown."""
+        """Return the bytes of memory that the processes use now, or None if the number is unknown."""
         ...
 
     def weigh(self, weight: Weight) -> None:
@@ -118,7 +118,7 @@ class PipeLink:
 
     @property
     def first_pid(self) -> int | None:
-        """Return the process id, on this machine, of the sandbox's first process; None if the id is not known."""
+        """Return the process id, on this machine, of the sandbox's first process, or None if the id is not known."""
         return None if self._child.exited.is_set() else self._scope.first_pid
 
     def write(self, data: Octets) -> None:
@@ -168,11 +168,11 @@ class PipeLink:
         return kills
 
     def used_bytes(self) -> int | None:
-        """Return the bytes of memory that the sandbox uses now; None if unknown."""
+        """Return the bytes of memory that the sandbox uses now, or None if the number is unknown."""
         return None if self._ending is not None else self._scope.used_bytes()
 
     async def look(self) -> Look | None:
-        """Return whether the sandbox's processes sleep, compute or are stopped, and their CPU time; None if unknown."""
+        """Return what the sandbox's processes are doing, and their CPU time, or None if that is unknown."""
         return look_at(self.first_pid)
 
     def weigh(self, weight: Weight) -> None:
@@ -276,9 +276,9 @@ class PipeLink:
             self._reader.set_result(None)
 
     async def _end(self) -> ExitStatus:
-        """Kill the sandbox, wait, read the exit status, clean up.
+        """Kill the sandbox, wait until no process is left, and return how it ended; then remove its resources.
 
-        The cause of the end is certain only when no process is left.
+        Only when no process is left is it certain why the sandbox ended.
         """
         child = self._child
         try:
@@ -316,7 +316,7 @@ class PipeLink:
     def _runner_exit(self) -> tuple[int | None, int | None, bool]:
         """Return the runner's exit code or else its signal, and whether the sandbox was lost.
 
-        It was lost if the guest cannot have made the runner end.
+        The sandbox was lost if the guest cannot have ended the runner.
         """
         returncode = self._child.returncode or 0
         # the runner sends `hello` before it reads any code, so a guest cannot have ended it

@@ -34,7 +34,7 @@ class ProtocolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame with decoded header and undecoded body."""
+    """A frame. Its header is decoded, its body is not."""
 
     header: dict[str, Any]
     body: bytes = b""

@@ -179,7 +179,7 @@ def _is(kind: Callable[[int], bool], path: Path) -> bool:
 
 
 def _probe(program: Path) -> PythonFacts | None:
-    """Return what an interpreter reports about itself; None if it does not start, or sandboxes could not use it."""
+    """Return what an interpreter reports about itself, or None if it does not start or sandboxes could not use it."""
     try:
         said = json.loads(run_python(program, "-c", _PROBE))
         return _facts(said) if said["implementation"] == "cpython" else None

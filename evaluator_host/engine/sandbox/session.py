@@ -48,7 +48,7 @@ _PATIENCE_S: Final = 0.016
 _AT_ONCE: Final = 64  # frames to handle before other tasks run: one read may bring thousands
 _SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, since timers have a resolution of a millisecond
 _START_S: Final = 0.1  # seconds of a row's time that may pass until its process or context has started
-_BEGUN: Final = 0.5  # share of the time limit; a row that ran for less, by its runner's clock, had not begun in time
+_BEGUN: Final = 0.5  # share of the time limit: a row that ran for less by its runner's clock counts as begun too late
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
 # how long to wait for `hello`, in seconds: bubblewrap takes 25 ms, gVisor on a loaded machine takes seconds
 HELLO_TIMEOUT_S: Final = 20.0
@@ -479,7 +479,7 @@ class Sandbox:
         expected = self._unanswered.popleft()
         self._close_gate(expected)
         if frame.header.get("id") != expected:
-            raise _NoAnswer(f"answer to {frame.header.get('id')!r}, expected {expected!r}")
+            raise _NoAnswer(f"got an answer to {frame.header.get('id')!r}, not to {expected!r}")
         return frame, stopped
 
     def _flush(self) -> None:
@@ -565,9 +565,10 @@ class Sandbox:
         limit.reschedule(None if until is None else until + waited_s)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
-        """Return an outcome. `crashed` becomes `memory_limit` if the kernel counted a kill, which no runner sees.
+        """Return an outcome; change `crashed` to `memory_limit` if the kernel counted a kill at the memory limit.
 
-        Other outcomes stay: the kernel then killed a process of an earlier row.
+        The runner cannot see such a kill. Other outcomes stay, because then the killed process was that of an earlier
+        row.
         """
         if not isinstance(outcome, Failed):
             return outcome

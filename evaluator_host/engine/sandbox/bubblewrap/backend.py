@@ -305,7 +305,7 @@ class BubblewrapBackend(LocalBackend):
         if pid is None:
             raise await _refused(link)
         for kind, value in _rlimits(spec, ready, identity).items():
-            # the process has ended, or the host itself has a lower limit
+            # this fails if the process has ended, or if the host itself has a lower limit
             with contextlib.suppress(OSError, ValueError):
                 lower_rlimit(pid, kind, value)
         inherited.go()
@@ -314,12 +314,12 @@ class BubblewrapBackend(LocalBackend):
     async def _enclose(
         self, pid: int, spec: SandboxSpec, ready: _Ready, *, link: PipeLink, scope: BubblewrapProcesses
     ) -> None:
-        """Put a sandbox into a cgroup, or under the watchdog."""
+        """Put a sandbox into a cgroup if there is one, and let the watchdog enforce what the cgroup cannot."""
         processes = process_limit(spec.language, spec.processes)
         if not (ready.limits(MEMORY) and ready.limits(PIDS)):
             scope.watch(Watch(pid, spec.memory_mb * _MB, processes, scope.kill))
         if ready.cgroups is not None:
-            # random, because the guest sees the name, and a count would tell it about its neighbours
+            # random, because the guest sees the name, and a counter would show how many sandboxes the host starts
             name = secrets.token_hex(6)
             group = ready.cgroups.create(name, memory_mb=spec.memory_mb, processes=processes)
             await scope.limit(pid, group)
@@ -336,7 +336,7 @@ class BubblewrapBackend(LocalBackend):
             raise SandboxSlow(
                 f"bubblewrap did not set up a sandbox within {_SETUP_S:g} s: the machine is busy; try again"
             ) from error
-        except ProcessLookupError:  # bubblewrap failed during its mounts
+        except ProcessLookupError:  # bubblewrap failed while it made the mounts
             return None
         return pid
 

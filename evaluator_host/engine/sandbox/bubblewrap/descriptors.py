@@ -86,8 +86,8 @@ class InheritedFds:
         return None if match is None else int(match[1])
 
     def go(self) -> None:
-        """Let bubblewrap start the runner; until now it waited with a finished sandbox."""
-        with contextlib.suppress(BrokenPipeError):  # bubblewrap has failed meanwhile, which the link reports
+        """Let bubblewrap start the runner; until now, bubblewrap has waited with the finished sandbox."""
+        with contextlib.suppress(BrokenPipeError):  # bubblewrap has failed in the meantime; the link reports this
             os.write(self._go, b"\n")
 
     def _pipe(self, *, reads: bool) -> tuple[int, int]:

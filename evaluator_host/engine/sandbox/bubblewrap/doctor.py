@@ -100,7 +100,7 @@ def advice(stderr: str) -> str:
 def require_program(path: Path) -> None:
     """Check that a file begins like an executable.
 
-    Otherwise bubblewrap and Node would start a shell to run the file.
+    Bubblewrap and Node would run any other file with a shell.
 
     Raises:
       SandboxUnavailable: the file is not an executable.

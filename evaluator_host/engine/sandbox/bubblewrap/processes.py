@@ -97,7 +97,7 @@ class BubblewrapProcesses:
         return by_watch + (self._cgroup.oom_kills() if self._cgroup is not None else 0)
 
     def used_bytes(self) -> int | None:
-        """Return the bytes of memory that the processes use now; None if unknown."""
+        """Return the bytes of memory that the processes use now, or None if the number is unknown."""
         used = self._cgroup.used_bytes() if self._cgroup is not None else None
         return self._watch.used_bytes() if used is None and self._watch is not None else used
 

@@ -127,7 +127,7 @@ def _prologue(processor: _Processor) -> Iterator[_Instruction]:
     yield (_JEQ, 1, 0, processor.audit_arch)
     yield (_RETURN, 0, 0, _KILL_PROCESS)
     yield (_LOAD, 0, 0, _NR_OFFSET)
-    yield (_JGT, 0, 1, _NEWEST_REVIEWED)  # x32 calls too: they have bit 30 set
+    yield (_JGT, 0, 1, _NEWEST_REVIEWED)  # this includes x32 calls, because they have bit 30 set
     yield (_RETURN, 0, 0, _ERRNO | _ENOSYS)
 
 
@@ -159,7 +159,7 @@ def _number(name: str, processor: _Processor) -> int | None:
 
 
 def _comparison(argument: Mapping[str, Any]) -> list[_Instruction]:
-    """Return instructions that compare an argument; if it does not match, they skip the instruction that follows."""
+    """Return instructions that compare an argument, and that skip the next instruction if it does not match."""
     operation = str(argument["op"])
     if operation not in _COMPARISONS:
         raise UnknownPolicy(f"unknown comparison {operation!r}")

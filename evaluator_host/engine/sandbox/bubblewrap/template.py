@@ -85,7 +85,7 @@ class Template:
         """
         if self.silent:
             raise TemplateLost("the template process still does not answer")
-        # random, because a count would tell a guest about its neighbours
+        # random, because a counter would show a guest how many sandboxes the host starts
         number, child = secrets.token_hex(6).encode(), ForkedChild()
         answer = asyncio.get_running_loop().create_future()
         try:
@@ -96,7 +96,7 @@ class Template:
             socket.send_fds(self._socket, [request], child.given)
             async with asyncio.timeout(_START_S):
                 await answer
-            if child.pid == 0:  # the child has ended; the kernel would take 0 to mean this process
+            if child.pid == 0:  # the child has ended; to the kernel, process id 0 would mean this process
                 raise TemplateLost("the new sandbox ended at once")
         except BaseException as error:
             child.close()
@@ -124,7 +124,7 @@ class Template:
         return ""
 
     def _drop(self, child: ForkedChild, number: bytes) -> None:
-        """Kill a sandbox that no caller wants any more, at once or as soon as its process is known."""
+        """Kill a sandbox that no caller needs any more, now or as soon as its process id is known."""
         if child.pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)

@@ -154,9 +154,9 @@ class Attachment(asyncio.Protocol):
         self._closed: asyncio.Future[None] = loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport.
+        """Keep the transport without checking its class.
 
-        uvloop's transport has the methods of asyncio's, but is not a subclass of asyncio's class.
+        uvloop's transport has the methods of asyncio's transport, but is not a subclass of it.
         """
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)

@@ -99,7 +99,7 @@ class DockerLink:
         return self._backend.events.count(self._name)
 
     def used_bytes(self) -> int | None:
-        """Return the bytes of memory that the container uses now; None if unknown."""
+        """Return the bytes of memory that the container uses now, or None if the number is unknown."""
         return None if self._cgroup is None else self._cgroup.used_bytes()
 
     @property
@@ -108,7 +108,7 @@ class DockerLink:
         return self.first_pid is None
 
     async def look(self) -> Look | None:
-        """Return whether the container sleeps, computes or is stopped, and its processes' CPU time; None if unknown."""
+        """Return what the container's processes are doing, and their CPU time, or None if that is unknown."""
         return await self._backend.look(self._name) if self.far else look_at(self.first_pid)
 
     def weigh(self, weight: Weight) -> None:
@@ -148,8 +148,8 @@ class DockerBackend:
     """Starts containers as sandboxes, as a `base.Backend`.
 
     Args:
-      docker_host: Address of the engine, `unix://…` or `tcp://…` (TLS by `DOCKER_CERT_PATH` and `DOCKER_TLS_VERIFY`);
-        None for the local one.
+      docker_host: Address of the engine, `unix://…` or `tcp://…` None for the local one.
+        `DOCKER_CERT_PATH` and `DOCKER_TLS_VERIFY` turn on TLS.
       runtime: OCI runtime for the containers, such as `runsc`; None for the engine's default.
       image: Runtime image, as `evaluator-host images build` made it.
       instance: Name of this host process (`instance.this_instance`). After its death, a later host finds its containers
@@ -197,7 +197,7 @@ class DockerBackend:
         """Create a container, attach to it, start it and return its link.
 
         Raises:
-          SandboxUnavailable: there is no engine, no permission, no image, or the engine refused.
+          SandboxUnavailable: there is no engine, permission or image, or the engine refused the request.
           SandboxLost: something removed the container while it started.
         """
         starting = self.run_to_end(self._start(spec))
@@ -230,7 +230,7 @@ class DockerBackend:
             return []
 
     async def _translated(self, request: Awaitable[T]) -> T:
-        """Return the result of a request; raise SandboxUnavailable instead of `ENGINE_ERRORS`."""
+        """Return the result of a request; turn each of `ENGINE_ERRORS` into SandboxUnavailable."""
         try:
             return await request
         except ENGINE_ERRORS as error:
@@ -278,18 +278,19 @@ class DockerBackend:
         return end
 
     async def look(self, container: str) -> Look | None:
-        """Return a container's state and CPU time from the engine; None if the engine does not answer soon."""
+        """Return a container's state and CPU time from the engine, or None if the engine does not answer soon."""
         try:
             async with asyncio.timeout(_LOOK_S):
                 return await self._engine.run(_look, container)
-        except (*ENGINE_ERRORS, KeyError, ValueError):  # on the engine's machine, `ps` is missing or lists no threads
+        except (*ENGINE_ERRORS, KeyError, ValueError):  # the engine's machine has no `ps`, or it lists no threads
             return None
 
     def ran_out_of_memory(self, end: ContainerExit) -> bool:
         """Return whether a container ended at its memory limit, according to the engine.
 
-        With gVisor, it is enough that SIGKILL ended the container. A guest cannot kill gVisor's kernel, but the host's
-        kernel does so at the memory limit. The cgroup that counts kills is often gone before anybody can read it.
+        With gVisor, the answer is yes for every container that SIGKILL ended: a guest cannot kill gVisor's kernel, but
+        the host's kernel kills it at the memory limit. The cgroup that counts kills is often removed before anybody
+        can read it.
         """
         return end.oom_killed or (end.was_killed and is_gvisor(self._runtime))
 
@@ -339,7 +340,7 @@ class DockerBackend:
         except docker.errors.APIError:
             raise  # the engine refused the request
         except requests.RequestException:
-            # the request broke off, perhaps after the engine had created the container
+            # the connection broke, perhaps after the engine had created the container
             await self.remove_container(name, output_ended=False)
             raise
 

@@ -17,7 +17,7 @@ LABEL_BOOT: Final = "evaluator-host.boot"
 
 # how long to wait for an exit, in seconds; an engine learns of it milliseconds after the output has ended
 _EXIT_S: Final = 1.0
-# how long to try to remove a container, in seconds; a later sweep removes what a loaded engine could not
+# how long to try to remove a container, in seconds; a later sweep removes what a busy engine could not remove
 _REMOVE_S: Final = 10.0
 _POLL_S: Final = 0.01
 # exit codes of runc and Docker for a process that a signal ended: 128 + the signal's number
@@ -76,7 +76,7 @@ def force_remove(client: docker.APIClient, container: str) -> bool:
             client.remove_container(container, force=True, v=True)
         except docker.errors.NotFound:
             return True
-        except docker.errors.APIError:  # try again, because another removal or a busy mount may be in the way
+        except docker.errors.APIError:  # try again: the container may be in removal already, or a mount may be busy
             time.sleep(_POLL_S)
     return False
 
@@ -93,9 +93,10 @@ def abandoned_containers(client: docker.APIClient, *, local: bool) -> list[str]:
 def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
     """Return whether a container's labels prove that its host process has ended.
 
-    If the container has the boot id of this machine, `boot`, its labels name the process of its host. With another boot
-    id on a `local` engine, this machine has started again since, and the host has ended. An engine elsewhere may serve
-    hosts on several machines, so another boot id proves nothing there.
+    The labels have a boot id, and name the process of the host. If the boot id is `boot`, that of this machine, this
+    function looks for the process. If it is another one and the engine is `local`, the machine has been started again,
+    so the host has ended. A remote engine may serve hosts on several machines, so there another boot id proves
+    nothing.
     """
     if labels.get(LABEL_BOOT) == boot:
         return is_dead(labels.get(LABEL_INSTANCE, ""))
@@ -130,7 +131,7 @@ def _is_abandoned(client: docker.APIClient, item: Mapping[str, Any], *, local: b
 
 
 def _final_state(client: docker.APIClient, container: str, *, wait_s: float) -> dict[str, Any] | None:
-    """Wait at most `wait_s` for a container to end, and return its state; None if there is no such container."""
+    """Wait at most `wait_s` for a container to end. Return its state, or None if there is no such container."""
     deadline = time.monotonic() + wait_s
     while True:
         try:

@@ -100,7 +100,7 @@ class Engine:
             return self._client
 
     def _connect(self) -> docker.APIClient:
-        # this reads DOCKER_CERT_PATH and DOCKER_TLS_VERIFY
+        # docker-py reads DOCKER_CERT_PATH and DOCKER_TLS_VERIFY here
         options: dict[str, Any] = dict(docker.utils.kwargs_from_env())
         options |= {"base_url": self.address, "timeout": self._timeout_s}
         # A client that asks for the version while it is constructed would use the authorities in
@@ -149,7 +149,7 @@ class Engine:
 
 
 def find_image(client: docker.APIClient, image: str) -> dict[str, Any] | None:
-    """Return the engine's description of an image (`Id`, `Config.Labels`, …); None if the engine lacks the image.
+    """Return the engine's description of an image (`Id`, `Config.Labels`, …), or None if the engine lacks the image.
 
     Blocking.
     """
@@ -161,13 +161,16 @@ def find_image(client: docker.APIClient, image: str) -> dict[str, Any] | None:
 
 
 def image_labels(client: docker.APIClient, image: str) -> dict[str, str] | None:
-    """Return an image's labels; None when the engine has no such image. Blocking."""
+    """Return an image's labels, or None when the engine has no such image. Blocking."""
     found = find_image(client, image)
     return None if found is None else (found.get("Config") or {}).get("Labels") or {}
 
 
 def default_address() -> str:
-    """Return the address of the first local socket that exists (Docker, rootless Docker, Podman), else Docker's."""
+    """Return the address of the first local socket that exists (Docker, rootless Docker, Podman).
+
+    If none exists, return that of Docker.
+    """
     own = Path(f"/run/user/{os.getuid()}")
     places = (
         Path("/var/run/docker.sock"),
@@ -180,7 +183,7 @@ def default_address() -> str:
 
 
 def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str, Any]) -> EngineFacts:
-    """Return what an engine can do, according to `/info` and `/version`; what is not mentioned counts as missing."""
+    """Return what an engine can do, from `/info` and `/version`; anything not mentioned there counts as missing."""
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     components = [str(component.get("Name", "")) for component in version.get("Components") or ()]
     return EngineFacts(

@@ -1,4 +1,4 @@
-"""Puts package sets into images: one layer on the runtime image for each environment, built once, found by labels."""
+"""Puts package sets into images, each as a layer on the runtime image. Labels name the set in an image."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ _LOG: Final = logging.getLogger(__name__)
 _DIGEST_CHARS: Final = 32
 _BUILD_TIMEOUT_S: Final = 600  # longest time that an engine may be silent, in seconds, while it copies a large set
 _BUILD_TIMES: Final = 3  # how many times to try a build, since another process of this host may prune its image
-# an image that has had no name for this many seconds counts as abandoned; a new one gets its name within milliseconds
+# an image without a name counts as abandoned after this many seconds; a new image gets its name within milliseconds
 _NAMING_S: Final = 1.0
 
 
@@ -84,7 +84,7 @@ class EnvironmentImages:
         self._stopping = threading.Event()
 
     async def image_for(self, environment: Environment, data: DataFolder | None = None) -> str:
-        """Return the tag of an image with an environment, and with data files if given. Build it if it is not current.
+        """Return the tag of an image that contains an environment, and `data` if given. Build it if it is not current.
 
         Concurrent calls share one build. The build continues if a caller is cancelled.
 
@@ -108,7 +108,7 @@ class EnvironmentImages:
         return await self._engine.run(_prune, owner=self._owner, live=frozenset(live), busy=frozenset(self._building))
 
     async def compare(self, environment: Environment) -> list[str]:
-        """Return the paths at which an environment's image differs from the folder; no paths if there is no image.
+        """Return the paths at which an environment's image differs from its folder; there are none without an image.
 
         Raises:
           SandboxUnavailable: the folder has a socket, device or other entry that does not belong in a package set.
@@ -167,7 +167,9 @@ class EnvironmentImages:
 
     def _build_now(self, client: docker.APIClient, tag: str, *, layer: _Layer) -> None:
         if not layer.folder.is_dir():
-            raise SandboxUnavailable(f"{layer.name} of {layer.digest} is no longer at {layer.folder}; try again")
+            raise SandboxUnavailable(
+                f"the folder with the {layer.name} of {layer.digest} is no longer at {layer.folder}; try again"
+            )
         below = _runtime_id(client, layer.below)
         runtime = _runtime_id(client, self._image)
         before = find_image(client, tag)
@@ -181,7 +183,7 @@ class EnvironmentImages:
         run_build(client, self._until_stopped(context), tag=tag, network_mode="none")
         after = find_image(client, tag)
         if before and after and before["Id"] != after["Id"]:
-            with contextlib.suppress(docker.errors.APIError):  # a sandbox still uses it: `prune` removes it later
+            with contextlib.suppress(docker.errors.APIError):  # a sandbox uses the image: `prune` removes it later
                 client.remove_image(before["Id"])
 
     def _until_stopped(self, pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ from evaluator_host.engine.system.supervisor import Supervisor
 
 _LOG: Final = logging.getLogger(__name__)
 _CGROUPS: Final = Path("/sys/fs/cgroup")
-_READ: Final = {  # one file for each controller in use, by cgroup version
+_READ: Final = {  # the file to read for each controller, by cgroup version
     1: {MEMORY: "memory.oom_control", PIDS: "pids.events", CPU: "cpu.shares"},
     2: {MEMORY: "memory.events", PIDS: "pids.events", CPU: "cpu.weight"},
 }
@@ -28,7 +28,7 @@ _RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 def find_cgroup(pid: int, container: str) -> Cgroup | None:
-    """Return the parts of a container's cgroup that can be read here; None if there are none.
+    """Return the parts of a container's cgroup that can be read on this machine, or None if there are none.
 
     Args:
       pid: Id of the container's first process, as the engine reports it. With a remote engine, an unrelated process on

@@ -37,8 +37,8 @@ IMAGE_DATA: Final = "/opt/data"
 # Debian's users.
 UID_FIRST: Final = 20_000
 UID_COUNT: Final = 40_000
-# Above every cgroup limit that settings allow, so that two containers with the same uid do not share a limit. Without
-# a value, Podman asks for a million, which fails on a host that is not allowed to raise limits.
+# This is above every cgroup limit that settings allow, so that two containers with the same uid do not share a limit.
+# Without a value, Podman would ask for a million, which fails on a host that may not raise limits.
 USER_PROCESSES: Final = 4096
 # Runtimes that make an empty network namespace by themselves. With `NetworkDisabled` they start a container in half the
 # time that they need with network "none", for which the engine prepares a namespace. The documentation of runsc and
@@ -61,7 +61,7 @@ class EngineFacts:
     name: str = ""  # name of the engine's machine; "" when the engine does not report it
     version: str = ""
     podman: bool = False  # whether it is Podman's service behind Docker's API
-    # whether it is reached by a Unix socket, so that host and engine probably share files and processes
+    # whether its address is a Unix socket, so that host and engine probably share files and processes
     local: bool = True
     cpus: int = 1
     arch: str = ""
@@ -149,7 +149,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
     gvisor = is_gvisor(policy.runtime or engine.default_runtime)
     memory_bytes = (spec.memory_mb + gvisor * GVISOR_MEMORY_MB) * 1024 * 1024
     processes = process_limit(spec.language, spec.processes) + gvisor * GVISOR_PROCESSES
-    # if no cgroup limits the processes, the user's limit has to
+    # if no cgroup limits the number of processes, the user's rlimit has to
     user_processes = USER_PROCESSES if engine.pids_limit else processes
     config: dict[str, Any] = {
         # the engine's default network: a bridge, or Podman's counterpart

@@ -24,7 +24,7 @@ class Hierarchy:
 
 
 def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
-    """Create a folder for this host's cgroups and return it; None if the machine grants none that set limits.
+    """Create a folder for this host's cgroups and return it; None if this machine does not let the host set limits.
 
     Args:
       instance: Name of the host, from `instance.this_instance`.
@@ -82,9 +82,9 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, str, list[str]]]:
 
 
 def _own_group(mount: Path, root: str, path: str) -> Path:
-    """Return the folder of the group with this path, as far as it is mounted.
+    """Return the folder of the group with this path.
 
-    `root` is the part of the hierarchy that is mounted: a container may see only a part.
+    `root` is the part of the hierarchy that is mounted; a container may see only a part.
     """
     if path.startswith("/.."):  # the group is outside the part that this process can see
         return mount
@@ -95,7 +95,7 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
 
 def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
-    """Return a place for cgroups in our own version 2 group, or in one above it; None if no group permits limits."""
+    """Return a place for cgroups in our own version 2 group or in one above it; None if no group permits limits."""
     own = hierarchy.own.parent if hierarchy.own.name == _HOST else hierarchy.own
     for parent in (own, *own.parents):
         home = parent / home_name(instance)

@@ -25,7 +25,7 @@ from evaluator_host.engine.system.tree import walk
 
 PREFIX: Final = "evaluator-host."  # the name of a host's folder begins with this
 MEMORY, PIDS, CPU = "memory", "pids", "cpu"
-# processors that a sandbox may use: a row is one thread of user code, and its runner sleeps meanwhile
+# processors that a sandbox may use: a row is one thread of user code, and the runner sleeps while it runs
 _CPUS: Final = 1.0
 _PERIOD_US: Final = 100_000
 _PROCESS: Final = {1: 1024, 2: 100}  # weight of an ordinary process (version 1), or of a group (version 2)
@@ -60,8 +60,8 @@ class Cgroups:
         Args:
           name: Name of its folder.
           memory_mb: Memory limit in MB, swap included.
-          processes: Limit of processes and threads together.
-          cpus: Limit of processors; None for all.
+          processes: Maximum number of processes and threads together.
+          cpus: Maximum number of processors; None for all.
 
         Raises:
           OSError: the kernel refuses; then no folder is left.
@@ -153,7 +153,7 @@ class Cgroup:
         return controller in self._by_controller
 
     def oom_kills(self) -> int:
-        """Return how many processes the kernel killed at the memory limit; the last count if the cgroup is gone."""
+        """Return how many processes the kernel killed at the memory limit, or the last count if the cgroup is gone."""
         name = "memory.oom_control" if self._version == 1 else "memory.events"
         return self._count(MEMORY, name, key="oom_kill")
 
@@ -220,7 +220,7 @@ def home_name(instance: str) -> str:
 
 
 def instance_of(home: Path) -> str | None:
-    """Return the name of the host process to which a cgroup folder belongs, or None."""
+    """Return the name of the host process that a cgroup folder belongs to, or None if that is not known."""
     return next((folder.name for folder in _subfolders(home) if is_instance(folder.name)), None)
 
 
@@ -239,7 +239,7 @@ def sweep(mounts: tuple[Path, ...]) -> int:
     Args:
       mounts: Hierarchies to search, from `cgroup_discovery.cgroup_mounts`.
     """
-    # version 1 has a folder for each controller, so a sandbox may come up several times
+    # version 1 has a folder for each controller, so the same sandbox may be found several times
     removed: set[tuple[str, str]] = set()
     for mount in mounts:
         for instance, home in _homes(mount):

@@ -14,7 +14,7 @@ _PIPE_BYTES: Final = 1024 * 1024
 
 
 class Pipes:
-    """Three pipes to a process: descriptors of our ends and, until `hand_over`, of the ends for the process.
+    """Three pipes to a process: our ends and, until `hand_over`, the ends for the process.
 
     Attributes:
       stdin: Our end of the process's standard input. `stdout` and `stderr` are our ends of the other two pipes.
@@ -36,9 +36,9 @@ class Pipes:
                 self.given.append(ends[0] if writes else ends[1])
             for end in own_ends:
                 os.set_blocking(end, False)
-                os.fchmod(end, 0o666)  # after changing its user, a runner can still open its ends again through /proc
+                os.fchmod(end, 0o666)  # so that a runner with another user can open its ends again through /proc
             for end in own_ends[:2]:
-                with contextlib.suppress(OSError):  # the user has no pipe pages left, and a smaller pipe works too
+                with contextlib.suppress(OSError):  # fails if the user has no pipe pages left; a smaller pipe works too
                     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         except BaseException:
             for end in own_ends:
@@ -111,7 +111,7 @@ class Child(Pipes):
 
     @property
     def returncode(self) -> int | None:
-        """Return the child's exit code, or minus the signal that ended it; None while it runs."""
+        """Return the child's exit code, or minus the signal that ended it. The result is None while the child runs."""
         return self._process.returncode
 
     def kill(self) -> None:
@@ -140,7 +140,7 @@ class ForkedChild(Pipes):
         """Do nothing: `BubblewrapProcesses.kill` kills this process, and there is no wrapper to kill."""
 
     def ended(self, code: int) -> None:
-        """Record how the process ended; `code` is its exit code, or minus its signal, kept as 128 + the signal."""
+        """Record how the process ended. `code` is its exit code, or minus its signal, stored as 128 + the signal."""
         self.returncode = code if code >= 0 else 128 - code
         self.exited.set()
 

@@ -48,8 +48,8 @@ def is_instance(name: str) -> bool:
 def is_dead(instance: str) -> bool:
     """Return whether the process with that name has ended.
 
-    Return False if this process cannot tell: because the name has another form, because it is from another machine,
-    boot or pid namespace, or because this process has no free descriptors.
+    Return False if this process cannot tell: if the name has another form, if it is from another machine, boot or pid
+    namespace, or if this process has no free descriptors.
     """
     match = _NAME.fullmatch(instance)
     with suppress(OSError):  # this process has no free descriptors left
@@ -123,7 +123,7 @@ def _namespace() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Return when a process started, in ticks since boot; None when there is no such process.
+    """Return when a process started, in ticks since boot, or None when there is no such process.
 
     Raises:
       OSError: this process cannot find out now.

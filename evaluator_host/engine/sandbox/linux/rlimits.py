@@ -12,8 +12,8 @@ from typing import Final
 
 from evaluator_host.types.evaluator import Language, SandboxSpec
 
-# RLIMIT_DATA counts what is reserved, not what is touched: thread stacks, arenas, and 512 MB for V8's machine code.
-# MB of data on top of the limit: with Node in the sandbox, and without
+# RLIMIT_DATA counts memory that is reserved but never used: thread stacks, arenas, and 512 MB for V8's machine code. So
+# this many MB are added to the limit: with Node in the sandbox (True), and without (False).
 _DATA_MARGIN_MB: Final = {True: 1024, False: 256}
 _NPROC_PER_NAMESPACE: Final = (5, 14)  # older kernels count all processes of the user on the machine
 _MB: Final = 1024 * 1024
@@ -31,7 +31,8 @@ JAVASCRIPT_PROCESSES: Final = 32
 GVISOR_PROCESSES: Final = 128
 # gVisor's kernel takes 30 to 50 MB for itself.
 GVISOR_MEMORY_MB: Final = 64
-# Number of descriptors that a guest may hold, as many as Debian gives a login. A row that leaks them fails alone.
+# Number of descriptors that a guest may hold, as many as in a login session of Debian. If a row leaks descriptors, only
+# this row fails.
 NOFILE: Final = 1024
 
 
@@ -59,7 +60,7 @@ def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool, node: bo
       node: Whether a sandbox for Python has Node too.
     """
     limits = {
-        # not 0, with which the kernel would still start a `|program` of kernel.core_pattern
+        # 1, because with 0 the kernel would still start the program that kernel.core_pattern names after `|`
         resource.RLIMIT_CORE: 1,
         resource.RLIMIT_NOFILE: NOFILE,
         resource.RLIMIT_MEMLOCK: 64 * 1024,

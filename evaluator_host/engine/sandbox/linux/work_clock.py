@@ -25,7 +25,7 @@ from typing import Final, TypeVar
 
 from evaluator_host.engine.sandbox.linux.watchdog import process_tree, read_text
 
-# wall-clock limit as a multiple of the limit, so that a process with a hundredth of a processor still reaches its limit
+# wall-clock limit as a multiple of the time limit; a process that gets 1 % of a processor can still use its time limit
 WALL_FACTOR: Final = 100
 LEAST_WALL_S: Final = 60.0
 STALLED_S: Final = 30.0  # how long, in seconds, a sandbox that wants the processor may get none of it
@@ -37,7 +37,7 @@ _FIRST_LOOK_S: Final = 0.05  # seconds until the first look; most rows answer so
 # seconds of processor time that may be carried over to a later look: /proc counts in steps of 10 ms per process
 _CARRIED_S: Final = 0.03
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_WANTS: Final = frozenset("RD")  # states of a process that wants the processor; version 1 of the freezer shows D
+_WANTS: Final = frozenset("RD")  # a process in these states wants the processor, or a version 1 cgroup froze it
 _STOPPED: Final = frozenset("Tt")
 _GONE: Final = frozenset("ZXx")
 _TIMES, _THREADS = slice(11, 15), 17  # fields of proc(5) stat, counted from the state: utime to cstime, num_threads
@@ -117,7 +117,7 @@ class WorkClock:
         """Count the time in which the sandbox could run since the last look.
 
         Args:
-          found: The state of the sandbox now, from `look_at`; None if unknown.
+          found: The state of the sandbox now, from `look_at`; None if it is unknown.
           waited_s: Seconds since the last look in which the sandbox waited for a model's answer. Only processor time
             counts in them.
         """
@@ -169,7 +169,7 @@ async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awai
 
 
 def look_at(first_pid: int | None) -> Look | None:
-    """Return a sandbox's state and CPU time now, from /proc; None if its processes cannot be seen or have ended."""
+    """Return a sandbox's state and CPU time from /proc, or None if its processes cannot be seen or have ended."""
     if first_pid is None:
         return None
     ticks, first, others = 0, set[str](), set[str]()

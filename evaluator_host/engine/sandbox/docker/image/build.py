@@ -41,7 +41,7 @@ Progress = Callable[[str], None]
 
 
 async def ensure_base(engine: Engine, *, base: str | None, progress: Progress) -> str:
-    """Return the tag of a base image that matches the pins; build it when the engine has none.
+    """Return the tag of a base image that matches the pins. If the engine has none, build it.
 
     Raises:
       SandboxUnavailable: no registry answers, and the base cannot be built here; the detail says why.
@@ -70,7 +70,7 @@ async def ensure_base(engine: Engine, *, base: str | None, progress: Progress) -
 
 
 def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *, tag: str, **options: Any) -> None:
-    """Build an image from a tar; raise an error if a step fails, which docker-py's `build` does not do.
+    """Build an image from a tar. Unlike docker-py's `build`, raise an error if a step fails.
 
     Raises:
       docker.errors.BuildError: a step failed; `msg` contains the last 2,000 characters of the output.
@@ -82,7 +82,7 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
     ):
         lines.append(str(event.get("stream") or event.get("error") or ""))
         failed = failed or bool(event.get("error"))
-    if failed:  # after the loop, because an unread response keeps its connection open
+    if failed:  # raised after the loop, because an unread response would keep its connection open
         raise docker.errors.BuildError("".join(lines)[-2000:].strip(), iter(()))
 
 

@@ -1,8 +1,8 @@
 """Computes the digest of an installed package set, and copies its files to and from a container engine as tars.
 
-Digest and tar visit files with the same function, so that the tar contains exactly the hashed files. Files are read in
-pieces, because sets of several hundred megabytes are common. To copy files out of an image, a container is created but
-never started, so that nothing in the image runs.
+The digest and the tar list files with the same function, so the tar contains exactly the files in the digest. Files
+are read in pieces, because sets of several hundred megabytes are common. To copy files out of an image, a container is
+created but never started, so that nothing in the image runs.
 """
 
 import contextlib
@@ -73,7 +73,7 @@ def tree_digest(root: Path) -> str:
 
 
 def tree_facts(root: Path) -> Iterator[tuple[str, Facts]]:
-    """Yield each entry's name in a tree, and the facts about it that the digest covers."""
+    """Yield the name of each entry in a tree, and the facts about it from which the digest is made."""
     for entry in entries(root):
         content = _content_digest(entry.path) if entry.kind == tarfile.REGTYPE else entry.target
         yield entry.name, (entry.kind.decode(), str(int(entry.executable)), content)
@@ -97,7 +97,7 @@ def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
 
 
 def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[bytes]:
-    """Yield a tar of a few small files and whole trees, piece by piece; no copy is on disk or in memory.
+    """Yield a tar of a few small files and whole trees, piece by piece, without a whole copy on disk or in memory.
 
     Root owns all entries, only root may write them, and every user may read them. Modification times are kept, because
     compiled Python files record the modification time of their source.

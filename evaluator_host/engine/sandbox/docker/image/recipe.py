@@ -58,9 +58,7 @@ def image_platform(machine: str) -> Platform:
 
 
 def recipe_digest(runtimes_dir: Path | None = None) -> str:
-    """Return the digest of the runners and the recipe.
-
-    An image with another digest is out of date.
+    """Return the digest of the runners and the recipe; an image with another digest is out of date.
 
     Args:
       runtimes_dir: The folder of the runners' sources; None for the runners of this host and its plugins.
