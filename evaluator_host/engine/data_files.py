@@ -1,7 +1,7 @@
 """Stores the data files of evaluators by digest, separately for each workspace, and makes folders for sandboxes.
 
-A layout is a folder of hard links to data files; its name is a digest of their paths and contents, after the number of
-its folders. A sandbox mounts the layout read-only. Layouts that no sandbox has mounted for a while are removed.
+A layout is a folder of hard links to data files. Its name is the number of its folders, then a digest of the files'
+paths and contents. A sandbox mounts the layout read-only. Layouts that no sandbox has mounted for a while are removed.
 """
 
 import asyncio
@@ -144,7 +144,7 @@ class DataFiles:
                 (stage / _PATHS).write_bytes(paths)
                 stage.rename(layout)
             except OSError:
-                if not found.path.is_dir():  # unless another process was faster
+                if not found.path.is_dir():  # another process may have been faster
                     raise
             finally:
                 if stage.exists():
@@ -165,7 +165,7 @@ class DataFiles:
                 hint = "upload the file with POST /v1/data (or --file), and give the digest that it returns"
                 problems.append(Problem(f"evaluator.data.{path}", problem, hint))
         for folder in folders:
-            folder.chmod(_FOLDER_FOR_ALL)  # despite the umask
+            folder.chmod(_FOLDER_FOR_ALL)  # needed because of the umask
         if problems:
             raise InvalidRequest("data files of the evaluator are missing", problems=tuple(problems))
 
@@ -212,7 +212,7 @@ class DataFiles:
         lock = FileLock(self._home(workspace) / _LOCK)
         lock.acquire(wait=True)
         try:
-            if not path.exists():  # other uploads may have ended since this one began
+            if not path.exists():  # another upload of this file may have ended first
                 self._require_room(sum(one.size_bytes for one in self.list_files(workspace)), partial.stat().st_size)
                 partial.chmod(_FOR_ALL)
                 partial.rename(path)

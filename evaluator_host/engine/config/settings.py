@@ -39,7 +39,7 @@ SANDBOX_DESCRIPTORS: Final = 6
 _FEW_DESCRIPTORS: Final = 1024  # file descriptors for everything but sandboxes, such as connections
 _SANDBOX_PROCESSES: Final = 8  # in an idle sandbox, including threads: 5 for Python, 13 for JavaScript
 _MOST_DESCRIPTORS: Final = 65_536
-_FEWEST_STARTS: Final = 2  # so that no workspace has to wait for all starts of another
+_FEWEST_STARTS: Final = 2  # at least two, so that no workspace has to wait for all starts of another
 _RUNNING_PER_PROCESSOR: Final = 4
 
 
@@ -222,7 +222,7 @@ class WireOptions(BaseModel):
       tenants: Which workspace each tenant of the platform uses:
         `{"org/project": "team-a", "org/*": "team-b", "*": "default"}`.
       packages: Pinned packages for code that pins none, under the key `python` or `javascript`.
-      timeout_s: Time limit of a row; shortened where needed, so that the host answers before the platform gives up.
+      timeout_s: Time limit of a row. The host shortens it where needed, to answer before the platform gives up.
       memory_mb: Memory limit of the sandboxes.
       body_kb: Size limit of a body.
       upstream: URL to which the host forwards requests of the platform that the wire does not answer.
@@ -560,5 +560,5 @@ def unknown_variables() -> list[str]:
 
 
 def revealed(secret: SecretStr | None) -> str | None:
-    """Return a secret setting as a plain string; None if it is not set."""
+    """Return a secret setting as a plain string, or None if it is not set."""
     return secret.get_secret_value() if secret is not None else None

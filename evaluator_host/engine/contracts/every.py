@@ -90,14 +90,14 @@ def interpret_every(
 
 
 def _within_only(names: list[str], chosen: str | None) -> str | None:
-    """Return the chosen score if there is only one evaluator; None if all its scores count, or there are several."""
+    """Return the chosen score of the only evaluator; None if all its scores count or there are several evaluators."""
     if chosen is None or len(names) != 1 or chosen in names:
         return None
     return chosen.removeprefix(f"{names[0]}.")
 
 
 class _Sources:
-    """Records the evaluator that each metric comes from, and which of its scores; None is the evaluator's own score."""
+    """Records from which evaluator, and which of its scores, each metric comes; None is the evaluator's own score."""
 
     def __init__(self) -> None:
         self._shown: dict[str, tuple[str, str | None]] = {}

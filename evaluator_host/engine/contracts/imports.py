@@ -1,8 +1,7 @@
 """Finds evaluators and rows in files of other platforms; also contains the tables for reading platforms' exports.
 
 This module does not open files: callers pass the contents of files, and the module reports the paths of missing files.
-The
-host runs it in a process with limited memory and time.
+The host runs it in a process with limited memory and time.
 """
 
 import posixpath
@@ -116,12 +115,12 @@ class SentFiles:
         self._missing = missing
 
     def path(self, relative: str) -> str | None:
-        """Return a path relative to the root for a path relative to the folder; None if it is outside the root."""
+        """Return a path relative to the root for a path relative to the folder, or None if it is outside the root."""
         path = posixpath.normpath(posixpath.join(self._folder, relative.replace("\\", "/")))
         return None if path.startswith(("/", "..")) else path
 
     def text(self, relative: str) -> str | None:
-        """Return the content of a file; None when it was not sent."""
+        """Return the content of a file, or None when it was not sent."""
         path = self.path(relative)
         if path is None:
             return None

@@ -27,7 +27,7 @@ _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
-# what runners send in place of a type, for a value that is cyclic or nests too deeply
+# texts that runners send in place of a type, if a value is cyclic or nests too deeply
 _SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")
 
 
@@ -180,7 +180,7 @@ def parsed(text: str) -> float | None:
 
 
 def text_as_number(text: str, path: str, language: Language) -> Scored | EvaluationError | None:
-    """Read a string as a score, for dialects that accept numbers in strings; None when it is not a number."""
+    """Read a string as a score, for dialects that accept numbers in strings. Return None if it is not a number."""
     score = parsed(text)
     if score is None:
         return _non_finite((path,), language) if text.strip().lower() in _NON_FINITE else None

@@ -246,7 +246,7 @@ def _whole(
     notes: tuple[Note, ...],
     native: tuple[dict[str, Json], ...],
 ) -> Scored:
-    """Return the only score, or the mean of several scores with a warning; the result passes if all of them pass."""
+    """Return a result with the only score, or with the mean of several and a warning. It passes if all scores pass."""
     verdicts = [_passed(one) for one, _ in counts]
     if len(counts) == 1:
         [(only, score)] = counts
@@ -259,7 +259,7 @@ def _whole(
 
 
 def together(verdicts: Sequence[bool | None]) -> bool | None:
-    """Return whether all verdicts are a pass; None if a verdict is missing."""
+    """Return whether all verdicts are a pass, or None if a verdict is missing."""
     return None if None in verdicts else all(verdicts)
 
 

@@ -84,7 +84,7 @@ def number(value: Any) -> float | int | None:
 
 
 def identifier(value: Any) -> str | None:
-    """Return a span or trace id in hex; None for an absent, empty or all-zero id.
+    """Return a span or trace id in hex, or None for an absent, empty or all-zero id.
 
     An id in another form is kept if it is printable and has at most 64 characters. Otherwise it is replaced with its
     hash, because ids are logged, stored and shown.

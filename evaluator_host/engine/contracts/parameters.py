@@ -224,7 +224,7 @@ def _rewrite(
 def _taken(
     language: Language, key: str, parameters: tuple[str, ...], places: tuple[str, ...], wrong: dict[str, str]
 ) -> dict[str, str]:
-    """Map each misleading name to an expression for the value that it promises, written with the new names."""
+    """Map each misleading name to an expression, from parameters with the new names, for what the name promises."""
     python = language is Language.PYTHON
     given = {place: wrong.get(name, name) for name, place in zip(parameters, places, strict=False)}
     keys = {"inputs": f"[{key!r}]", "context": '["vars"]["expected"]' if python else ".vars.expected"}

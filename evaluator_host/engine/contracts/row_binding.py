@@ -31,7 +31,7 @@ Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 
 
 def shaped_at_once(row: Row | EncodedRow) -> Row | None:
-    """Return the decoded row if it can be converted within a millisecond; None if a child process should do that."""
+    """Return the decoded row if it can be converted within a millisecond, or None if a child process should do that."""
     if isinstance(row, EncodedRow):
         small = sum(map(len, row.fields.values())) <= _ENCODED_BYTES and is_small(row.answers, values=_VALUES)
         return decoded_row(row) if small else None

@@ -98,7 +98,7 @@ def _name(one: dict[str, Json]) -> str | None:
 
 
 def with_score(one: dict[str, Json]) -> dict[str, Json]:
-    """Return an object. If it has no `score`, add one: from `value` if the object has a name, or from an overall score.
+    """Return an object, with a `score` added if it has none: from `value` if it has a name, or from an overall score.
 
     An object with a verdict has no overall score: its verdict is the score. The key `overall` counts only if no other
     key does.
@@ -112,7 +112,7 @@ def with_score(one: dict[str, Json]) -> dict[str, Json]:
 
 
 def with_measure(one: dict[str, Json]) -> dict[str, Json]:
-    """Return an object. If it has no score and no verdict, add the score that its numbers show.
+    """Return an object. If it has neither a score nor a verdict, add the score that its numbers show.
 
     This is the sum of all other numbers, under a key such as `total`, unless they are counts (`{"right": 7, "wrong":
     3}`), or the only number, if its name says that it is a measure (`exact_match`, but not `max_score`).

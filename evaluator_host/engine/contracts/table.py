@@ -40,6 +40,6 @@ def may_score_together(evaluator: Evaluator) -> bool:
 
 
 def name_in_config(config: dict[str, Json]) -> str | None:
-    """Return an evaluator's name from its configuration, whatever its dialect is; None if it contains no name."""
+    """Return an evaluator's name from its configuration in any dialect, or None if it contains no name."""
     names = (one.name_in_config(config) for one in all_dialects() if one.name_in_config is not None)
     return next((name for name in names if name is not None), None)

@@ -126,7 +126,7 @@ def _nested(records: list[SpanRecord]) -> dict[str, _Span]:
     roots: dict[str, _Span] = {}
     placed: dict[str, str | None] = {}
     in_root = [key for key, record in by_id.items() if record.parent not in by_id or record.parent == key]
-    for key in (*in_root, *by_id):  # `by_id` adds only spans in a cycle of parents
+    for key in (*in_root, *by_id):  # spans that are only in `by_id` are in a cycle of parents
         if key not in placed:
             roots[key] = by_id[key].span
             _place(key, by_id, below, placed)

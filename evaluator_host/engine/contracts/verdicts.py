@@ -70,7 +70,7 @@ def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
 
 
 def counted_checks(value: dict[str, Json]) -> tuple[int, int] | None:
-    """Return how many checks passed, and of how many, in an object such as `{"passed": 2, "total": 3}`; else None.
+    """Return how many checks passed, and of how many, for an object such as `{"passed": 2, "total": 3}`; else None.
 
     The object may also count the checks that failed or ended with an error: `{"passed": 2, "failed": 1, "errors": 1}`.
     """
@@ -83,7 +83,7 @@ def counted_checks(value: dict[str, Json]) -> tuple[int, int] | None:
 
 
 def passed_share(value: dict[str, Json]) -> float | None:
-    """Return the share of passed checks in an object that counts them; None if it has a score."""
+    """Return the share of passed checks in an object that counts them, or None if it has a score."""
     checks = counted_checks(value) if value.get("score") is None else None
     return None if checks is None else checks[0] / checks[1]
 

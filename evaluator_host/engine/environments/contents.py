@@ -64,7 +64,9 @@ def settle(root: Path) -> None:
                     )
                 _settle_one(entry, home)
     except PermissionError as error:
-        raise PackagesFailed(f"A package contains a folder that cannot be read ({error.filename!r}).") from error
+        raise PackagesFailed(
+            f"A package contains a folder that cannot be read ({error.filename!r}): pin another version."
+        ) from error
 
 
 def _settle_one(entry: Entry, home: Path) -> None:
@@ -75,7 +77,7 @@ def _settle_one(entry: Entry, home: Path) -> None:
         )
     if entry.is_folder:
         entry.chmod(0o755)
-    elif entry.is_file:  # a file that is hard-linked to a download has the same mode there
+    elif entry.is_file:  # if it is a hard link to a download, the mode of the download changes too
         entry.chmod(0o755 if entry.stat.st_mode & 0o111 else 0o644)
     elif not entry.is_link:
         raise PackagesFailed(

@@ -347,7 +347,7 @@ def is_digest(name: str) -> bool:
 
 
 def digest_of(name: str) -> str | None:
-    """Return `sha256:…` for a digest with or without prefix; None when the string is not a digest."""
+    """Return `sha256:…` for a digest with or without prefix, or None when the string is not a digest."""
     return _PREFIX + name.removeprefix(_PREFIX) if is_digest(name) else None
 
 

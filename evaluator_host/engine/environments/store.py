@@ -350,7 +350,7 @@ class Environments:
         if broken := await asyncio.to_thread(self._folder.broken, digest):
             return await self._repair(digest, broken)
         record = self._folder.record(digest)
-        if record is None:  # the set was removed meanwhile
+        if record is None:  # the set has been removed
             return Verified(digest, ())
         environment = self._folder.environment(record)
         strange = [_IMAGE + path for path in await self._context.backend.compare(environment)]

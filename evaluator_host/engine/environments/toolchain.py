@@ -1,7 +1,7 @@
 """The tools that every host needs: Node, esbuild, the built JavaScript runner, and Python packages for sandboxes.
 
 Node and npm come with the host's own dependencies. npm installs esbuild once, from a lock with hashes, into a temporary
-folder that is renamed into place, so a host that is killed meanwhile leaves no incomplete tool.
+folder that is renamed into place, so a host that is killed leaves no incomplete tool.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ _SHELL: Final = "shell-"
 _DIGEST: Final = "digest"  # name of the file with the digest of the other files of a built runner
 _KEPT: Final[dict[Path, FileLock]] = {}
 _PYTHON_PACKAGES: Final = ("RestrictedPython", "jedi", "parso", "pyflakes")
-# folders that are not copied; `stubs` are typeshed's
+# names of folders that are not copied; `stubs` contains typeshed
 _LEFT_OUT: Final = ("__pycache__", "tests", "test", "stubs", "django-stubs")
 _INSTALL_TIMEOUT_S: Final = 300.0
 _OUTPUT_CHARS: Final = 1500
@@ -292,7 +292,7 @@ def restricted_python_dir(data_dir: Path) -> Path:
 
 
 def shell_tools_dir(data_dir: Path) -> Path | None:
-    """Return a folder with copies of this machine's shell and text tools; None if the machine has no shell."""
+    """Return a folder with copies of this machine's shell and text tools, or None if the machine has no shell."""
     found = dict(find_shell_tools())
     if not found:
         return None

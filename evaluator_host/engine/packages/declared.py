@@ -64,7 +64,7 @@ def declared_pins(files: Mapping[str, str], language: Language) -> dict[str, Dec
 
 @lru_cache(_CACHED)
 def _declared_pins(files: tuple[tuple[str, str], ...], language: Language) -> dict[str, DeclaredPin]:
-    """Return the pins of files that are in the order in which they count. Callers must not change the result."""
+    """Return the pins in files, the most important of which come first. Callers must not change the result."""
     is_python = language is Language.PYTHON
     found: dict[str, DeclaredPin] = {}
     for path, text in files:
@@ -115,7 +115,7 @@ def name_of_pin(pin: str) -> str:
 
 
 def _versions(read: Callable[[str], Versions], text: str) -> Versions:
-    """Yield the packages and exact versions that `read` finds in a file; nothing more once it fails."""
+    """Yield the packages and exact versions that `read` finds in a file; stop at its first error."""
     try:
         for name, version in islice(read(text), _MOST):
             if isinstance(name, str) and isinstance(version, str) and _VERSION.fullmatch(version):
@@ -166,7 +166,7 @@ _PYTHON: Final[dict[str, Callable[[str], Versions]]] = {
     "pylock.toml": partial(_matches, _LOCKED),
     "requirements.txt": partial(_matches, _REQUIREMENT),
 }
-# how an excerpt of a file pins one package; files that are not here are JSON
+# how an excerpt of each file pins one package; excerpts of all other files are JSON
 _LINES: Final = {
     "pnpm-lock.yaml": "      {name}:\n        specifier: {version}\n        version: {version}\n",
     "yarn.lock": '"{name}@{version}":\n  version "{version}"\n',

@@ -98,7 +98,7 @@ def is_sent(folder: Path) -> bool:
 def find_project(file: Path) -> Project:
     """Return the project of a file: its root is the nearest folder above the file with pyproject.toml, .git, ….
 
-    If there is none, the root is the current folder if the file is below it, else the file's own folder.
+    If there is no such folder, the root is the current folder, or the file's own folder if that is elsewhere.
     """
     folder = file.resolve().parent
     around = (folder, *folder.parents)
@@ -172,7 +172,7 @@ def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Seq
     around = replace(project, root=project.root.resolve())
     try:
         return _with_files(evaluator, file.resolve(), around, extra)
-    except _TooLargeError:  # the checkout may have the sources of a well-known package; leave such out
+    except _TooLargeError:  # perhaps because the checkout has the sources of well-known packages: leave these out
         return _with_files(evaluator, file.resolve(), replace(around, packages=False), extra)
 
 

@@ -183,7 +183,7 @@ def is_known(package: str, language: Language) -> bool:
 
 
 def module_of(package: str, language: Language) -> str | None:
-    """Return the module that a well-known package provides; None for any other package."""
+    """Return the module that a well-known package provides, or None for any other package."""
     if language is not Language.PYTHON:
         return package if is_known(package, language) else None
     name = canonicalize_name(package)

@@ -76,7 +76,7 @@ class EvaluatorPool:
         self.waiters: deque[Waiter] = deque()  # callers, the longest waiting first
         self.starting = 0  # number of sandboxes that are starting or loading
         self.size = 0  # number of the evaluator's sandboxes: idle, leased and starting
-        # slots whose row waits for an answer from outside, and the MB that they do not use meanwhile
+        # slots whose row waits for an answer from outside, and how many MB of their limit they do not need meanwhile
         self.paused: dict[Slot, int] = {}
         self.turn_until = 0.0  # until this time, its sandboxes are not given to other waiting evaluators
         self.uses = 0  # recent leases, for `EvaluatorPools.coldest_first`
@@ -109,7 +109,7 @@ class EvaluatorPool:
         self._shares.end(self.workspace, slot.sandbox.spec.memory_mb)
 
     def unpark(self, slot: Slot) -> Slot:
-        """Take a sandbox out of the idle ones, to use it for a call, and return it."""
+        """Stop counting a sandbox as idle, because a call will use it, and return it."""
         self.idle.remove(slot)
         self._shares.begin(self.workspace, slot.sandbox.spec.memory_mb)
         return slot
@@ -261,7 +261,7 @@ class StartQueue:
                 self._by_workspace[entry.workspace] = entries
 
     def next_to_start(self, fits: Callable[[EvaluatorPool], bool]) -> EvaluatorPool | None:
-        """Return the pool of the evaluator that comes next; None if no sandbox can start or run again now.
+        """Return the pool of the evaluator that comes next, or None if no sandbox can start or run again now.
 
         While a large sandbox waits for room, a smaller sandbox starts first only if its workspace would then use no
         more memory than the workspace of the large sandbox. Otherwise small sandboxes could keep the large one waiting

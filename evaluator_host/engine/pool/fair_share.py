@@ -154,7 +154,7 @@ class Share:
 
     @property
     def retry_after_s(self) -> float:
-        """Return how long a refused caller should wait: as long as the last caller, or as the queue has not moved."""
+        """Return how long a refused caller should wait: the longer of `waited_s` and the time since `moved_at`."""
         stalled_s = time.monotonic() - self.moved_at
         return min(_LATEST_S, max(_SOONEST_S, self.waited_s, stalled_s))
 

@@ -320,7 +320,7 @@ class Pool:
         self._make_room()
 
     def _next_to_resume(self) -> tuple[Lease, asyncio.Future[None]] | None:
-        """Return the lease of the row to resume next, and the future on which the row waits; None if there is none.
+        """Return the lease of the row to resume next, and the future on which the row waits, or None if no row waits.
 
         It is the row that has waited longest among those of workspaces that have not used up their share.
         """

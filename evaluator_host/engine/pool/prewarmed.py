@@ -240,7 +240,7 @@ class PrewarmedSandboxes:
                 self._importing.remove(sandbox)
                 self._throw_away(sandbox)
             raise
-        if sandbox not in self._importing:  # the sandbox was discarded meanwhile
+        if sandbox not in self._importing:  # the sandbox has been discarded
             return
         self._importing.remove(sandbox)
         if refused is not None:
@@ -277,9 +277,9 @@ class PrewarmedSandboxes:
         self._called.discard(spec)
 
     def reap(self, *, max_age_s: float, idle_ttl_s: float) -> None:
-        """Replace dead and old sandboxes; end sandboxes of unused specs, except Python without packages.
+        """Replace dead and old sandboxes; end sandboxes of unused specs.
 
-        If no evaluator has ever used a spec, its sandboxes end sooner.
+        If no evaluator has ever used a spec, its sandboxes end sooner. Sandboxes for Python without packages stay.
         """
         now = time.monotonic()
         for spec, ready in list(self._ready.items()):
@@ -303,7 +303,7 @@ class PrewarmedSandboxes:
             await asyncio.wait(set(self._tasks))
 
     def _missing(self, spec: SandboxSpec) -> bool:
-        ready = self._ready.get(spec)  # None if the spec was forgotten meanwhile
+        ready = self._ready.get(spec)  # None if the spec has been forgotten
         return ready is not None and len(ready) + self._starting.get(spec, 0) < self._per_spec
 
     def _put(self, sandbox: Sandbox) -> None:

@@ -366,9 +366,8 @@ class RowCalls:
             self._open -= 1
             since = time.perf_counter()
             context = replace(context, timing_ms=Timing())
-            failed = replace(
-                failed, error=replace(failed.error, fix=None)
-            )  # only the first error has it, because it may be large
+            # only the first error keeps its `fix`, which may be large
+            failed = replace(failed, error=replace(failed.error, fix=None))
 
     def _draw(self) -> tuple[int, Given] | None:
         if not self._returned and len(self._at_models) >= _AT_MODELS:

@@ -132,7 +132,7 @@ def _asked_for(error: EvaluationError, evaluator: Evaluator) -> _Asked | None:
 
 
 def _hint_on_package(asked: _Asked, about: MissingImport, evaluator: Evaluator) -> str | None:
-    """Return how to pin a package that an error message says to install; None if it is pinned already."""
+    """Return how to pin a package that an error message says to install, or None if it is pinned already."""
     pinned = next((pin for pin in evaluator.packages if _PIN_NAME.split(pin)[0].lower() == asked.name.lower()), None)
     if pinned is not None:
         return f"write {_with_extras(pinned, asked)} in place of {pinned} in `packages`" if asked.extras else None
@@ -146,7 +146,7 @@ def _with_extras(pin: str, asked: _Asked) -> str:
 
 
 def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], evaluator: Evaluator) -> str | None:
-    """Return advice on the import that caused an error; None for any other error."""
+    """Return advice on the import that caused an error, or None for any other error."""
     asked = _asked_for(error, evaluator)
     if asked is not None and (of := next((one for one in missing if one.module == asked.module), None)) is not None:
         return _hint_on_package(asked, of, evaluator)

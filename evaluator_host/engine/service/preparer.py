@@ -171,7 +171,7 @@ class Preparer:
         if evaluator.data:
             require_fit(evaluator, self._settings)  # this also checks the paths of its files
             data = await asyncio.to_thread(self._data.lay_out, workspace, evaluator.data)
-        # no reuse with a package set, which may have been reinstalled meanwhile
+        # with a package set, prepare the evaluator again, because the set may have been reinstalled
         if kept is not None and kept.prepared.environment.path is None:
             return kept.prepared
         needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)
@@ -248,7 +248,7 @@ async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
 
 
 def _key(evaluator: Evaluator, workspace: str, *, check: bool, lock: str | None) -> _Key | None:
-    """Return a cache key for this version of an evaluator; None if the settings cannot be written as JSON.
+    """Return a cache key for this version of an evaluator, or None if the settings cannot be written as JSON.
 
     Everything except the code is compared as JSON, because 1, 1.0 and True are equal in Python.
     """

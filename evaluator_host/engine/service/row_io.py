@@ -171,7 +171,7 @@ class ResultContext:
     warm: bool
     timing_ms: Timing  # timing of the first row, which had to wait for the sandbox and the package set
     load_logs: Logs  # output of a Python module while it was loaded for this lease
-    settings: EvaluatorSettings | None = None  # with the name of the entry; None if the entry is unknown
+    settings: EvaluatorSettings | None = None  # settings with the name of the entry; None if it is unknown
     imports: tuple[MissingImport, ...] = ()  # failed imports that the code caught
     not_loaded: tuple[str, ...] = ()  # missing modules that the code does without
 
@@ -338,10 +338,7 @@ def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> Environment
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """The fields of a result that describe the run.
-
-    The contract of the evaluator decides how the returned value is read.
-    """
+    """The fields of a result that describe the run. `evaluator.contract` decides how the returned value is read."""
 
     timing_ms: Timing
     evaluator: EvaluatorInfo
@@ -454,7 +451,7 @@ def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError |
 
 
 def _value(returned: Returned) -> Json:
-    """Return a value that was refused, to show it in the result; None if it is not JSON, or nests too deeply."""
+    """Return a refused value, so that the result shows it, or None if it is not JSON or nests too deeply."""
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value

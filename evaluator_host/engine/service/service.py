@@ -383,7 +383,7 @@ class Service:
         await self.pool.probe(default_spec(Language.PYTHON, self.settings))
 
     def info(self) -> HostInfo:
-        """Return the host's version, backend, limits and runtimes; of Python, only the default version."""
+        """Return the host's version, backend, limits and runtimes, but only the default version of Python."""
         return host_info(self.settings, self.pool, self.environments)
 
     async def full_info(self) -> HostInfo:

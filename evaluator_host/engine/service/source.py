@@ -127,7 +127,7 @@ def _without_fence(lines: _Lines, notes: list[Note]) -> _Lines:
 
 
 def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int, int] | None:
-    """Return the line numbers of the opening and the closing fence; None if the text is not one fenced block.
+    """Return the line numbers of the opening and the closing fence, or None if the text is not one fenced block.
 
     There may be prose before and after the block.
     """

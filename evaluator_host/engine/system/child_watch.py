@@ -14,7 +14,7 @@ from typing import Final
 
 PERIOD_S: Final = 5.0
 _SILENT: Final = 2  # after this many periods without an answer, `/readyz` reports the child
-# after this many periods without an answer, the child is killed if the machine let it run meanwhile
+# after this many periods without an answer, the child is killed if it could run in that time
 _HUNG: Final = 6
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _TIMES: Final = slice(11, 13)  # fields of proc(5) stat, counted from the state: utime and stime

@@ -310,7 +310,7 @@ class Channel(asyncio.Protocol):
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport, over which messages are sent."""
+        """Keep the transport, through which this object sends messages."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:

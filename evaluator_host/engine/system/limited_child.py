@@ -25,7 +25,7 @@ from evaluator_host.engine.system.priority import give_way
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.types.json_values import encode_json
 
-# number of parts that follow, processor seconds, and maximum bytes of memory, of a file and of a result
+# number of parts that follow, then the limits: seconds of processor time, and bytes of memory, of a file, of the result
 REQUEST: Final = struct.Struct("!QQQQQ")
 REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, number of bytes that follow
 _CALLS: Final = 500  # replace the child after this many calls, because native parsers may leak memory
@@ -44,7 +44,7 @@ class AnswerKind(bytes, Enum):
     FAULT = b"F"
     MEMORY = b"M"
     LARGE = b"L"
-    PROCESSOR_TIME = b"C"  # this kind and the next are found from the exit status
+    PROCESSOR_TIME = b"C"  # the host sets this kind and the next from the exit status; a child never sends them
     CRASH = b"X"
 
 

@@ -36,7 +36,7 @@ from evaluator_host.types.json_values import decode_json
 
 WAITING_CALLS: Final = 32  # how many calls of one workspace may wait
 _IDLE_S: Final = 120.0
-_WALL_PER_CPU: Final = 60  # seconds on the clock for each second of processor time, because a child gives way to calls
+_WALL_PER_CPU: Final = 60  # wall-clock seconds for each second of processor time: children have a low priority
 _LOOK_S: Final = 0.01
 _LOOKS: Final = 500
 _MESSAGE_BYTES: Final = 1 << 20
@@ -81,7 +81,7 @@ class LimitedProcesses:
     Args:
       most: Maximum number of children at a time; by default one for each processor, and at least two.
       short: Number of further children for short calls, which then do not wait for long ones.
-      supervisor: Is told the names of child processes that hang; None for a new supervisor.
+      supervisor: It gets the names of child processes that hang. None creates a new supervisor.
     """
 
     def __init__(self, *, most: int | None = None, short: int = 0, supervisor: Supervisor | None = None) -> None:

@@ -41,7 +41,7 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def written_address(host: str) -> str | None:
-    """Return the address if `host` is an address, even as `127.1` or `0x7f000001`; None if it is a name."""
+    """Return the address if `host` is an address, even as `127.1` or `0x7f000001`; return None if it is a name."""
     with suppress(ValueError):
         return str(ipaddress.ip_address(host))
     with suppress(OSError, UnicodeError):
@@ -127,7 +127,10 @@ class Lookups:
             threading.Thread(target=self._work, args=(lookup,), name="lookup", daemon=True).start()
 
     def _next(self) -> _Lookup | None:
-        """Remove the next look-up and return it, or None; count its thread. The caller must hold the lock."""
+        """Remove and return the next look-up that may start, and count its thread; None if there is none.
+
+        The caller must hold the lock.
+        """
         for workspace in list(self._waiting):
             if not self._may_run(workspace):
                 continue

@@ -101,7 +101,7 @@ class Reservation:
         self._size = 0
 
     def reserve(self, size: int) -> None:
-        """Enlarge this reservation to `size` bytes; do nothing if it is as large already.
+        """Enlarge this reservation to `size` bytes; do nothing if it is already that large.
 
         Raises:
           Busy: there is not enough memory now.

@@ -48,7 +48,7 @@ def record_spans(recorder: Recorder | None) -> None:
 
 
 def recorder() -> Recorder | None:
-    """Return the recorder of this process's spans; None if the host exports no spans."""
+    """Return the recorder of this process's spans, or None if the host exports no spans."""
     return _SPANS.recorder
 
 

@@ -1,10 +1,9 @@
 """Walks, measures and removes trees of untrusted files (of guests, packages, builds), and changes their owners.
 
 The functions use descriptors, do not follow links and do not recurse, because guests may nest folders thousands of
-levels
-deep, make them unreadable, give them names that are not text, and change them meanwhile. `os.walk`, `shutil.rmtree`,
-`Path.rglob` and `tempfile.TemporaryDirectory` fail on such trees; tests/unit/test_tree.py checks that the host does not
-use them.
+levels deep, make them unreadable, give them names that are not text, and change them during a walk. `os.walk`,
+`shutil.rmtree`, `Path.rglob` and `tempfile.TemporaryDirectory` fail on such trees; tests/unit/test_tree.py checks that
+the host does not use them.
 """
 
 import asyncio
@@ -110,7 +109,7 @@ def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Gene
 
     Raises:
       OSError: the root is not a folder, a folder cannot be read, or a folder more than 64 levels down was moved
-        meanwhile.
+        during the walk.
     """
     try:
         levels = [_Level(os.open(root, _FOLDER))]

@@ -148,7 +148,7 @@ class TasksInTurns:
 
     Args:
       tasks: The group in which the tasks run.
-      slots: Maximum number of tasks at a time; a workspace may have as many as then stay free.
+      slots: Maximum number of tasks at a time. A workspace may have one task for each slot that stays free.
     """
 
     def __init__(self, tasks: asyncio.TaskGroup, slots: int) -> None:

@@ -29,7 +29,7 @@ _USUAL_KEYS: Final = (
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the four arguments, or an error for a row without a correct answer; the code then does not run."""
+    """Return the four arguments. For a row without a correct answer, return an error; the code is not called."""
     key = settings.correct_answer_key
     if key not in row.inputs:
         return _missing(key[:_SHOWN_CHARS], list(row.inputs))

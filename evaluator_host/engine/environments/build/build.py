@@ -145,7 +145,7 @@ class Build:
         if lock is None:
             lock = await self._resolve(context)
             await asyncio.to_thread(context.folder.keep_lock, self.key, lock)
-        # Remove the image of a removed or broken set first: while this build runs, a sandbox may be started from it.
+        # First remove the image of a removed or broken set: a sandbox could be started from it during this build.
         await context.backend.drop_environment(lock.digest)
         stage = await asyncio.to_thread(context.folder.new_stage, self.key)
         try:

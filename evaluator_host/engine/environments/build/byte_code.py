@@ -125,7 +125,7 @@ def _write_one(files: Path, name: str, code: bytes, tag: str) -> int:
         with open_folder(files, above) as folder, contextlib.suppress(FileExistsError):
             os.mkdir("__pycache__", 0o755, dir_fd=folder)
         with open_folder(files, f"{above}/__pycache__") as folder:
-            with contextlib.suppress(FileNotFoundError):  # byte code from a wheel is hard-linked to the downloads
+            with contextlib.suppress(FileNotFoundError):  # may be a hard link to a download
                 os.unlink(compiled, dir_fd=folder)
             file = os.open(compiled, _CREATE, 0o644, dir_fd=folder)
     except OSError:  # the name is too long, or something else has it

@@ -104,11 +104,11 @@ class DiskWatch:
                 f"{_RESERVE_MB} MB for the rest of the machine; the operator must make room (`df -h` shows where)"
             )
         if disk.f_files and self._inodes - disk.f_favail > _FILES:
-            return LimitReached(f"they have more than {_FILES:,} files; pin fewer packages")
+            return LimitReached(f"the package set has more than {_FILES:,} files; pin fewer packages")
         occupied = sum(size_bytes(folder, occupied=True) for folder in self._own)
         if max(written_bytes(pid), occupied) > self._limit_mb * _MB:
             return LimitReached(
-                f"they write more than this host allows for one set ({self._limit_mb} MB); pin fewer or smaller "
+                f"the installation writes more than this host allows ({self._limit_mb} MB); pin fewer or smaller "
                 "packages"
             )
         return None
@@ -219,7 +219,7 @@ def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimi
 async def _limit(
     group: BubblewrapProcesses, inherited: InheritedFds, *, limits: BuildLimits, cgroups: Cgroups | None
 ) -> int | None:
-    """Set all limits on the first process and return its id; None if bubblewrap failed before that."""
+    """Set all limits on the first process and return its id, or None if bubblewrap has failed."""
     try:
         async with asyncio.timeout(_SETUP_S):
             pid = await inherited.first_process()
@@ -238,8 +238,8 @@ async def _limit(
         group.watch(Watch(pid, limits.memory_mb * _MB, limits.processes, group.kill))
     if made is not None:
         await group.limit(pid, made)
-    with contextlib.suppress(ProcessLookupError):  # the process has failed meanwhile; its exit code says why
-        # set now, because the system call filter forbids it later
+    with contextlib.suppress(ProcessLookupError):  # the process has failed; its exit code says why
+        # the limits are set now, because the system call filter will forbid setting them
         for name, value in _process_limits(limits, cgroups).limits.items():
             lower_rlimit(pid, getattr(resource, f"RLIMIT_{name}"), value)
     inherited.go()
@@ -272,13 +272,11 @@ def _raise_at_limit(group: BubblewrapProcesses, limits: BuildLimits, disk_watch:
         raise disk_watch.reached
     if group.memory_events():
         raise LimitReached(
-            f"they need more than {limits.memory_mb} MB of memory to be installed; pin smaller packages, or "
+            f"the installation needs more than {limits.memory_mb} MB of memory; pin smaller packages, or "
             "ask the operator to raise the limit"
         )
     if group.pids_hit():
-        raise LimitReached(
-            f"they start more than {limits.processes} processes while they are installed; pin other versions"
-        )
+        raise LimitReached(f"the installation starts more than {limits.processes} processes; pin other versions")
 
 
 async def _bounded(descriptor: int) -> bytes:

@@ -70,7 +70,7 @@ class ImportReport:
     import_ms: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)  # Python files that these imports read, relative to the set
-    # the missing module, if it belongs to another well-known package, by the note that reports the failed import
+    # missing modules that belong to other well-known packages, by the note on the failed import
     lacks: dict[str, str] = field(default_factory=dict)
     in_parts: bool = False  # whether only sub-paths of a package can be imported, not the package by its name
 

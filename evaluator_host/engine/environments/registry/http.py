@@ -75,7 +75,7 @@ async def push(environment: Environment, reference: str, *, record: Record, prog
     """
     if environment.path is None or "@" in reference:
         raise InvalidRequest(
-            "only a set that has packages can be pushed, and only to a tag, not to a digest: "
+            "only a set that has packages can be pushed, and only to a tag, not to a digest; a tag looks like "
             "registry.example:5000/team/scoring:1"
         )
     check_lock(record, digest=environment.digest)

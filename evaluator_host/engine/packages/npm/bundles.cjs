@@ -1,4 +1,4 @@
-// Loaded before npm. To lock a package that bundles others or has a shrinkwrap, npm opens the package's tarball, which
+// This file is loaded before npm. To lock a package that bundles others or has a shrinkwrap, npm opens the package's tarball, which
 // `allow-remote=none` forbids as if it were a dependency on a URL. When npm installs, it exempts tarballs of the registry from
 // this rule; here they are exempt when npm makes the lock, too.
 "use strict";

@@ -37,7 +37,7 @@ def read(texts: Sequence[str]) -> list[Pin | Refusal]:
 
 
 def wanted(texts: Sequence[str]) -> list[tuple[str, str] | None]:
-    """Return the name and range (or tag) in each refused string, to find the newest match; None if there is none."""
+    """Return the name and range (or tag) in each refused string, for a search; None for a string without them."""
     specs = ["" if "#" in text or text.startswith("-") else _meant(text) for text in texts]
     answers = iter(_judge(tuple(filter(None, specs))))
     return [_asked(next(answers)) if spec else None for spec in specs]

@@ -1,11 +1,12 @@
 """Finds a package's newest version that a runtime can load, and which imported names its wheel has.
 
 This is a separate program, so that a slow index or a large file does not block a host. It does not run code from
-wheels. Its
-argument is a JSON file like that of `versions`, with two more keys: `range` (`<82`), and `wanted`, the names that code
-reads from each module: `{"schema": ["Schema"]}`. It prints `{"found", "version", "has", "source_only"}`: whether the
-index has the package; the newest version, or null if no version has a wheel that fits; for each module the names that
-the wheel has, or null if the wheel lacks the module; and whether no version has any wheel.
+wheels.
+
+Its argument is a JSON file like that of `versions`, with two more keys: `range` (`<82`), and `wanted`, the names that
+code reads from each module: `{"schema": ["Schema"]}`. It prints `{"found", "version", "has", "source_only"}`: whether
+the index has the package; the newest version, or null if no version has a wheel that fits; for each module the names
+that the wheel has, or null if the wheel lacks the module; and whether no version has any wheel.
 """
 
 import ast
@@ -90,7 +91,7 @@ class Contents:
             above = above.rpartition("/")[0]
 
     def names(self, module: str, wanted: list[str]) -> list[str] | None:
-        """Return which of the wanted names a module has; None if the wheel does not contain the module."""
+        """Return which of the wanted names a module has, or None if the wheel does not contain the module."""
         path = module.replace(".", "/")
         return [name for name in wanted if self._has(path, name)] if path in self._files else None
 
@@ -111,7 +112,7 @@ class Contents:
         text = self._text(info)
         word = re.compile(rf"\b{re.escape(name)}\b")
         if not (word.search(text) or _DYNAMIC.search(text) or _STAR.search(text)):
-            return False  # most modules, and a syntax tree takes a hundred times longer than these searches
+            return False  # so most modules need no syntax tree, which takes a hundred times as long
         try:
             tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):

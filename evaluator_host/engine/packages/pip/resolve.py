@@ -73,7 +73,7 @@ async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool =
 
 
 async def newest_together(pins: Sequence[str], newest: Mapping[str, str], resolver: Resolver) -> dict[str, str] | None:
-    """Return the newest versions of packages that work together and with the pins; None if there are none.
+    """Return the newest versions of packages that work together and with the pins, or None if there are none.
 
     `newest` contains the packages, each with the newest version to consider.
 
@@ -122,7 +122,8 @@ def platform_tag(target: LockTarget) -> str:
     """Return uv's name for the newest manylinux platform that the target's C library supports (2.17 or newer)."""
     if target.machine not in {"x86_64", "aarch64"}:
         raise Misconfigured(
-            f"Packages cannot be resolved for {target.machine}, only for x86_64 and aarch64; run the host there."
+            f"Packages cannot be resolved for {target.machine}, only for x86_64 and aarch64; "
+            "run the host on such a machine."
         )
     minor = max((known for known in _GLIBC_MINORS if (2, known) <= target.glibc), default=_GLIBC_MINORS[0])
     return f"{target.machine}-manylinux_2_{minor}"
@@ -205,7 +206,7 @@ class NoWheel(PackagesFailed):
 
     @classmethod
     def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str], *, source_only: bool | None) -> "NoWheel":
-        """Return the error for a pin, with advice: a pin in `near`, all of which have wheels, or builds from source.
+        """Return the error for a pin. It advises people to use a pin in `near`, or to allow builds from source.
 
         `source_only` says whether the version has no wheel at all, for any Python and machine; None if that is unknown.
         """

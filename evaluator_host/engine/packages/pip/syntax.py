@@ -40,7 +40,7 @@ def read(text: str) -> Pin | Refusal:
 
 
 def wanted(text: str) -> Requirement | None:
-    """Return the package and version range in a refused string, to find the newest match; None if there is no match."""
+    """Return the package and version range in a refused string, for a search; None if the string has none."""
     if _foreign(text, npm_too=False):
         return None
     found = _loosely(text)
@@ -55,7 +55,7 @@ def wanted(text: str) -> Requirement | None:
 
 
 def _loosely(text: str) -> Requirement | None:
-    """Return a requirement; if the string is not valid, read `a=1` as `a==1`, or return only the package, or None."""
+    """Read a requirement. If it is not valid, read `a=1` as `a==1`, or only the package; return None for other text."""
     with suppress(InvalidRequirement):
         return Requirement(text)
     loose = _LOOSE.fullmatch(text)

@@ -75,7 +75,7 @@ def with_wheels(files: Iterable[File]) -> list[str]:
 def newest_wheels(
     files: Iterable[File], runtime: str, machine: str, glibc: list[int], allowed: SpecifierSet
 ) -> tuple[Version, File] | None:
-    """Return the newest allowed version with a wheel for a runtime, and its wheel; None if there is none."""
+    """Return the newest allowed version with a wheel for a runtime, and this wheel, or None if there is none."""
     found = _wheels(files, runtime, machine, glibc)
     newest = max((one for one in found if allowed.contains(one, prereleases=True)), key=_rank, default=None)
     return None if newest is None else (newest, found[newest])
@@ -124,7 +124,7 @@ def _tags(runtime: str, machine: str, glibc: list[int]) -> Iterator[Tag]:
 
 
 def fetched(url: str, asked: dict[str, Any]) -> Iterator[File] | None:
-    """Return the files that an index lists for a package, except withdrawn ones; None for an unknown package."""
+    """Return the files that an index lists for a package, except withdrawn ones, or None for an unknown package."""
     try:
         with opened(url, asked, {"Accept": _ACCEPT, "Accept-Encoding": "gzip"}) as answer:
             body = answer.read(_PAGE_BYTES)
