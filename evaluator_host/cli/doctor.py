@@ -172,7 +172,7 @@ def _port(settings: Settings) -> Finding:
 
 
 def _running_host(settings: Settings, name: str) -> Finding | None:
-    """Return a finding (`name`) about the host at the settings' address and port; None if no host answers there."""
+    """Return a finding (`name`) about the host at the settings' address and port, or None if no host answers there."""
     from evaluator_host.platform.terminal.remote_host import host  # noqa: PLC0415 - httpx, which few commands need
 
     address = f"[{settings.host}]" if ":" in settings.host else settings.host

@@ -51,25 +51,25 @@ class RowsReport:
 
     @property
     def mean(self) -> float | None:
-        """Return the mean score; None if no row has a score."""
+        """Return the mean score, or None if no row has a score."""
         scores = [row.score for row in self.rows if row.score is not None]
         return math.fsum(scores) / len(scores) if scores else None
 
     @property
     def pass_rate(self) -> float | None:
-        """Return the fraction that passed among the rows with a verdict; None if no row has a verdict."""
+        """Return the fraction that passed among the rows with a verdict, or None if no row has a verdict."""
         verdicts = [row.passed for row in self.rows if row.passed is not None]
         return sum(verdicts) / len(verdicts) if verdicts else None
 
     @property
     def not_passed(self) -> int | None:
-        """Return the number of rows that did not pass; None if no row has a verdict."""
+        """Return the number of rows that did not pass, or None if no row has a verdict."""
         verdicts = [row.passed for row in self.rows if row.passed is not None]
         return verdicts.count(False) if verdicts else None
 
     @property
     def judged(self) -> int | None:
-        """Return the number of rows with a verdict; None if no row has one, or all scored rows have one."""
+        """Return the number of rows with a verdict. It is None if no row has one, or if all scored rows have one."""
         count = sum(row.passed is not None for row in self.rows)
         return count if count not in (0, self.count(Status.SCORED)) else None
 
@@ -106,7 +106,7 @@ class SameRows:
 
     @property
     def drop(self) -> float | None:
-        """Return by how much the mean score is lower in the later report; None if no row has a score in both."""
+        """Return by how much the mean score is lower in the later report, or None if no row has a score in both."""
         now, before = self.now.mean, self.before.mean
         return None if now is None or before is None else difference(now, before)
 

@@ -90,7 +90,7 @@ def require_descriptors() -> str:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most != resource.RLIM_INFINITY and most < _FEWEST_DESCRIPTORS:
         raise Misconfigured(
-            f"this process may have {most} files open, which is too few for a host: raise the limit to 1024 or more "
+            f"the limit on open files is {most}, which is too low for a host: raise the limit to 1024 or more "
             "(`ulimit -n 1024`, LimitNOFILE= in systemd)"
         )
     return "the limit of this machine" if most == resource.RLIM_INFINITY else str(most)

@@ -327,7 +327,7 @@ def run_calls(
     async def serve() -> None:
         part = CallProcess(settings, backend, *place)
         await part.connect(channel)
-        # Each process opens its own socket with the service; if they shared one, a single process would take most
+        # Each process opens its own socket at this address; if they shared one, a single process would take most
         # connections.
         with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as listener:
             for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):  # connections inherit the second option too

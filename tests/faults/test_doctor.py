@@ -280,7 +280,7 @@ FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # each fault 
     (without_inodes, "data directory", "No space left on device", "whether it has inodes left"),
     (a_file, "data directory", "exists", "move it away"),
     (a_file_inside, "data directory", "Not a directory ({data}/environments", "move it away"),
-    (few_open_files, "open files", "24 files open, which is too few", "LimitNOFILE="),
+    (few_open_files, "open files", "open files is 24, which is too low", "LimitNOFILE="),
     (no_node, "tools", "Node is missing", "reinstall the host's dependencies"),
     (no_bubblewrap, "bubblewrap", "not installed", "apt-get install bubblewrap"),
     (something_else_named_bwrap, "bubblewrap", "bwrap is not bubblewrap", "apt-get install bubblewrap"),
