@@ -118,7 +118,7 @@ class NameUses:
         return False
 
     def clash(self, renamed: list[Use], name: str, function: Scope, *, leaving: set[int]) -> Use | None:
-        """Return a use whose meaning changes if a function's variable gets a new name; None if there is none.
+        """Return a use whose meaning changes if a function's variable gets a new name, or None if there is none.
 
         Args:
           renamed: The uses of the variable.

@@ -47,7 +47,7 @@ def _read_deeply(read: Callable[[], T], otherwise: Callable[[Unreadable], T]) ->
 
 
 def made_up_rows(program: str, rewritten: Rewritten, wish: Wish) -> list[dict[str, Any]]:
-    """Generate rows for the proof from the code."""
+    """Generate rows from the code, on which the migration is proved."""
     key = rewritten.parameters[3] if rewritten.source == Contract.MAIN else wish.key
     return [
         asdict(row)

@@ -229,7 +229,7 @@ async def _once(content: bytes) -> AsyncIterator[bytes]:
 
 
 async def neighbour_problems(service: Service, language: Language) -> list[str]:
-    """Return how the evaluator of another workspace was disturbed. Empty if its result is right."""
+    """Return what is wrong with the result of another workspace's evaluator. The list is empty if nothing is."""
     x = time.monotonic_ns() % 1000
     evaluator = Evaluator(_NEIGHBOURLY[language], language=language)
     result = await service.evaluate(evaluator, Row(inputs={"x": x}), caller=Caller(NEIGHBOUR))

@@ -121,7 +121,7 @@ class HostError(Exception):
         self.problems = problems
 
     def for_callers(self) -> "HostError":
-        """Return the error to show in an HTTP response: this error, or one without details for the operator only."""
+        """Return the error to show in HTTP responses: this one, or one without details for the operator only."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -261,7 +261,7 @@ class Row:
 
 
 def last_answer(messages: list[Json]) -> str | None:
-    """Return the text of a conversation's last message; None if the assistant did not write that message."""
+    """Return the text of a conversation's last message, or None if the assistant did not write that message."""
     last = messages[-1] if messages else None
     if not isinstance(last, dict) or last.get("role") not in ("assistant", "ai", "model"):
         return None

@@ -35,7 +35,7 @@ class Numbers:
         self.min, self.max = min(self.min, value), max(self.max, value)
 
     def mean(self, *, zeros: int = 0) -> float | None:
-        """Return the mean of the numbers, as if `zeros` more numbers were 0; None if there are no numbers."""
+        """Return the mean of the numbers and of `zeros` zeros, or None if there are no numbers."""
         count = self.count + zeros
         return self._sum / (count * _UNIT) if count else None
 
@@ -75,7 +75,10 @@ class _Group:
         return self._verdicts[True] + self._verdicts[False] > 0
 
     def statistics(self, *, zero_scores: bool, zero_verdicts: bool) -> GroupStatistics:
-        """Return counts and scores. `zero_…` says whether failed rows count as a score of 0, and as not passed."""
+        """Return counts and scores.
+
+        Failed rows count as a score of 0 with `zero_scores`, and as not passed with `zero_verdicts`.
+        """
         failed = self._statuses[Status.FAILED]
         zeros = failed if zero_scores else 0
         judged = self._verdicts[True] + self._verdicts[False] + (failed if zero_verdicts else 0)
@@ -136,7 +139,7 @@ class Groups:
 
 
 def value_in(record: Any, column: str) -> Json:
-    """Return a record's value in a column, an input or a variable of this name; None if there is no such value."""
+    """Return a record's value in a column, an input or a variable of this name, or None if there is no such value."""
     if not isinstance(record, dict):
         return None
     places: Iterable[Any] = (record, record.get("inputs"), record.get("variables"))

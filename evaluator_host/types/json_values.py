@@ -39,7 +39,7 @@ _Made = TypeVar("_Made")
 
 _CONTAINERS: Final = (dict, list)  # a constant, because a union would be built again for each value
 
-_LONE_SURROGATE: Final = re.compile(  # an escaped lone surrogate; `re` looks for a fixed prefix fast
+_LONE_SURROGATE: Final = re.compile(  # an escaped lone surrogate; `re` quickly finds the fixed prefix
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F])"
 )
 
@@ -99,7 +99,7 @@ def _with_surrogates(data: bytes) -> Any:
 
 
 def _lone_surrogate(value: Any) -> str | None:
-    """Return the path of a string or key that contains half of a surrogate pair; None if there is no such string."""
+    """Return the path of a string or key that contains half of a surrogate pair, or None if there is no such string."""
     for path, one in places(value):
         if isinstance(one, str) and _has_surrogate(one):
             return render_path(path)
@@ -125,7 +125,7 @@ def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
 
 
 def not_finite(value: Any) -> str | None:
-    """Return the path of a number that is NaN or infinite, which JSON cannot express; None if there is none."""
+    """Return the path of a number that is NaN or infinite, which JSON cannot express, or None if there is none."""
     if not _has_not_finite(value):  # this takes a third of the time of the search below
         return None
     found = (path for path, one in places(value) if isinstance(one, float) and not math.isfinite(one))
@@ -199,7 +199,7 @@ def _has_long_number(data: bytes) -> bool:
 
 
 def value_at(record: dict[str, Any], column: str, missing: Any = None) -> Any:
-    """Return the value of a column, by its name or by a dotted path into objects; if there is none, `missing`."""
+    """Return the value of a column, by its name or by a dotted path into objects, or `missing` if there is none."""
     if column in record:
         return record[column]
     value: Any = record
@@ -270,7 +270,7 @@ def memory_bytes(data: bytes) -> int:
 
 
 def takes_more_memory(data: bytes, most_bytes: int) -> bool:
-    """Return whether JSON takes over `most_bytes` in memory once decoded (`memory_bytes`); quick for short JSON."""
+    """Return whether decoded JSON takes over `most_bytes` in memory (`memory_bytes`). This is quick for short JSON."""
     return len(data) * _MOST_WEIGHT > most_bytes and memory_bytes(data) > most_bytes
 
 
@@ -287,7 +287,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def nests_within(value: Any, levels: int) -> bool:
-    """Return whether a value has at most this many levels of lists and objects; does not recurse."""
+    """Return whether a value has at most this many levels of lists and objects. This does not recurse."""
     layer = [value]
     for _ in range(levels):
         layer = [inner for item in layer if isinstance(item, dict | list) for inner in _items(item)]
@@ -297,7 +297,7 @@ def nests_within(value: Any, levels: int) -> bool:
 
 
 def is_small(value: Any, *, values: int, characters: int = 1 << 20) -> bool:
-    """Return whether a JSON value has at most `values` values and `characters` characters; stops at these limits."""
+    """Return whether a JSON value has at most `values` values and `characters` characters. Counting stops there."""
     rest = [value]
     while rest and values >= 0 and characters >= 0:
         item = rest.pop()

@@ -16,7 +16,7 @@ _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
 
 
 def nearest_name(given: str, known: Iterable[str], *, alike: float = _ALIKE) -> str | None:
-    """Return the known name that is most similar to a misspelt name, ignoring case; None if no name is similar.
+    """Return the known name that is most similar to a misspelt name, or None if no name is similar. Case is ignored.
 
     `alike` is the smallest similarity that counts, from 0 to 1.
     """
@@ -55,6 +55,6 @@ def counted(count: int, noun: str, ending: str = "s") -> str:
 
 
 def id_of(record: Mapping[str, Any]) -> str | None:
-    """Return the id that a row of data gives itself; None if it has no `id` that is a string or a number."""
+    """Return the id that a row of data gives itself, or None if it has no `id` that is a string or a number."""
     found = record.get("id")
     return str(found) if isinstance(found, str | int) else None

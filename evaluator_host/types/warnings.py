@@ -209,7 +209,7 @@ def code_threshold_notes(evaluator: Evaluator) -> tuple[Note, ...]:
 
 
 def remedy_of(code: str) -> str | None:
-    """Return general advice about warnings of this code; None if nothing needs to be done."""
+    """Return general advice about warnings of this code, or None if nothing needs to be done."""
     kind = WARNINGS.get(code)
     return None if kind is None else kind.remedy
 
@@ -298,7 +298,7 @@ def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Seque
 
 
 def failed_together(together: EvaluationResult | None) -> str | None:
-    """Return why the score over all rows together failed; None if it did not fail, or if there is no such score."""
+    """Return why the score over all rows together failed, or None if it did not fail or does not exist."""
     error = None if together is None else together.error
     return None if error is None else f"the score over all rows together failed: {error.code.value}: {error.message}"
 

@@ -152,7 +152,7 @@ def _folders(path: Path, root: Path) -> list[Path]:
 
 
 def _print(found: Import) -> None:
-    """Print the stored objects. Print the parts that were not stored to standard error."""
+    """Print the stored objects to standard output, and the parts that were left out to standard error."""
     header = ("EVALUATOR", "CONTRACT", "LANGUAGE", "FROM")
     rows = [
         (_label(one.name, one.version), one.contract, one.evaluator["language"], one.where) for one in found.evaluators

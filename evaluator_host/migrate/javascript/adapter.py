@@ -207,7 +207,7 @@ class _Adapter:
         return any(one is not None and re.search(rf"\b{re.escape(self._entry)}\b", text(one)) for one in names)
 
     def _look(self, value: Node) -> None:
-        """Note whether a function is async, if the code shows it."""
+        """Record whether the old function is async, if the code shows that."""
         if value.type in FUNCTIONS:
             self._is_async = any(one.type == "async" for one in value.children)
 

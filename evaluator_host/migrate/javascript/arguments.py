@@ -36,7 +36,7 @@ def is_member(use: Use) -> bool:
 
 
 def member_name(member: Node) -> str | None:
-    """Return the property name of a member access; None if the name is computed."""
+    """Return the property name of a member access, or None if the name is computed."""
     name = child(member, "property")
     if name is not None:
         return text(name)

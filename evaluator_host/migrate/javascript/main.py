@@ -97,7 +97,7 @@ def to_main(draft: Draft) -> Rewritten:
 
 
 def _read_completion(draft: Draft, function: Legacy, outputs: Parameter) -> None:
-    """Read the outputs from the variables: at each use, or once at the start."""
+    """Make the function read the outputs from the variables: at each use, or once at the start."""
     uses = uses_of(draft, function, outputs)
     written = any(use.access is not NameAccess.READ for use in uses)
     if len(uses) <= _IN_PLACE and not written:

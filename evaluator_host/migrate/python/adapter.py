@@ -136,7 +136,7 @@ def _is_async(draft: Draft) -> bool:
 
 
 def _parameters(draft: Draft) -> tuple[str, ...]:
-    """Return the old parameters: those of the first function with four, or else names that the code seems to use."""
+    """Return the old parameters: those of the first function with four parameters, or a guess."""
     for node in descendants(draft.root):
         if node.type in _FUNCTIONS:
             listing = child(node, "parameters")

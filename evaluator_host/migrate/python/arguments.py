@@ -221,7 +221,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
 
 
 def _default(call: Node) -> tuple[Part, ...] | None:
-    """Return what `….get(…)` returns on an empty dict; None if that is unknown, or its code cannot be moved."""
+    """Return what `….get(…)` returns on an empty dict, or None if that is unknown or its code cannot be moved."""
     listing = child(call, "arguments")
     arguments = code_children(listing) if listing is not None else []
     if not arguments or arguments[0].type != "string" or _is_formatted(arguments[0]):

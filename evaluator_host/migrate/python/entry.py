@@ -94,7 +94,7 @@ def _definition(use: Use) -> Node:
 
 
 def parameter_of(node: Node) -> Parameter | None:
-    """Return a parameter that can be passed by position; None for `*` and `**` parameters."""
+    """Return a parameter that can be passed by position, or None for `*` and `**` parameters."""
     if node.type == "identifier":
         return Parameter(node, node, None, None)
     if node.type == "typed_parameter":

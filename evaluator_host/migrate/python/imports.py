@@ -36,7 +36,7 @@ def add_imports(draft: Draft, more: Iterable[str] = ()) -> None:
 
 
 def _among(draft: Draft, statements: list[Node], names: list[str]) -> None:
-    """Add imports among the existing ones, in alphabetical order, plain imports first."""
+    """Add imports among the existing ones, in alphabetical order, with plain imports first."""
     plain = [one for one in statements if one.type == "import_statement"]
     for name in names:
         after = next((one for one in plain if text(one).removeprefix("import ") > name), None)

@@ -5,7 +5,7 @@ const fails = (action) => () => { try { look(action()); } catch (error) { look(e
 const deep = (action) => { const fall = () => { try { fall(); } catch { action(); } }; fall(); };
 
 const WAYS = [
-  // errors and rejections of the runtime
+  // look at errors and rejections that the runtime makes
   () => require('fs').promises.readFile('/nowhere'),
   () => import(['no', 'such', 'module'].join('-')),
   () => new Promise((done) => require('fs').readFile('/nowhere', done)).then(look),
@@ -28,20 +28,20 @@ const WAYS = [
   },
   () => require('process'),
   () => require('inspector/promises'),
-  // arguments of callbacks
+  // look at arguments that the runtime passes to callbacks
   fails(() => require('util').inspect({ [Symbol.for('nodejs.util.inspect.custom')]: (depth, options, inspect) => { look(options); look(inspect); return 'x'; } })),
   fails(() => console.log({ [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) { look(this); look(options); look(inspect); return 'x'; } })),
   () => new Promise((done) => setTimeout(function () { look(this); look(arguments); done(); }, 0)),
   () => new Promise((done) => process.nextTick(function () { look(this); look(arguments); done(); })),
   fails(() => new Proxy(class {}, { get: (...given) => given.forEach(look), apply: (...given) => given.forEach(look) }).x),
-  // what the runtime reads from a prepared error
+  // look at the objects that the runtime uses while it formats an error
   async () => {
     const error = new Error('x');
     error.name = { toString: new Proxy(() => '', { apply: (target, self, given) => { look(self); look(given); return ''; } }) };
     await (async () => error.stack)();
   },
   async () => { const error = new Error('x'); error.name = Symbol('x'); await (async () => error.stack)(); },
-  // promises of another class
+  // make the runtime construct a promise of the attacker's class
   async () => {
     const promise = require('fs').promises.readFile('/nowhere');
     promise.constructor = { [Symbol.species]: class { constructor(executor) { executor(look, look); } } };

@@ -6,7 +6,7 @@ const attack = async (inputs) => {
   const told = (way, value) => { if (value) found.push(way); };
   const bytes = new TextEncoder().encode(inputs.file);
   const up = `/tmp/${'../'.repeat(10)}${inputs.file.slice(1)}`;
-  // paths in other forms, which a check of texts does not see
+  // try paths that are not strings, which a check of strings would miss
   told('bytes', tried(() => fs.readFileSync(bytes)));
   told('buffer', tried(() => fs.readFileSync(Buffer.from(up))));
   told('url', tried(() => fs.readFileSync(new URL(`file://${inputs.file}`))));
@@ -16,7 +16,7 @@ const attack = async (inputs) => {
   told('buffer that lies', tried(() => fs.readFileSync(lying)));
   tried(() => fs.symlinkSync(`../${'../'.repeat(10)}${inputs.file.slice(1)}`, '/tmp/relative'));
   told('relative link', tried(() => fs.readFileSync('/tmp/relative')));
-  // functions that a check forgot
+  // try functions that a check of permissions may have forgotten
   told('statfs and lstat', tried(() => fs.lstatSync(inputs.file)) ?? tried(() => fs.statfsSync(inputs.file)));
   told('real path', tried(() => fs.realpathSync.native(inputs.file)));
   told('open as blob', await tried(() => fs.openAsBlob(inputs.file).then((blob) => blob.text()).catch(() => null)));
@@ -31,7 +31,7 @@ const attack = async (inputs) => {
     setTimeout(end, 60);
   });
   told('watched', watched);
-  // modules that give another way in
+  // try other ways to get the module fs
   for (const way of [
     () => process.mainModule.require('fs'), () => process.mainModule.__proto__.require('fs'), () => require('module')._load('fs'),
     () => module.constructor.createRequire('/x.js')('fs'), () => process.binding('fs'), () => require('module').createRequire('/')('node:fs'),
