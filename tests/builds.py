@@ -71,7 +71,7 @@ async def refusal(service: Service, *pins: str, language: Language = PYTHON) -> 
         await evaluated(service, code, *pins, language=language)
     except HostError as error:
         return error
-    raise AssertionError(f"{pins} was installed")
+    raise AssertionError(f"{pins} was installed, but the host should refuse the set")
 
 
 def installed(home: Path) -> list[Path]:

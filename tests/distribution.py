@@ -84,7 +84,9 @@ def read_shard(text: str) -> tuple[int, int]:
     """Return the two numbers in `K/N`: shard K of N shards."""
     read = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
     if not read or int(read[1]) > int(read[2]):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a shard; part 1 of 6 is 1/6, the last 6/6")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a shard: write 1/6 for the first of six parts, and 6/6 for the last"
+        )
     return int(read[1]), int(read[2])
 
 

@@ -41,9 +41,9 @@ from tests.leftovers import engine_processes, unmount_below
 from tests.processes import command_line
 
 ENGINE_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_ENGINE_DIR", "/var/tmp/evaluator-host-tests/docker"))
-# as in tests.conftest
+# the same folder as in tests.conftest
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
-CRASH_DIR = ENGINE_DIR.with_name(f"{ENGINE_DIR.name}-crash")  # as in tests.crash_engine
+CRASH_DIR = ENGINE_DIR.with_name(f"{ENGINE_DIR.name}-crash")  # the same folder as in tests.crash_engine
 PROBE_RUNTIMES = Path(__file__).parent / "fixtures" / "engine_runtimes"
 PROBE_IMAGE = "evaluator-host/probe:1"
 

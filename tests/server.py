@@ -98,7 +98,7 @@ class Server:
                 if self.client.get("/readyz").status_code == 200:
                     return self
             time.sleep(0.05)
-        raise AssertionError(f"not ready: {self.log}")
+        raise AssertionError(f"the host is not ready: {self.log}")
 
     def kill(self) -> None:
         self.client.close()

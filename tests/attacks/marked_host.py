@@ -121,4 +121,4 @@ def _wait(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
                 return
         except httpx.TransportError:
             time.sleep(0.05)
-    raise AssertionError(f"not ready: {log.read_text()}")
+    raise AssertionError(f"the host is not ready: {log.read_text()}")

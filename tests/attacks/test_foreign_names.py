@@ -635,8 +635,8 @@ def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene) -> None:
 
 @pytest.mark.long
 def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path) -> None:
-    """If the costs differed, the time until an answer would reveal whether another workspace has an object with that
-    name.
+    """Another workspace's names cost the host the same as unknown names. If the costs differed, the time until an
+    answer would reveal whether another workspace has an object with that name.
     """
     differing = []
     with furnished(tmp_path, program=COUNTING) as scene:

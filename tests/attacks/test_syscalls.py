@@ -42,7 +42,7 @@ ALL_ONES = (1 << 64) - 1
 NAMESPACES = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 SIGCHLD = 17
 
-Call = tuple[str, int, tuple[int, ...]]  # gate, number, arguments
+Call = tuple[str, int, tuple[int, ...]]  # how the call is made, its number, its arguments
 Outcome = int | str
 
 
@@ -55,7 +55,7 @@ def calls() -> list[Call]:
     made += [(way(NUMBER[name]), NUMBER[name], arguments) for name, arguments in conditional()]
     if platform.machine() == "x86_64":
         made += [("plain", X32 | n, (ALL_ONES,) * 6) for n in (*range(0, NEWEST, 7), *range(512, 548))]
-        # getpid, mount, ptrace, clone and unshare in the 32-bit table
+        # numbers of getpid, mount, ptrace, clone and unshare in the 32-bit table
         made += [("compat", n, ()) for n in (20, 21, 26, 120, 310)]
     return made
 
@@ -123,7 +123,7 @@ def without_a_filter() -> list[Outcome]:
         "asked = json.load(sys.stdin)\n"
         f"{GUEST}\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setresgid(*[65534] * 3); os.setresuid(*[65534] * 3)\n"
-        "ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\n"  # no new privileges
+        "ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\n"  # sets PR_SET_NO_NEW_PRIVS
         "print(json.dumps(evaluate(asked, None, None)['details']))\n"
     )
     command = [sys.executable, "-I", "-S", "-c", script]

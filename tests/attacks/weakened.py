@@ -183,11 +183,11 @@ def _weaker_arguments(arguments: list[str], guards: AbstractSet[Guard], folder: 
     runner = _bind_of(made, "/opt/runner")
     if (folder / "runner").exists() and made[runner + 1].endswith("/python"):
         made[runner : runner + 2] = ["--bind" if Guard.READ_ONLY in guards else "--ro-bind", str(folder / "runner")]
-    if Guard.SCRATCH in guards:  # --perms 1777 --size BYTES --tmpfs /tmp
+    if Guard.SCRATCH in guards:  # the arguments are: --perms 1777 --size BYTES --tmpfs /tmp
         _cut(made, made.index("/tmp", made.index("--tmpfs")) - 5, 6, "--bind", str(_shared(folder)), "/tmp")
     _cut(made, _last_mount(made), 0, *_added_mounts(guards))
     if Guard.ROOT in guards:
-        while "--file" in made:  # --perms 0444 --file DESCRIPTOR /etc/NAME
+        while "--file" in made:  # the arguments are: --perms 0444 --file DESCRIPTOR /etc/NAME
             _cut(made, made.index("--file") - 2, 5)
     if Guard.READ_ONLY in guards:
         _cut(made, _last_mount(made), 2, "--perms", "0777", "--dir", "/opt/open")

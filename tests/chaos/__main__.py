@@ -17,7 +17,6 @@ from tests.databases import ENGINES
 
 
 def main() -> int:
-    """Run the test, print its outcome, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)

@@ -261,7 +261,7 @@ class Faults:
         for home in cgroup_folders(f"*-{self._host.pid}-"):
             with contextlib.suppress(OSError):  # the process may belong to another host, and may have ended by now
                 inside = [folder for folder in home.iterdir() if folder.is_dir()]
-                if len(inside) == 1:  # the host's own process
+                if len(inside) == 1:  # only the host's own process is in the cgroup
                     inside[0].rmdir()
                     home.rmdir()
                     removed = True

@@ -13,8 +13,6 @@ BEGINS_AT_S: Final = 1.0
 
 
 class Kind(StrEnum):
-    """A kind of fault."""
-
     KILL_HOST = "kill host"
     RESTART_HOST = "restart host"
     STOP_HOST = "stop host for a while"

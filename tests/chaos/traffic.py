@@ -76,7 +76,7 @@ class Traffic:
         self._numbers = itertools.count()
 
     async def run(self, over: asyncio.Event) -> None:
-        """Call until `over` is set; return once every call has its answer and every job has ended."""
+        """Make calls until `over` is set; return once every call has its answer and every job has ended."""
         callers = [
             *(self._evaluate(f"caller {number}", STEADY) for number in range(2)),
             self._evaluate("costly caller", COSTLY),

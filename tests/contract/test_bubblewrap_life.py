@@ -209,8 +209,9 @@ async def test_a_host_that_is_killed_leaves_nothing_after_the_next_start(backend
 
 
 async def test_what_bubblewrap_leaves_when_it_is_killed_between_two_steps_is_found(backend):
-    """While a sandbox starts, its first process waits for a byte from bubblewrap, and does not end with bubblewrap. The
-    option `--userns-block-fd` delays this byte, so that the test can kill bubblewrap meanwhile.
+    """The host finds what bubblewrap leaves behind when it is killed between two steps. While a sandbox starts, its
+    first process waits for a byte from bubblewrap, and does not end with bubblewrap. The option `--userns-block-fd`
+    delays this byte, so that the test can kill bubblewrap meanwhile.
     """
     (told, tells), (kept_back, go), memory = os.pipe(), os.pipe(), os.memfd_create(MEMORY_FILE)
     arguments = ["--unshare-user", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/"]
@@ -251,7 +252,9 @@ def test_large_messages_both_ways_on_either_loop(runner):
 
 
 async def test_findings_say_what_is_in_force():
-    """The Python runner is real; the JavaScript runner is the probe, which sends no first message."""
+    """The host's findings say which protections are in force. The Python runner is real; the JavaScript runner is the
+    probe, which sends no first message.
+    """
     backend = new_backend(runtimes=RUNTIMES_DIR)
     findings = {finding.name: finding for finding in await backend.findings()}
     tried = {"python sandbox", "javascript sandbox"}

@@ -340,7 +340,9 @@ async def test_each_row_finds_the_files_as_they_were_sent(service: Service, lang
 
 
 async def test_an_idle_sandbox_tells_what_it_uses_and_counts_by_that(service: Service) -> None:
-    """The evaluator keeps 40 MB in its module. Its idle sandbox counts as 40 MB, and not as 256 MB, which is its limit."""
+    """An idle sandbox counts with the memory that it uses. The evaluator keeps 40 MB in its module, so its idle sandbox
+    counts as 40 MB, and not as 256 MB, which is its limit.
+    """
     async with open_engine(
         settings(service.pool.backend.name, idle_sandboxes=1), prewarm=True
     ) as own:  # a separate service, so that no other sandbox ends meanwhile

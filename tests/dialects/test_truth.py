@@ -299,7 +299,7 @@ ASKS: list[tuple[Language, str]] = [  # parts of the body of `grade(sample, item
     (PYTHON, "return float(said == item['reference']) if item['reference'] else None"),
     (PYTHON, "if item is None:\n    return 0\nreturn item['reference'] == said"),
     (PYTHON, "if said and item['reference']: return 1"),
-    # this tests for the answer on several lines
+    # this tests whether there is an answer, on several lines
     (PYTHON, "if (\n    said\n    and not item.get('reference')\n): return 0"),
     (PYTHON, "wanted = (item.get('reference') or '').strip()\nif not wanted: return 0"),
     (PYTHON, "if (wanted := item.get('reference')) is None: return 0"),
@@ -365,7 +365,8 @@ NOT_TOLD: list[tuple[str, str]] = [  # evaluators that do not read the expected 
             return float(len(output) > 0)
     """),
 ]  # fmt: skip
-TOLD: list[tuple[str, str]] = [  # evaluators in which only an inner function, for another value, tests for None
+# evaluators that read the expected answer in an inner function, or test only another value with its name for None
+TOLD: list[tuple[str, str]] = [
     ("braintrust", """
         def handler(input, output, expected=None):
             words = sorted([output], key=lambda expected: expected is None)

@@ -66,7 +66,7 @@ def on_terminal(home: Path, *arguments: str) -> tuple[int, str]:
     while True:
         try:
             piece = os.read(ours, 65_536)
-        except OSError:  # the other end is closed
+        except OSError:  # the terminal's other end is closed
             break
         if not piece:
             break

@@ -15,7 +15,7 @@ from tests.tables import tables
 pytestmark = pytest.mark.engine
 
 WORKSPACE, MB, MANY = "default", 1 << 20, 80
-MOST_MB = 100  # memory that a list may take; all at once would take several times 80 MB
+MOST_MB = 100  # MB that a list may take; all objects at once would take several times 80 MB
 
 
 def content(number: int) -> VersionContent:

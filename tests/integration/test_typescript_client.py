@@ -44,7 +44,7 @@ def printed_after(block: Block) -> str | None:
     "block", [block for block in EXAMPLES if block.language == "ts"], ids=lambda block: f"line {block.line}"
 )
 def test_an_example_of_its_page(block: Block, project: Path, server: Server) -> None:
-    printed = run(project, block.text, server.port, "score.mjs")  # saved as score.mjs and started with Node, as there
+    printed = run(project, block.text, server.port, "score.mjs")  # the page uses this name, too
     expected = printed_after(block)
     if expected is None:
         assert "# fail 0" in printed or "fail 0" in printed, printed

@@ -147,7 +147,7 @@ async def test_an_empty_answer_fails_the_row_and_one_that_is_cut_is_doubtful(des
         "q1": said({"content": [], "refusal": ""}, "stop"),
         "q2": said({"content": "It is Par"}, "length", 17),
         "q3": said(call, "tool_calls"),
-        "q4": said({"content": "A"}, "length", 1),  # a classifier with `max_tokens: 1`
+        "q4": said({"content": "A"}, "length", 1),  # the whole answer of a classifier with `max_tokens: 1`
     }
     with ModelServer(faults=lambda question, attempt: answers.get(question)) as server:
         job = await desk.ended(await start(desk, target(server), ROWS[:6]))

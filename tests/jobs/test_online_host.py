@@ -79,7 +79,7 @@ def test_200_rows_with_errors_and_none_is_lost(home: Path, server: Server) -> No
 
     def faults(question: str, attempt: int) -> Fault:
         number = int(question[1:])
-        if number % 20 == 7:  # 5 % fail at first
+        if number % 20 == 7:  # 5 % of the questions fail at first
             return TRANSIENT[number // 20 % len(TRANSIENT)] if attempt == 1 else None
         return Reply(401, error_body(f"Incorrect API key provided: {KEY}")) if number in (11, 12) else None
 

@@ -280,7 +280,6 @@ def reproduce(
 
 
 def main() -> int:
-    """Run the attacks, print the outcome, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
     parser.add_argument("--ordinary", action="store_true", help="run the host as a user without rights")

@@ -281,7 +281,6 @@ def soak(
 
 
 def main() -> int:
-    """Run the soak and print its results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")

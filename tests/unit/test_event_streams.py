@@ -15,7 +15,7 @@ from evaluator_host.types.errors import StoreUnavailable
 async def outage() -> AsyncGenerator[tuple[str, object], None]:
     """Yield one event, then raise the error of a database that does not answer."""
     yield "progress", 1
-    raise StoreUnavailable("the database does not serve")
+    raise StoreUnavailable("the database does not answer")
 
 
 async def slowly_closed(log: list[str]) -> AsyncGenerator[tuple[str, object], None]:
@@ -41,7 +41,7 @@ async def test_a_stream_whose_events_cannot_be_read_any_more_ends(caplog: pytest
 
     await EventStreams(1).respond(None, outage())({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
     assert [message.get("more_body", True) for message in sent] == [True, True, False]
-    assert "the database does not serve" in caplog.text
+    assert "the database does not answer" in caplog.text
 
 
 async def test_a_reader_that_vanishes_while_the_next_event_is_awaited() -> None:

@@ -18,14 +18,10 @@ from evaluator_host.server.app import describe_app
 
 
 class Asked(BaseModel):
-    """A question."""
-
     text: str
 
 
 class Answered(BaseModel):
-    """An answer."""
-
     words: int
 
 

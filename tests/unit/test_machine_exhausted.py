@@ -254,7 +254,7 @@ async def test_an_answer_that_has_begun_ends_with_its_reason_logged_once(
 ) -> None:
     async def parts() -> AsyncIterator[bytes]:
         yield b"{}"
-        raise StoreUnavailable("the database does not serve")
+        raise StoreUnavailable("the database does not answer")
 
     app = FastAPI()
     install_error_handlers(app)
@@ -277,7 +277,7 @@ async def test_an_answer_that_has_begun_ends_with_its_reason_logged_once(
     with pytest.raises(CutOff):
         await middleware(scope, wait, send)
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("WARNING", "GET /: the response was cut off: the database does not serve")
+        ("WARNING", "GET /: the response was cut off: the database does not answer")
     ]
 
 

@@ -45,7 +45,7 @@ def decide(program: bytes, number: int, args: tuple[int, ...] = (), *, arch: int
             case 0x06:
                 return {0x7FFF0000: ALLOW, 0x80000000: KILL}.get(operand, operand & 0xFFFF)
             case _:
-                raise AssertionError(f"opcode {opcode:#x}")
+                raise AssertionError(f"this interpreter does not know the opcode {opcode:#x}")
 
 
 @pytest.fixture(params=sorted(MACHINES), name="ask")

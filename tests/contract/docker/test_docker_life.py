@@ -115,7 +115,9 @@ async def test_a_container_that_somebody_else_killed_is_lost(guest: Guest, docke
 async def test_a_container_that_is_removed_while_it_starts_is_lost(
     step: str, make_backend: MakeBackend, docker_host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next container would start, so the error must tell the caller to try again."""
+    """A container that is removed while it starts is lost. The next container would start, so the error must tell the
+    caller to try again.
+    """
     backend, attach, launch = make_backend(), DockerBackend._attach, backends._launch
     client = docker.APIClient(base_url=docker_host)
 
