@@ -117,7 +117,7 @@ class ScoredEvaluator:
         return mean
 
     def _missing_outputs(self, rows: list[dict[str, Any]]) -> str | None:
-        """Return a message if the code reads outputs and no row has any; else None."""
+        """Return a message if the code reads outputs and no row has any. Otherwise return None."""
         if not rows or any(row.get(name) is not None for row in rows for name in ("outputs", "messages", "variables")):
             return None
         if not self._engine.check(self.evaluator).reads.outputs:
@@ -227,7 +227,7 @@ def _read(file: Path, fields: dict[str, Any]) -> "Evaluator":
 
 
 def _doubt(results: "list[EvaluationResult]") -> str | None:
-    """Return why no score can be relied on, together with the warnings; None if a score can be relied on."""
+    """Return why no score can be relied on, with the warnings. Return None if a score can be relied on."""
     from evaluator_host.types.warnings import RowWarnings  # noqa: PLC0415 - see the top
 
     told = RowWarnings.of(results)

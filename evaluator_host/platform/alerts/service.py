@@ -470,7 +470,7 @@ class Alerts:
 
 
 async def _unless_gone(work: Callable[[], Awaitable[object]]) -> None:
-    """Run `work` on an alert. Ignore errors because the alert was deleted or the database does not answer."""
+    """Run `work` on an alert. Ignore the error if the alert was deleted or the database does not answer."""
     with suppress(NotFound, StoreUnavailable):
         await work()
 
@@ -546,9 +546,9 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
 
 
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample | None:
-    """Return the metric that a rule watches.
+    """Return the metric that a rule watches. Return None if no scored row has a value for it.
 
-    The result is None if no scored row has the metric: for a pass rate, a verdict.
+    A pass rate, for example, needs rows with a verdict.
     """
     done = score.scored + score.failed
     metrics = {

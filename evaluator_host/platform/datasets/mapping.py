@@ -288,7 +288,7 @@ def is_keyed(record: dict[str, Any]) -> bool:
 
 
 def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outputs_come: bool) -> Given:
-    """Return the row for one evaluator; its criteria are those for this evaluator.
+    """Return the row for one evaluator, with the criteria for this evaluator.
 
     Return a skip if the row has no criteria for the evaluator, or an error if the row has no output.
 

@@ -110,7 +110,7 @@ def names_in_templates(templates: Sequence[str]) -> dict[str, list[str]]:
 
 
 def template_faults(templates: Sequence[str]) -> list[str | None]:
-    """Return the error message for each template that is not valid, None for others."""
+    """Return, for each template, an error message, or None if the template is valid."""
     return [_fault(template) for template in templates]
 
 

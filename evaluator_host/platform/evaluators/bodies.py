@@ -288,7 +288,7 @@ class BatchIn(Body):
 
     @property
     def may_lack_outputs(self) -> bool:
-        """Whether rows may have no outputs: the field `outputs` says so, or a row gives outputs, such as null."""
+        """Whether rows may lack outputs: the field `outputs` says so, or a row gives outputs, even if they are null."""
         return self.outputs is not None or any(row.gives_outputs for row in self.rows)
 
     def given(self) -> list[Row | EncodedRow]:

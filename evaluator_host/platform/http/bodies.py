@@ -50,7 +50,7 @@ Moment: TypeAlias = Annotated[datetime, AfterValidator(_in_utc)]
 
 
 def require_small(value: Any) -> Any:
-    """Return a value unchanged if it is small; a pydantic validator for all parts of a body except rows.
+    """Return a value unchanged if it is small. Pydantic calls this function for all parts of a body except rows.
 
     Raises:
       PydanticCustomError: the value contains over 10,000 values or 16 MB of text.

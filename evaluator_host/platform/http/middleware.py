@@ -248,8 +248,8 @@ class AccessMiddleware:
 class _Sending:
     """Sends a response with the security headers, and records whether the response has begun.
 
-    A large response takes memory until its reader has received it. If there is too little memory for it, a 429 is sent
-    instead, and `refused` is set.
+    A large response takes memory until its reader has received it. If there is too little memory for it, a 429 response
+    is sent instead, and `refused` is set.
     """
 
     def __init__(self, send: Send, scope: Scope) -> None:
@@ -283,7 +283,10 @@ class _Sending:
             self.memory.add(length)
 
     async def _send_body(self, message: Message) -> None:
-        """Send a body in parts, each once the part before it is written, because the client may stop reading."""
+        """Send a body in parts, because the client may stop reading.
+
+        Each part waits until the part before it is written.
+        """
         body = memoryview(message.get("body", b""))
         while len(body) > LARGE_BYTES:
             await self._send({"type": message["type"], "body": bytes(body[:LARGE_BYTES]), "more_body": True})

@@ -444,7 +444,7 @@ _WORSE: Final = (
 def _write_worse(
     client: Client, jobs: tuple[JobReport, JobReport], compared: Sequence[Comparison], file: Path, *, by_place: bool
 ) -> None:
-    """Write the rows whose score fell, or that fail now, to a file, with what the later job scored."""
+    """Write to a file the rows whose score fell or that fail now, with the outputs that the later job scored."""
     from evaluator_host.platform.jobs.results.exports import csv_lines  # noqa: PLC0415 - few commands need it
 
     ids = jobs[0].id, jobs[1].id

@@ -45,7 +45,7 @@ class JobExecutor(Protocol):
         ...
 
     async def close(self) -> None:
-        """Store what is not stored yet. Called before the host releases the job."""
+        """Store everything that is not stored yet. The host calls this method before it releases the job."""
         ...
 
 

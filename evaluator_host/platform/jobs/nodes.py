@@ -78,7 +78,7 @@ class RayNodes:
     ) -> list[EvaluationResult]:
         """Evaluate a chunk of rows on one node, and return the results in the order of the rows.
 
-        `use` is updated with nodes and rows; `lock` is the lock of the evaluator's package set as JSON, or None.
+        Nodes and their row counts are added to `use`. `lock` is the lock of the evaluator's packages as JSON, or None.
 
         Raises:
           HostBusy: the driver ended, or no node can evaluate at the moment.

@@ -326,7 +326,7 @@ class JobService:
         return await self.get_job(workspace_id, job_id)
 
     async def _allowing_more(self, workspace_id: str, job_id: str) -> str | None:
-        """If a job failed because of `max_failures`, return its request with a higher limit; else None."""
+        """If a job failed because of `max_failures`, return its request with a higher limit. Otherwise return None."""
         job = await self.jobs.get_job(workspace_id, job_id)
         stored = spec_from_json(job.request)
         most = stored.config.max_failures

@@ -316,7 +316,7 @@ class Tally:
 class EvaluatorTally:
     """The scores of an evaluator in a job so far, and in the previous job over the same rows."""
 
-    job_id: str  # the job
+    job_id: str  # id of the job
     label: str  # name of the evaluator in results
     name: str | None  # name of a stored evaluator; None for a pasted one
     version: int | None  # version of a stored evaluator; None for a pasted one

@@ -190,7 +190,10 @@ class Schedules:
                 self._wake.clear()
 
     async def look_now(self, stored: StoredObject) -> None:
-        """Check a schedule, unless it was changed or deleted while the check waited; the next check has the change."""
+        """Check a schedule.
+
+        If it was changed or deleted while the check waited, do nothing: the next check sees the change.
+        """
         try:
             with suppress(NotFound):
                 current = await self._objects.get_object(KIND, stored.workspace_id, stored.name)
@@ -200,7 +203,7 @@ class Schedules:
             _log.warning("a schedule cannot be checked: %s", error.detail)
 
     def waits(self, stored: StoredObject, now: datetime) -> bool:
-        """Whether an earlier check of the same object has found that nothing is to do now."""
+        """Whether an earlier check of the same object has found that there is nothing to do now."""
         known, since, until = self._waiting.get(stored.id, (None, now, now))
         return known is stored and since <= now < until
 
@@ -259,7 +262,7 @@ def _read(stored: StoredObject, now: datetime) -> tuple[_Schedule, datetime | No
 
 
 def _passed(kept: _Schedule, following: datetime | None, now: datetime) -> _Schedule:
-    """Return a schedule as it is after its latest time that has passed; the job of that time is not created yet."""
+    """Return a schedule in its state after the latest time that has passed, whose job is not created yet."""
     assert kept.next_at is not None  # noqa: S101 - its time has come
     later = _times(kept.cron, kept.timezone, kept.next_at)
     passed = list(itertools.takewhile(lambda at: at <= now, itertools.islice(later, _MISSED_COUNTED)))

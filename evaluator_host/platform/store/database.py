@@ -514,6 +514,6 @@ def _replace_connections(failed: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Begin a transaction as a writer or as a reader, because SQLite lets no reader wait to become a writer."""
+    """Begin a transaction as a writer or as a reader, because in SQLite a reader cannot wait to become a writer."""
     writes = connection.get_execution_options().get(_WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -206,7 +206,7 @@ def _with_levels(metric: Aggregate, rubric: list[str] | None, labels: Counter[tu
 def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Difference:
     """Compare a metric over pairs (before, after): means, difference, interval. Skip pairs that are not finite.
 
-    If all values are between 0 and 1, a difference can only be between -1 and 1, and so is the interval.
+    If all values are between 0 and 1, a difference can only be between -1 and 1, and the interval is cut to this range.
     """
     before, after = array("d"), array("d")
     for old, new in pairs:

@@ -153,7 +153,10 @@ class Results(Repository):
         return _Order(Sort.ROW).cursor(_Place(row, sys.maxsize))
 
     async def count(self, job_id: str, which: Filter) -> int:
-        """Return the number of results that match the filter. For a filter by status alone, use the job's counters."""
+        """Return the number of results that match the filter.
+
+        For a filter by status alone, it comes from the job's counters.
+        """
         if which == Filter(which.position, which.status):
             statuses = [status for status in Status if which.status in (None, status)]
             tallied = sum((getattr(JobEvaluatorTable, status.value) for status in statuses), start=literal(0))

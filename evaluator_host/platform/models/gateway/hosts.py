@@ -15,7 +15,7 @@ _ENTRY: Final = re.compile(
 )
 _MOST: Final = 32  # maximum number of hosts granted to one evaluator
 _TRIED: Final = 4  # maximum number of a host's addresses to try
-_NOT_PUBLIC: Final = tuple(  # not public, though Python's `is_global` is true for them
+_NOT_PUBLIC: Final = tuple(  # networks that are not public, though Python's `is_global` is true for them
     map(
         ipaddress.ip_network,
         (

@@ -60,7 +60,7 @@ class Numbered:
 class Repeats:
     """Numbers the identical requests of a row, since a model may answer each of them differently.
 
-    If a request gets no answer, its number is free again, because a client that tries again is still asking the same.
+    If a request gets no answer, its number is free again, because a client that tries again repeats its question.
     """
 
     def __init__(self) -> None:
