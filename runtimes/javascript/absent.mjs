@@ -7,8 +7,8 @@
  * and that placeholders have changed nothing else, because code that tests or compares a placeholder would not notice
  * that the package is absent. Names are compared without their scopes; if in doubt, a name counts as used.
  *
- * A missing file of the author's gives a placeholder, too, as does an unknown package. Once the code has loaded,
- * reading a property of the placeholder throws, as a missing module does in Node, so that only calls that use it fail.
+ * A missing file of the author's, or an unknown package, gives a placeholder, too. Once the code has loaded, reading a
+ * property of such a placeholder throws the error of a missing module, so that only calls that use the module fail.
  */
 import { clientOf } from './dialects/clients.cjs';
 import { parse } from './parser.mjs';
@@ -16,7 +16,7 @@ import { PREFIX } from './stand_ins.mjs';
 
 /** @typedef {{type: string, [field: string]: any}} Node of an ESTree */
 
-export const MADE = '__evaluator_host_absent__'; // the names of a placeholder's functions begin with this, too
+export const MADE = '__evaluator_host_absent__'; // the names of the functions in a placeholder also begin with this
 const ENTRIES = '__evaluator_host_entries__';
 const LIST = '__evaluator_host_list__';
 const PLACEHOLDER = `;function ${MADE}(file) { const use = function ${MADE}use() { `
@@ -24,12 +24,12 @@ const PLACEHOLDER = `;function ${MADE}(file) { const use = function ${MADE}use()
   + `const it = new Proxy(function () {}, { get: function ${MADE}get(_, key) { `
   + 'if (typeof key === "symbol" && use()) throw new Error("a package that it imports is not pinned"); return key === "then" || key === "__esModule" ? undefined : use(); }, '
   + `apply: use, construct: use, set: () => true }); return it; };${MADE}.loaded = true;`;
-const MODULE = /\n(?=\/\/ \S+\.\w+\n)/; // a package may have other comments at the start of a line
-const PACKAGE = /^\/\/ \S*\bnode_modules\//; // the comment that esbuild puts before a module of a package
+const MODULE = /\n(?=\/\/ \S+\.\w+\n)/; // esbuild's comment above each module; other comments in packages may look similar
+const PACKAGE = /^\/\/ \S*\bnode_modules\//; // esbuild's comment above a module of a package
 const READERS = new Set(['eval', 'Function', 'globalThis']);
 const MOST_CHARS = 500_000;
 
-/** Return the well-known package that a specifier names, "" for another package in the code, and null for anything else. @param {string} specifier @param {Record<string, string>} known */
+/** Return the well-known package that a specifier names. Return "" for any other package, and null for other specifiers. @param {string} specifier @param {Record<string, string>} known */
 export function packageOf(specifier, known) {
   const name = /^(?:@[^/]+\/)?[^/@]+/.exec(specifier)?.[0] ?? '';
   return Object.hasOwn(known, name) ? known[name] : null;
@@ -53,7 +53,7 @@ export function withoutPlaceholders(text) {
  * Return whether a program needs, or may need, its placeholders for an entry.
  *
  * @param {string} program @param {string} entry
- * @param {number | null} [at] place of the entry in the lists that the code reports
+ * @param {number | null} [at] position of the entry in the lists of evaluators that the code reports
  * @param {boolean} [calls] whether missing files count even if the code uses them only when it is called
  */
 export function needs(program, entry, at = null, calls = false) {
@@ -85,7 +85,7 @@ function readsPlaceholder(body, entry, at, calls = false) {
   const every = own.map((node) => ({ node, declared: declaredBy(node), read: namesIn(node) }));
   const files = every.flatMap(({ declared }) => declared).filter((name) => isOfFile(own, name));
   const inLists = new Set(own.flatMap(listsIn).flatMap(namesIn));
-  if (files.some((name) => !inLists.has(name) && !every.some(({ declared, read }) => !declared.includes(name) && read.includes(name)))) return true; // a module was imported only so that it runs
+  if (files.some((name) => !inLists.has(name) && !every.some(({ declared, read }) => !declared.includes(name) && read.includes(name)))) return true; // nothing uses the module, so the code imports it for its effects
   const late = new Set(calls ? [] : files.filter((name) => !every.some(({ node, declared }) => !declared.includes(name) && readsAtOnce(node, name))));
   const parts = every.filter(({ declared }) => !declared.some((name) => late.has(name)));
   const made = new Set([MADE]);
@@ -112,7 +112,7 @@ function declaratorsIn(body) {
   return body.flatMap((node) => (node.type === 'VariableDeclaration' ? node.declarations : []));
 }
 
-/** Return whether a value is what the runner gives in place of a package: stand-ins for scorers, or a client. Such functions do not keep what they get. @param {Node | null} node @returns {boolean} */
+/** Return whether a value is the runner's replacement of a package: stand-ins for scorers, or a client. These do not store the arguments that they get. @param {Node | null} node @returns {boolean} */
 function keepsNothing(node) {
   if (node?.type !== 'CallExpression') return false;
   const [first] = node.arguments;
@@ -145,7 +145,7 @@ function isOfRunner(node) {
   return isExports && (right.callee?.name?.startsWith('__toCommonJS') || right.properties?.[0]?.key?.name === '__esModule');
 }
 
-/** Return the module-level names that are called for a row; none if they are not found. @param {Node[]} body @param {string} entry */
+/** Return the module-level names that a row calls; an empty list if they are not found. @param {Node[]} body @param {string} entry */
 function startsOf(body, entry) {
   const [name] = entry.split('.');
   const found = body.some((node) => declaredBy(node).includes(name)) ? [name] : [];
@@ -158,7 +158,7 @@ function startsOf(body, entry) {
   return found;
 }
 
-/** Return the names in a member of the lists that the code reports, or in the lists themselves if their members are not written out. @param {Node[]} body @param {number} at @returns {string[]} */
+/** Return the names in the member at this position of the lists that the code reports. If the members are not written out, return the names in the lists. @param {Node[]} body @param {number} at @returns {string[]} */
 function membersOf(body, at) {
   const lists = body.flatMap(listsIn).map((one) => (one.type === 'ArrowFunctionExpression' ? one.body : one));
   const members = lists.flatMap((one) => (one.type === 'ArrayExpression' ? one.elements : [one]));
@@ -173,7 +173,7 @@ function listsIn(node) {
   return Object.values(node).flat().filter((one) => typeof one?.type === 'string').flatMap(listsIn);
 }
 
-/** Return whether a statement, while the code loads, may store a placeholder elsewhere or read one. @param {Node} node @param {Set<string>} made names that hold placeholders, or what the runner gives in place of a package @param {Set<string>} reached @returns {boolean} */
+/** Return whether a statement, while the code loads, may store a placeholder elsewhere or read one. @param {Node} node @param {Set<string>} made names that hold placeholders or other replacements of packages @param {Set<string>} reached @returns {boolean} */
 function changesOthers(node, made, reached) {
   if (/Function/.test(node.type) || node.type === 'MethodDefinition') return false;
   const reads = () => namesIn(node).some((name) => reached.has(name));

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Returns the line that is appended to the user's code to report its functions. It has to be in the scope of the code,
+ * Appends a line to the user's code that reports the code's functions. The line has to be in the scope of the code,
  * because a `const evaluate = …` is visible only there.
  */
 

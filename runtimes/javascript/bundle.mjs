@@ -23,7 +23,7 @@ import { asksForMetadata, configOf } from './tsconfig.mjs';
  */
 
 const OUTPUT_BYTES = 64 * 1024 * 1024;
-/** An empty source map, for a program that was built without source maps because a file names a broken one. */
+/** An empty source map, for a program that was built without source maps because one of its files has a broken one. */
 const NO_PLACES = '{"version":3,"sources":[],"names":[],"mappings":""}';
 const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9+/=]*)\s*$/;
 
@@ -71,7 +71,7 @@ export class Bundler {
     return { ok: false, faults, crashed: null };
   }
 
-  /** Return the build. Find out for which rules its decorators were written, unless the author's configuration says so. @param {string} text @param {string} output @param {Options} options @param {AbortSignal} signal @returns {Promise<Build>} */
+  /** Return the build. Find out for which rules the code's decorators were written, unless the author's configuration says this. @param {string} text @param {string} output @param {Options} options @param {AbortSignal} signal @returns {Promise<Build>} */
   async #built(text, output, options, signal) {
     const made = { ...split(output, options), isAsync: options.isAsync };
     const kinds = options.language === 'typescript' && !options.legacyDecorators ? kindsOf(made.text) : null;
@@ -153,13 +153,13 @@ const COMMON = [
   ...DEFINED,
 ];
 
-/** Matches a specifier in Deno's form: its package, and a path in the package. */
+/** Matches a specifier in Deno's form; its groups are the package and a path in the package. */
 export const NPM = /^npm:\/?((?:@[\w.~-]+\/)?[\w.~-]+)(?:@[\w.~+-]+)?((?:\/[\w.~/-]+)?)$/;
 
 /** Suffixes of files that are imported as strings. */
 const TEXTS = ['txt', 'md', 'csv', 'tsv', 'yaml', 'yml', 'html', 'xml', 'sql', 'jsonl', 'prompt', 'jinja', 'j2', 'tmpl'].map((end) => `--loader:.${end}=text`);
 
-/** Code that takes esbuild through the parts that most evaluators need. */
+/** Code whose build uses the parts of esbuild that most evaluators need. */
 const SMALL = 'interface Small { some?: number }\nexport function evaluate(inputs: any, { some }: Small = {}): number { return `${inputs?.x}` === "" ? some! : 1 }\n';
 
 /** @param {Options} options */

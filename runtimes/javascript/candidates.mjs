@@ -8,14 +8,14 @@ import { parse } from './parser.mjs';
 const LISTS = new Set(('checks customEvaluators evals evaluator evaluators funcs graders metric metrics rewardFuncs rewardFunctions scorer scorers scores scoringFunctions '
   + 'custom_evaluators reward_funcs reward_functions scoring_functions').split(' '));
 const SAYS = new RegExp(`\\b(?:${[...LISTS].join('|')})\\b`, 'i');
-/** Words in the name of a function that say that it scores, unless it keeps a function that does. */
+/** Matches names of functions that say that the function scores, except names such as `registerScorer`. */
 export const SCORES = /^(?!register[A-Z_]).*?(?:^(?:assert|check|evaluate|judge|validate|verify)(?=[A-Z_])|(?:^|_)(?:assertion|assertions|check|checks|grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Assertion|Assertions|Check|Checks|Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z]))/;
 const MOST_CHARS = 500_000;
 const SHOWN = 10;
 
 /**
- * Return those of several names that may be the evaluator: the names in a list of evaluators, or, without such a list,
- * those that no other one of them uses. Exported functions come first, private functions last.
+ * Return the names that may be the evaluator: those in a list of evaluators or, if there is no list, those that none of
+ * the other names uses. Exported functions come first, private functions last.
  *
  * @param {string[]} names @param {Function_[]} functions all of the file @param {string[]} texts the code, and the same as JavaScript
  *   (which lacks what a bundler left out)
@@ -98,7 +98,7 @@ function listedIn(source, own) {
   return found;
 }
 
-/** Return whether the code means an export, as in `{ scorer: scorer }`, and not a list. @param {string} name @param {string[]} names */
+/** Return whether a name means an export, as in `{ scorer: scorer }`, and not a list. @param {string} name @param {string[]} names */
 function isOwn(name, names) {
   return names.length === 1 && names[0] === name;
 }

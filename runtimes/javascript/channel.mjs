@@ -47,7 +47,7 @@ export class Channel {
     return this.#output.writableLength < UNSENT_BYTES;
   }
 
-  /** @param {() => void} then called once when everything queued was written */
+  /** @param {() => void} then called once, when everything that was queued has been written */
   onDrain(then) {
     if (this.#output.writableNeedDrain) this.#output.once('drain', then);
     else setImmediate(then);
@@ -60,7 +60,7 @@ export class Channel {
   }
 }
 
-/** End this process even when a thread is stuck in native code; only a signal does that reliably. @returns {never} */
+/** End this process by a signal, because nothing else reliably ends a thread that is stuck in native code. @returns {never} */
 export function die() {
   process.kill(process.pid, 'SIGKILL');
   process.abort(); // process 1 of a container cannot kill itself

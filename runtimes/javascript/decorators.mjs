@@ -18,7 +18,7 @@ import { parse } from './parser.mjs';
 const CALL = /^__decorateElement\d*$/;
 const MOST_CHARS = 4_000_000;
 const MOST_STEPS = 12;
-/** Last three bits of the flags. */
+/** Kinds of decorated things, in the last three bits of esbuild's flags. */
 const CLASS = 0;
 const FIELD = 5;
 /** `accessor x = 1`, which usually means the rules of the standard. */
@@ -106,7 +106,7 @@ class Known {
   /** @param {Node} node @returns {Node | undefined} */
   #member({ object, property, computed }) {
     const holder = object.type === 'Identifier' ? this.#values.get(object.name) : object;
-    if (holder?.type === 'CallExpression' && !computed) return this.#exported.get(property.name); // `require` of a package
+    if (holder?.type === 'CallExpression' && !computed) return this.#exported.get(property.name); // the object comes from `require` of a package
     const members = holder?.type === 'ObjectExpression' ? holder.properties : holder?.type?.startsWith('Class') ? holder.body.body : [];
     return computed ? undefined : members.find((/** @type {Node} */ one) => one.key?.name === property.name)?.value;
   }
@@ -123,9 +123,9 @@ function verdictOf(node, kind) {
   return params.length === 0 ? 'either' : secondIs(node, first, second);
 }
 
-/** Return whether the second parameter is used as a context or as a key. @param {Node} node @param {Node} first @param {Node} second @returns {Verdict} */
+/** Return the rules that the use of the second parameter shows: a context is of the standard, a key of TypeScript's own. @param {Node} node @param {Node} first @param {Node} second @returns {Verdict} */
 function secondIs(node, first, second) {
-  if (second.type !== 'Identifier') return 'standard'; // a key is not taken apart
+  if (second.type !== 'Identifier') return 'standard'; // a destructured parameter is a context, because a key is a string
   const uses = usesIn(node, second);
   if (uses.some(isOfContext)) return 'standard';
   if (uses.some(isOfKey)) return 'legacy';

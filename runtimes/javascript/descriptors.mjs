@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Moves the channel to private descriptors and opens other ones for user code, before any other step.
+ * Moves the channel to private descriptors and opens other descriptors for user code, before anything else happens.
  *
- * Without this a native library, a child process or a plain `fs.writeSync(1)` would write into the channel. Node cannot
+ * Otherwise, a native library, a child process or a plain `fs.writeSync(1)` would write into the channel. Node cannot
  * duplicate a descriptor, so each descriptor is opened again by its path under /proc, which works for pipes and files
  * but not for sockets. Descriptor 2 stays the operator's: if the heap is full, V8 prints a line there and aborts, and
  * the host reads the reason from that line. Output of user code to 2 is captured elsewhere (worker/stderr_capture.cjs).

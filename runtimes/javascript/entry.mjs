@@ -87,7 +87,7 @@ export function findEntry(offers, wish) {
   return isKnown ? answer : { ...answer, notes: [...(answer.notes ?? []), ...unread(dialect?.listed?.(wish.code) ?? [])] };
 }
 
-/** Return a warning on each list that the code had not given to its platform when it was loaded. @param {{name: string, text: string}[]} listed */
+/** Return a warning for each list of evaluators that the code did not pass to its platform while it was loaded. @param {{name: string, text: string}[]} listed */
 function unread(listed) {
   return listed.filter((one) => one.name === '').map(({ text }) => ({ code: 'entry_left_out', message: `the evaluators in ${text.replace(/^\.{3}/, '').slice(0, 80)} are not called, because the code does not pass them to its platform while it loads` }));
 }
@@ -158,10 +158,10 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   return together(others, [{ code: 'several_entries', message: `the score is the mean of the functions that find all their parameters in the row, of ${shown(columned, functionsOf(offers), lineOf)}; to use one of them, name it in \`settings.entry\`` }]);
 }
 
-/** Words in the names of functions that may score a row, beside those of `SCORES`. */
+/** Words, besides those of `SCORES`, in the names of functions that may score a row. */
 const LIKELY = /^(?:accuracy|correct|correctness|eval|evaluate|f1|hit|jaccard|judge|match|mrr|ndcg|precision|quality|rank|ranked|recall|reciprocal|similarity|verify)$/;
 
-/** First words in the names of functions that prepare, write or add up what others return. */
+/** First words in the names of functions that prepare, write or add up the results of other functions. */
 const PREPARES = /^(?:aggregate|build|create|define|extract|format|get|load|make|normali[sz]e|parse|print|read|register|render|save|summari[sz]e|to|write)(?=[A-Z_])/;
 
 /**
@@ -237,8 +237,8 @@ function runnerOf(equal, offers) {
 /** Names of exported objects whose methods score. */
 const HOLDERS = /(?:evaluator|grader|judge|metric|metrics|scorer)$/i;
 /**
- * Return the methods of exported objects that score: those whose own names say so; or else all methods, if the object's name says so and they have equal parameters; or the only method of
- * the default export, if that method takes the output.
+ * Return the methods of exported objects that score: methods whose own names say so; or else all methods, if the object's name says so and the methods have equal parameters;
+ * or the only method of the default export, if that method takes the output.
  *
  * @param {Offer[]} offers @param {string} code @returns {Found[]}
  */
@@ -325,7 +325,7 @@ function silentOf(named, offers, code) {
   const functions = functionsOf(offers);
   const texts = [...new Set(named.map((one) => one.entry))].map((name) => (lookUp(offers, name) ?? defaultExport(offers))?.text);
   const silent = functions.filter(({ name }) => !name.startsWith('_') && takesOneUnknown(lookUp(offers, name), texts) && usersOf(name, functions).length === 0 && !isCalled(name, code));
-  const isScoring = named.some((one) => SCORES.test(one.entry)); // then functions of other names are helpers
+  const isScoring = named.some((one) => SCORES.test(one.entry)); // if a function's name says that it scores, functions with other names are helpers
   return named.some((one) => one.entry === 'evaluate') ? [] : silent.map((one) => one.name).filter((name) => !isScoring || SCORES.test(name));
 }
 
@@ -374,7 +374,7 @@ function inferNamed(candidate, name, offers, code, isWished = false) {
 /** Names of parameters that get the row or a part of it by position. */
 const POSITIONS = /^(?:input|inputs|variables|vars|row|args|props|event|ctx|context|trace|app_?params)$/i;
 
-/** Names of the second parameter of an assert, beside the output. */
+/** Names of the second parameter of an assert, whose first parameter is the output. */
 const CONTEXT = /^(?:context|ctx|options|opts)$/;
 
 /** Return whether a function takes an output and the context of an assert. @param {Candidate} candidate @param {string} code */
@@ -625,7 +625,7 @@ function notFound(offers, names, code) {
   return refuse('entry_not_found', `no function ${wanted} was found${seen}`, near.length > 1 ? `name the evaluator in \`settings.entry\`, for example ${example}` : near.length ? `rename it to ${names[0]}, or name it in \`settings.entry\`` : 'define function evaluate(inputs, outputs, trace) or main(variables)');
 }
 
-/** First words in the names of functions that prepare something for others. */
+/** First words in the names of functions that make something for other functions. */
 const MAKES = /^(?:build|create|define|format|load|make|parse|register)[A-Z_]/;
 const MOST_SHOWN = 8;
 

@@ -50,12 +50,12 @@ export class Esbuild {
     try {
       requireProgram(program);
       this.#child = children().spawn(program, [`--service=${recipe.dependencies.esbuild}`], { cwd: '/', env: environmentOf(memoryMb), stdio: ['pipe', 'pipe', 'pipe'] });
-    } catch (error) { // node throws for errors that it does not expect, such as a damaged program
+    } catch (error) { // Node throws some errors of `spawn`, such as that of a damaged program
       this.#child = null;
       return void this.#lose(notStarted(error), true);
     }
     const { stdin, stdout, stderr } = this.#child;
-    stdin.on('error', () => {}); // esbuild may end without reading; `close` follows
+    stdin.on('error', () => {}); // esbuild may end without reading; the handler of `close` deals with that
     stdout.on('data', (chunk) => this.#receive(chunk));
     stderr.on('data', (chunk) => (this.#faults += this.#faults.length < FAULTS_BYTES ? chunk : ''));
     this.#child.on('error', (error) => this.#lose(notStarted(error), true));

@@ -19,7 +19,7 @@ import { WorkerPair } from './worker_pair.mjs';
 /** Import the bundler late, because it needs child_process and start-up has to be short. */
 const loadLoader = () => import('./loader.mjs');
 
-/** A small program that loads in the way in which most evaluators do. */
+/** A small program that loads in the same way as most evaluators. */
 const SMALL = 'function evaluate(inputs, outputs, trace) { return outputs === inputs.text ? 1 : 0 }';
 const WATCH_MS = 25;
 
@@ -44,7 +44,7 @@ export class Evaluator {
     this.workers = new WorkerPair(surroundings);
   }
 
-  /** Do in advance the work for which a load would have to wait. */
+  /** Do work in advance, so that a load need not wait for it. */
   async getReady() {
     if (this.#loading) return;
     const { prepare, startAhead } = await loadLoader();
@@ -201,7 +201,7 @@ export class Evaluator {
         const lines = code.split('\n').length;
         const lineOf = (/** @type {string} */ text) => {
           const line = positions.start(source, built.get(text) ?? text)?.line ?? null;
-          return line !== null && line <= lines ? line : null; // a stand-in is behind the code
+          return line !== null && line <= lines ? line : null; // lines after the code belong to stand-ins
         };
         const found = findEntry(offeredHere, { contract: header.contract, entry: header.entry, code, language: header.language, source, lineOf });
         if (!('code' in found)) {
@@ -240,7 +240,7 @@ export class Evaluator {
 }
 
 /**
- * Return what was found, without the evaluators that need modules in whose place there are placeholders; null if none is left.
+ * Return what was found, without the evaluators that need modules that placeholders replace; null if no evaluator is left.
  *
  * @template {{found: import('./entry.mjs').Found, loadable: Loadable}} T @param {T} answer @param {Loadable} loadable @param {boolean} calls whether missing files count even if the code uses them only when it is called @returns {T | null}
  */

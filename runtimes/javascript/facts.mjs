@@ -154,8 +154,8 @@ class Outline {
 
   /** Return a function that was read, by its text. @param {string} source @param {string} text @returns {Function_ | null} */
   find(source, text) {
-    const found = this.#functions.filter(({ node }) => text.length >= node.end - node.start && source.endsWith(text, node.end)); // a method has its name before it
-    return found.sort((one, other) => one.node.start - one.node.end - (other.node.start - other.node.end))[0] ?? null; // the longest, because a function may end in an arrow function
+    const found = this.#functions.filter(({ node }) => text.length >= node.end - node.start && source.endsWith(text, node.end)); // the text of a method also has the method's name before the node
+    return found.sort((one, other) => one.node.start - one.node.end - (other.node.start - other.node.end))[0] ?? null; // the longest one, because a function may end in an arrow function
   }
 
   /** @param {string} text @returns {Function_ | null} */

@@ -6,7 +6,7 @@
 import { declaredNames } from './entry.mjs';
 import { skipBlank, skipBracket, skipText } from './parameters.mjs';
 
-/** @typedef {{code: string, note: string}} Held the code to run, each line where it was, and what was found */
+/** @typedef {{code: string, note: string}} Held the code to run, with every line at its original line number, and a note on what was found */
 
 const FACTORY = /^(?:export\s+)?(?:default\s+)?(?:function\s+([\w$]+)\s*|(?:const|let|var)\s+([\w$]+)\s*=\s*(?:function\s*)?)(?=\()/gm;
 const ENTRY = /\b(?:evaluate|main|performEval|perform_eval|handler|get_assert|exec_evaluation|validate)\b\s*(?:\(|=(?!=))/;

@@ -21,12 +21,12 @@ import { clientOf } from './dialects/clients.cjs';
  * @typedef {{esbuild: string | null, packages: string | null, memoryMb: number, files?: Files | null, known?: Record<string, string>}} Tools
  */
 
-const MUCH_MB = 1024; // enough to bundle packages of ten thousand files
+const MUCH_MB = 1024; // memory in MB that is enough to bundle packages of ten thousand files
 
 /** A bundler that was started before there was code to build. @type {Bundler | null} */
 let ahead = null;
 
-/** Start esbuild ahead for TypeScript that may come. @param {{esbuild: string, packages: string | null, memoryMb: number}} tools */
+/** Start esbuild in advance, because the next load may be TypeScript. @param {{esbuild: string, packages: string | null, memoryMb: number}} tools */
 export function startAhead({ esbuild, packages, memoryMb }) {
   ahead = new Bundler(esbuild, memoryMb);
   void ahead.warm(packages);

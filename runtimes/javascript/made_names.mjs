@@ -1,7 +1,7 @@
 // @ts-check
 /** Puts the user's names into V8's messages, in place of those that esbuild made up, and recognises when code means a default export. */
 
-const BEFORE = 5; // number of lines above the line that threw in which its expression may begin
+const BEFORE = 5; // the expression that threw may begin up to this many lines above the line that threw
 const COLUMNS = 2000;
 const MESSAGE = 500;
 const NAMED = new Set(['TypeError', 'ReferenceError']);
@@ -29,7 +29,7 @@ export function madeNames(lines, line, entryAt) {
     for (const { 0: found, index } of text.matchAll(/[A-Za-z_$][\w$]*/g)) {
       const { name, generatedLine, generatedColumn } = entryAt(at, index);
       const module = /(?<![\w$.])import_[\w$]+\.$/.exec(text.slice(0, index))?.[0] ?? '';
-      const isPlace = generatedLine === at && generatedColumn === index; // a member that the user wrote has a place of its own
+      const isPlace = generatedLine === at && generatedColumn === index; // a member that the user wrote has its own place in the source map
       if (isPlace ? name && name !== found : module) names.set(module + found, isPlace ? name : found);
     }
   }

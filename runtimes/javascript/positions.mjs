@@ -54,7 +54,7 @@ export class Positions {
   }
 
   /**
-   * Return the modules that the user's own code asked for in vain, not those that packages in its bundle tried.
+   * Return the missing modules that the user's own code asked for, without those that packages in the bundle asked for.
    *
    * @param {unknown} recorded `{module, stack}` of each, which user code could have influenced
    * @returns {{module: string, line: number, file?: string}[]}

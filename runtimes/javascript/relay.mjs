@@ -1,8 +1,8 @@
 // @ts-check
 /**
  * Carries connections of user code to the host: a port on the sandbox's own loopback, whose bytes travel in frames.
- * Connections are accepted only while a row runs or the code is loaded, and end with the row. Their content is not
- * looked at here.
+ * Connections are accepted only while a row runs or the code is loaded, and end with the row. This module
+ * does not look at their content.
  */
 const net = process.getBuiltinModule('node:net');
 
@@ -47,7 +47,7 @@ export class Relay {
     connection.closing = end === true;
     if (body.length > 0) connection.socket.write(body);
     if (connection.socket.writableLength > UNREAD_BYTES) this.#close(number);
-    else if (connection.closing) connection.socket.end(); // what user code still sends is read and dropped
+    else if (connection.closing) connection.socket.end(); // bytes that user code still sends are read and dropped
   }
 
   /** Close every connection, because the row that made them has its answer. */
@@ -57,7 +57,7 @@ export class Relay {
 
   /** @param {import('node:net').Socket} socket */
   #accept(socket) {
-    socket.on('error', () => {}); // 'close' follows
+    socket.on('error', () => {}); // the handler of 'close' deals with the error
     if (this.#connections.size >= CONNECTIONS || !this.#isOpen()) return void socket.destroy();
     const number = ++this.#last;
     const connection = { socket, closing: false };

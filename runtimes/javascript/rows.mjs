@@ -16,13 +16,13 @@ import { peakMemoryKb } from './worker/peak_memory.cjs';
  * @typedef {import('./worker_pair.mjs').WorkerPair} WorkerPair
  */
 
-const AHEAD = 4; // sent ahead to hide the time of messages between threads; no more, because each row needs a context
+const AHEAD = 4; // maximum number of rows to send ahead, so that the worker need not wait for messages; not more, because each row needs a context
 const AHEAD_SHARED = 64;
 const TICK_MS = 25;
 const MOST_UNREACHED = 5;
 const MOST_UNSET = 20;
 const STANDBY_AFTER_MS = 50;
-const STANDBY_BEFORE_MS = 500; // starting a worker takes 50 to 100 ms on a slow machine
+const STANDBY_BEFORE_MS = 500; // start a standby worker this long before a limit; a start takes 50 to 100 ms on a slow machine
 
 export class Rows {
   /** @type {Call[]} the sent calls come first */
@@ -59,7 +59,7 @@ export class Rows {
     this.#calls.push({ id, seq: ++this.#seq, timeoutMs: timeoutS * 1000, share: share ?? null, args, cancelled: false, sent: false });
   }
 
-  /** @param {string} id of a call; one that is answered already is nothing to cancel */
+  /** @param {string} id of a call; nothing happens if the call has been answered */
   cancel(id) {
     const index = this.#calls.findIndex((call) => call.id === id);
     if (index < 0) return;

@@ -12,7 +12,7 @@ import { dropTo } from './privileges.mjs';
 import { Evaluator } from './evaluator.mjs';
 
 const DEFAULT_MEMORY_MB = 256;
-const READY_AFTER_MS = 50; // work done ahead must not slow down a load that comes at once
+const READY_AFTER_MS = 50; // a delay, so that this work does not slow down a load that comes at once
 
 /** Parse the arguments; `parseArgs` of `node:util` would take 0.4 MB. @param {string[]} given */
 function readArguments(given) {

@@ -7,7 +7,7 @@
  * Each function below is added to the user's code as text, so it uses nothing else in this file.
  */
 
-export const PREFIX = '__evaluator_host_'; // the names of the functions that make stand-ins begin with this
+export const PREFIX = '__evaluator_host_'; // start of the names of functions that make stand-ins
 const IMPORT = /^([ \t]*)import\s+(?!type\b)\{([^{}]*)\}\s*from\s*(["'])(?:npm:)?([^"'\n]+)\3/gm;
 const SPECIFIER = /^([\w$]+)(?:\s+as\s+([\w$]+))?$/;
 const VERSION = /(?<=.)@\d[\w.+-]*/;

@@ -34,6 +34,6 @@ function close(fd) {
   try {
     fs.closeSync(fd);
   } catch {
-    // the program has closed it
+    // the program has closed the descriptor
   }
 }

@@ -11,8 +11,8 @@ const GONE_MS = 100; // the next row waits at most this long for the last thread
 const STUCK_MS = 10_000; // a thread that is alive after this hangs in native code
 const STANDBY_MS = 10_000;
 const MARGIN_MB = 32;
-const NEARLY = 0.92; // leaves room for allocations between two checks, before the kernel's limit
-const POOLED_MS = 9000; // V8 keeps the pages of a freed heap for 8 s, for reuse
+const NEARLY = 0.92; // share of the memory limit at which to act; the rest is for allocations between two checks
+const POOLED_MS = 9000; // for 8 s, V8 keeps the pages of a freed heap for reuse
 const LOG_HEADER_BYTES = 16;
 
 /** @typedef {{program: any, data: Record<string, string> | null, environment: Record<string, string> | null, selector: any, logKb: number, resultKb: number}} Order */
@@ -126,7 +126,7 @@ export class WorkerPair {
   abandon() {
     const member = this.#active;
     const gone = member.end();
-    killProcesses(false); // a thread may be waiting for a child
+    killProcesses(false); // a thread that waits for a child process cannot end
     this.#noticeStuck(gone);
     this.#clearing = soon(gone).then(() => {
       this.#pooledMb = Math.max(0, rssMb() - this.#idleRss);
@@ -152,7 +152,7 @@ export class WorkerPair {
   replace() {
     this.#outputs.delete(this.#active);
     const gone = this.#active.end();
-    // until the previous worker is gone, its row may still connect
+    // until the previous worker is gone, its row may still open connections
     if (this.#order?.environment) this.#clearing = Promise.all([this.#clearing, soon(gone)]);
     this.ready = false;
     this.#active = this.#enlist(this.#standby ?? this.#prepare(new RowWorker(this.#surroundings)));

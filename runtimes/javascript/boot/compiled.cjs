@@ -1,6 +1,6 @@
 // @ts-check
 'use strict';
-/** Reads a script that `build.mjs` wrote. If V8 refuses the stored code (of another Node), that only costs time, because V8 then compiles the script. */
+/** Reads a script, with its compiled code, that `build.mjs` wrote. If V8 refuses code that another version of Node compiled, V8 compiles the script again. */
 const fs = require('node:fs');
 const path = require('node:path');
 const vm = require('node:vm');

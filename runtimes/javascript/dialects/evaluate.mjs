@@ -1,9 +1,9 @@
 // @ts-check
-/** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function with two parameters gets the first two arguments; without parameters it may read `arguments`. */
+/** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function with two parameters gets the first two arguments. A function without parameters may read `arguments`. */
 import { parametersOf } from '../parameters.mjs';
 import { OWN } from './steps.mjs';
 
-const MOST = 4; // the legacy dialect takes four and is tried first
+const MOST = 4; // maximum number of parameters; the legacy dialect, which takes four, is tried first
 
 /** @type {import('./table.mjs').Dialect} */
 export const dialect = {

@@ -18,7 +18,7 @@ export const dialect = {
   },
 };
 
-/** Check the names when the fourth parameter has a default, since it may also be an option of the author. @param {{name: string}[]} parameters */
+/** Return whether the parameters are those of the legacy dialect. A fourth parameter with a default may be the author's own option, so its name is checked. @param {{name: string}[]} parameters */
 function isLegacy(parameters) {
   return FIRST.test(parameters[0].name) || FOURTH.test(parameters[3].name);
 }

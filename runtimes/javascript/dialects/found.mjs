@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The dialects in this folder by the names of their files. `toolchain/build.mjs` puts a list of imports in place of this
+ * Imports the dialects in this folder, in the order of their files' names. `toolchain/build.mjs` puts a list of imports in place of this
  * file, because a bundled program has no folder to read.
  */
 import { readdirSync } from 'node:fs';

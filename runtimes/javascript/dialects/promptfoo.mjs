@@ -7,9 +7,9 @@ import { ANY_NAME, NAMED, OWN, SHAPED } from './steps.mjs';
 
 const ENTRY = 'get_assert';
 const INLINE_CHARS = 20_000;
-/** First parameters that say that a default export is something else. */
+/** Names of first parameters with which a default export is not an assert. */
 const OTHERS = /^(?:inputs?|variables|vars|row|args|props|event|ctx)$/;
-/** Second parameters that say that a default export is something else. */
+/** Names of second parameters with which a default export is not an assert. */
 const TRUTHS = /^(?:expected\w*|reference\w*|ground_?[tT]ruth|gold\w*|target|correct\w*|ideal)$/;
 const MODULE = /\bmodule\.exports\b|\bexports\.|^\s*(?:export|import)\b/m;
 const FUNCTION = /^\s*(?:async\s*)?(?:function\b|class\b|\([^()]*\)\s*(?::[^=]*)?=>|[\w$]+\s*=>)/;

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Dialect `script`: the code is a program that runs from its first line to its last for each row, and not at load. It finds
+ * Dialect `script`: the code is a program that runs from its first line to its last for each row, and not at load. It gets
  * the row's arguments, environment and standard input as any program does, and ends when it waits for nothing more.
  */
 

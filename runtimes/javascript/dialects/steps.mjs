@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Steps of the signs by which a dialect is recognised: the lowest step of all dialects wins; two dialects with the same step are an
+ * Ranks (steps) of the signs by which a dialect is recognised: the dialect with the lowest step is chosen, and two dialects with the same step are an
  * error. The signs are: a list that the platform calls; the name of the function; the names of its parameters; the shape of the whole code; the parameters of a
  * function with any name; names that show what each parameter gets, for no particular platform; one parameter name of a platform among other names; this product's own contracts.
  */

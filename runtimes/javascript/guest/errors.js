@@ -91,7 +91,7 @@
     try {
       if (descriptor) p.defineProperty(holder, 'prepareStackTrace', p.assign({ __proto__: null }, descriptor));
     } catch {
-      // the replaced value was not an ordinary function, so nothing is lost
+      // a value that cannot be restored was not an ordinary function
     }
   }
 

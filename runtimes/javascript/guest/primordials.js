@@ -13,7 +13,7 @@
     create: Object.create,
     isArray: Array.isArray,
     parse: JSON.parse,
-    quote: JSON.stringify, // for strings only: for a primitive string, no toJSON is called
+    quote: JSON.stringify, // only for strings, because JSON.stringify calls toJSON of other values
     isFinite: Number.isFinite,
     String, Number, Boolean, BigInt, Symbol, Map, Set, Error, TypeError, RangeError, Promise, Object, Date, Array, RegExp,
     objectPrototype: Object.prototype,

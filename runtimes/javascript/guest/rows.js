@@ -100,7 +100,7 @@
     return args;
   }
 
-  /** Return an object that records missing keys when they are read, because its prototype is then asked for them. */
+  /** Return an object that records missing keys when they are read: JavaScript then asks the prototype, which is a proxy. */
   function watched(params) {
     const absent = (key) => typeof key === 'string' && !(key in p.objectPrototype) && key !== 'then' && key !== 'toJSON';
     const asked = new Proxy({}, {
@@ -117,7 +117,7 @@
     return setPrototypeOf(params, asked);
   }
 
-  /** Return a value of a row; as a BigInt if it is an integer that no number can hold exactly. */
+  /** Return a value of a row. An integer that no number can hold exactly becomes a BigInt. */
   function exactly(_key, value, context) {
     if (typeof value !== 'number' || (value <= MOST_SAFE && value >= -MOST_SAFE)) return value;
     const { source } = context;
@@ -215,7 +215,7 @@
   /** Call all evaluators of a file that apply to a row, one after another; each has its own outcome. */
   async function callEvery(all, argsText, resultLimit, done) {
     let text = '';
-    listed(); // what a member lacks counts for that member only
+    listed(); // read the lists now, because missing modules below count for the evaluator that asks for them
     const every = thatApply(all, argsText);
     for (let i = 0; i < every.length; i++) {
       let outcome;

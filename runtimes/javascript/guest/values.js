@@ -10,7 +10,7 @@
   const DEPTH = 64;
   const NOTES = 15; // maximum number of notes; one more note counts the rest
   const MOST_SAFE = 2 ** 53 - 1;
-  const MOST_DIGITS = 1e21; // the smallest number whose text has an exponent
+  const MOST_DIGITS = 1e21; // from this number on, the text of a number has an exponent
   const PATHS = 8;
   const BIGINT_DIGITS = 4000; // the host does not read longer texts as integers
   const STOP = { __proto__: null };
@@ -166,7 +166,7 @@
       case 'Boolean': return grow(state, p.booleanValue(value) ? 'true' : 'false');
       case 'BigInt': return writeBigint(state, p.bigintValue(value), at);
       case 'Error': if (at.up !== null) return writeError(state, value, at);
-      // falls through: an error is not a result
+      // an error that is the whole result falls through to this case
       default: return refuse(state, at, brand);
     }
   }
@@ -222,7 +222,7 @@
       const name = value.constructor.name;
       if (typeof name === 'string' && name !== '') return p.slice(name, 0, 100);
     } catch {
-      // a hostile or missing constructor
+      // the constructor is missing, or its getter throws
     }
     return 'Object';
   }

@@ -68,7 +68,7 @@ function globalOf(name) {
 
 /** @param {any} value @param {number} follows */
 function handedOut(value, follows) {
-  if (follows & RESETS) require('./module_state.cjs'); // loaded now, so that it records the state before a row changes it
+  if (follows & RESETS) require('./module_state.cjs'); // loaded before a row can change the state that this module records
   if (follows & HIDES) unreached.watch();
   return { value, follows };
 }

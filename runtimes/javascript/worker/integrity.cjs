@@ -65,7 +65,7 @@ function touchLazyProperties(/** @type {any} */ root) {
     try {
       void root[key];
     } catch {
-      // this accessor needs another receiver, so it has no value here
+      // this accessor works only on other objects, so it has no value here
     }
   }
 }
@@ -94,7 +94,7 @@ function heldBehind(target, { get, set }) {
     const value = get.call(target);
     return [{ get: () => get.call(target), value, inside: insideOf(value) }];
   } catch {
-    return []; // this accessor needs another receiver
+    return []; // this accessor works only on other objects
   }
 }
 

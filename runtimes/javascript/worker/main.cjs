@@ -66,7 +66,7 @@ function onMessage(message) {
 
 /** @param {any} order @param {() => void} then */
 function load(order, then) {
-  require('node:v8').setFlagsFromString('--no-turboshaft-loop-unrolling'); // only now: Node's code cache is refused from here on
+  require('node:v8').setFlagsFromString('--no-turboshaft-loop-unrolling'); // not earlier, because V8 refuses Node's code cache after this call
   output = new Output(order.logs, descriptors.errors);
   selector = order.selector ?? null;
   resultBytes = order.resultBytes;
@@ -140,7 +140,7 @@ function next() {
   if (active !== null || spoiled) return;
   const row = queue.shift();
   if (row === undefined) return void setImmediate(prepareWhenIdle);
-  if (contexts.perRow) row.share = null; // each row runs all of it
+  if (contexts.perRow) row.share = null; // each row runs the whole program
   const started = performance.now();
   const slot = begin(row.seq, slotFor(row));
   /** @type {{code: string, payload: any} | null} */

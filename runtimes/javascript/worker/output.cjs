@@ -57,7 +57,7 @@ class Output {
     });
   }
 
-  /** @returns {[string, string, boolean] | null} and forget it */
+  /** Return the output of the row, and forget it. @returns {[string, string, boolean] | null} */
   take() {
     if (this.counts[0] === 0 && this.counts[1] === 0 && this.counts[2] === 0) return null;
     /** @type {[string, string, boolean]} */

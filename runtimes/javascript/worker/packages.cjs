@@ -43,7 +43,7 @@ function locate(id, from) {
       try {
         return require.resolve(id.startsWith('file:') ? fileURLToPath(id) : id, options);
       } catch {
-        // not found from there
+        // no module was found from this file
       }
     }
   }

@@ -28,7 +28,7 @@ class ProgramRun {
   start({ argv, env }, program, done) {
     this.#done = (code, payload) => done(code === 'load_error' ? 'user_exception' : code, payload);
     this.#slot.argv = argv ?? [];
-    process.argv.splice(2, Infinity, ...this.#slot.argv); // Node's own modules read them
+    process.argv.splice(2, Infinity, ...this.#slot.argv); // Node's own modules read these arguments
     Object.assign(process.env, env);
     this.#port.unref();
     process.on('beforeExit', this.#onEmpty);

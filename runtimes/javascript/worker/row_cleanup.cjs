@@ -131,7 +131,7 @@ function kill(pid) {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // gone already
+    // the process is already gone
   }
 }
 

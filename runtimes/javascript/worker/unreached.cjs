@@ -1,12 +1,12 @@
 // @ts-check
 'use strict';
-/** Records the hosts that code cannot reach, so that the result says which answers are missing; hosts that answer later are forgotten. */
+/** Records the hosts that code cannot reach, so that the result can name them. It forgets hosts that answer later. */
 const channels = require('node:diagnostics_channel');
 const { errorMonitor } = require('node:events');
 
 const MOST = 5;
 const NAME_CHARS = 200;
-const IN_VAIN = /^(?:connect|getaddrinfo|query)/; // system calls before there is a connection
+const IN_VAIN = /^(?:connect|getaddrinfo|query)/; // system calls that fail when a host cannot be reached
 
 /** @type {Set<string>} those since the last `take` */
 const hosts = new Set();
@@ -24,7 +24,7 @@ function watch() {
 
 /** @param {any} error */
 function note(error) {
-  const one = error?.errors?.[0] ?? error; // one for each address of the host
+  const one = error?.errors?.[0] ?? error; // an AggregateError has an error for each address of the host
   if (!IN_VAIN.test(one?.syscall ?? '')) return;
   const host = one.hostname ?? (one.port && `${one.address}:${one.port}`);
   if (host && hosts.size < MOST) hosts.add(String(host).slice(0, NAME_CHARS));

@@ -1,9 +1,9 @@
 """Lists client packages for models and platforms. Code may import them without a pin (`evaluator_runner/later.py`)."""
 
 RECORDS = {"langfuse": ("Evaluation",)}
-"""Classes of these packages that only keep their named arguments; they work without the pin."""
+"""Classes of these packages that only store their keyword arguments. Code can make objects of them without the pin."""
 
-PACKAGES = {  # distribution that provides each module
+PACKAGES = {  # the distribution that provides each module
     "anthropic": "anthropic",
     "autogen": "ag2",
     "boto3": "boto3",

@@ -29,7 +29,7 @@ class EvalOutput:
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise Coze Loop's function `exec_evaluation`.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     return (dialects.NAMED, f"function {_NAME}") if _NAME in outline.functions and name in (None, _NAME) else None
 

@@ -52,7 +52,7 @@ _ROLES_OF_LISTS = {
 }
 """Names for the values of many rows, in functions that go through them in pairs: `zip(predictions, references)`."""
 _EXTRACTED = {"givenanswer", "studentanswer", "submittedanswer"}
-"""Names of an answer that other code may have taken out of the output."""
+"""Names of parameters for an answer that other code may have extracted from the output."""
 _PAIRS = {
     **dict.fromkeys(("actual", "generated", "model", "output", "pred", "predicted", "response"), _OUTPUT),
     **dict.fromkeys(("correct", "expected", "gold", "golden", "gt", "reference", "target", "true"), _TRUTH),
@@ -67,7 +67,7 @@ _OF_FILES = ("path", "file", "filename", "dir", "folder")
 _PLACES = ((_INPUT, _QUESTION), (_OUTPUT,), (_TRACE,))
 _PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
 """Meanings that names of parameters may have at each place, in functions that are called by position."""
-_SHORT = 2  # letters of words that are too common to tell which column is meant, such as `in` and `to`
+_SHORT = 2  # words of up to this many letters, such as `in` and `to`, do not tell which column is meant
 _METHODS = {"evaluate", "compute_scores", "score", "measure"}
 _LEGACY = ("app_params", "correct_answer", "datapoint")
 _DATA_BASES = {
@@ -83,7 +83,7 @@ _PREPARES = {
     "aggregate", "extract", "format", "get", "normalise", "normalize", "parse", "print", "read", "render", "save",
     "summarise", "summarize", "to", "write",
 }  # fmt: skip
-"""First words in the names of functions that prepare, write or add up what others return."""
+"""First words in the names of functions that prepare, write or add up the results of other functions."""
 _decode = jsontext.decoder(binding.AttributeDict)
 
 
@@ -99,7 +99,7 @@ class _Method:
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function whose parameter names show which column each parameter gets.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     if name is None:
         names = _chosen(outline) or _only(outline)
@@ -198,7 +198,7 @@ def roles_of(names: list[str]) -> dict[str, str]:
 
 
 def _pair_of(names: list[str]) -> dict[str, str]:
-    """Return the roles of the only two parameters whose names differ only in a first word that tells the role."""
+    """Return the roles of two parameters whose names differ only in the first word: `pred_sql` and `gold_sql`."""
     ends: dict[str, dict[str, str]] = {}
     for one in names:
         first, _, end = one.lower().partition("_")
@@ -319,7 +319,7 @@ def _scoring_methods(node: Any, outline: Outline) -> list[Function]:
 
 
 def _attributes(function: Any, name: str) -> Iterator[str]:
-    """Yield the attributes of a name that a function reads: `score` for `self.score`."""
+    """Yield the attributes that a function reads from the object `name`: `score` for `self.score`."""
     for part in walk(function):
         if type(part).__name__ == "Attribute" and getattr(part.value, "id", None) == name:
             yield part.attr
@@ -334,7 +334,7 @@ def _without_self(method: Function) -> Function:
 
 
 def _of_equal_type(outline: Outline, names: list[str]) -> list[str]:
-    """Return other public functions that return the same type as one of these, if that type is specific."""
+    """Return other public functions that have the return type of one of `names`. Types such as `float` do not count."""
     types = {one: _type_of(getattr(function.node, "returns", None)) for one, function in outline.functions.items()}
     wanted = {types.get(one) for one in names} - {(), None}
     return [
@@ -395,7 +395,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _bound(found: entry.Entry, function: Function | None, *, only_columns: bool = False) -> entry.Entry:
-    """Complete an entry. If `only_columns`, no parameter without a known name gets the outputs."""
+    """Complete an entry that calls a function. If `only_columns`, a parameter with an unknown name gets no outputs."""
     found.decode = _decode
     bound = _Binding(found, function, only_columns=only_columns)
     found.notes += [{"code": "coerced", "message": message} for message in bound.notes()]
@@ -413,7 +413,7 @@ def find_by_columns(namespace: dict[str, Any], name: str) -> entry.Entry:
 
 
 def by_columns(namespace: dict[str, Any]) -> Failure | None:
-    """Return a failure that lists the functions to call for the rows that have all their columns; None without any.
+    """Return a failure that lists functions to call for rows that have all their columns, or None if there are none.
 
     They are public functions that return a number, or whose names say that they may score.
     """
@@ -424,7 +424,7 @@ def by_columns(namespace: dict[str, Any]) -> Failure | None:
         return None  # a decorator that is missing may have replaced the evaluator
     names = [one.name for one in outline.functions.values() if one.name in namespace and _is_of_columns(one)]
     if not names or (len(names) == 1 and not _may_score_alone(outline.functions[names[0]])):
-        return None  # the usual message names the functions
+        return None  # the host's usual error lists the functions
     failure = candidates.several(outline, names, "functions that may be the evaluator")
     failure.shown = f"the functions that find all their parameters in the row, of {failure.shown}"
     failure.uses = candidates.uses_of(outline, names)
@@ -526,9 +526,9 @@ class _Binding:
 
 
 def _values_by_use(function: Function) -> set[str]:
-    """Return the parameters named like a row (`sample`) whose parts the code never reads, if another is the truth.
+    """Return the parameters that are named like a row (`sample`) but hold a single value, as in `sample == expected`.
 
-    If no parameter is for the output, such a parameter is a value, as in `sample == expected`.
+    The code reads no part of them, another parameter is the ground truth, and none is the output.
     """
     roles = roles_of(function.parameters)
     if _OUTPUT in roles.values() or _TRUTH not in roles.values():
@@ -546,7 +546,7 @@ def _without_role(function: Function, values_by_use: set[str]) -> str | None:
 
 
 def _completed(row: dict[str, Any], roles: dict[str, str]) -> dict[str, Any]:
-    """Return the row, and add `whole`: all its columns, and the output if no parameter is for the output.
+    """Return the row with a field `whole`: all its columns, and also the output if no parameter is for the output.
 
     If no parameter is for the ground truth, the ground truth stays among the inputs.
     """

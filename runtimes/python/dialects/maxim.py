@@ -23,7 +23,7 @@ _OWN = {
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function `validate` with a parameter for the output, if the code has no other entry.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     found = outline.functions.get(_ENTRY)
     if found is None or name not in {None, _ENTRY} or (name is None and outline.has_own_entry):

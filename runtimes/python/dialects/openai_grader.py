@@ -22,7 +22,7 @@ _PARAMETERS = ("sample", "item")
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function `grade` with two parameters.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     found = outline.functions.get(_NAME)
     if found is None or name not in (None, _NAME) or found.positional != len(_PARAMETERS) or found.variadic:

@@ -27,19 +27,19 @@ _ENTRY = "get_assert"
 _ARGUMENTS = ("output", "context")
 _ONLY_AST = 0x400
 _FIELDS = {"vars", "pass", "pass_", "providerResponse", "logProbs"}
-"""Keys of the context, and of what an assert returns."""
+"""Keys of the context, and of an assertion's result."""
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise the function `get_assert`, or code that looks like an inline assertion.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     if name in {None, _ENTRY} and _ENTRY in outline.functions:
         return dialects.NAMED, f"function `{_ENTRY}`"
     functions = [one for one in outline.functions.values() if name in {None, one.name} and _is_assert(one)]
     if functions and (name is not None or not outline.has_own_entry):
-        return dialects.ANY_NAME, f"`{functions[0].name}` takes (output, context), as a function of an assert's file"
+        return dialects.ANY_NAME, f"`{functions[0].name}` takes (output, context), like promptfoo's get_assert"
     if name is not None or outline.classes or "evaluate" in outline.functions or "main" in outline.functions:
         return None
     if outline.is_expression and outline.names & {"output", "context"}:
@@ -89,7 +89,7 @@ def _only(namespace: dict[str, Any], outline: Outline) -> str:
     """
     functions = outline.functions.values()
     own = [one.name for one in functions if _is_assert(one)]
-    own = own or [one.name for one in functions if tuple(one.parameters) == _ARGUMENTS]  # the contract was declared
+    own = own or [one.name for one in functions if tuple(one.parameters) == _ARGUMENTS]  # the contract is declared
     if _ENTRY in namespace or not own:
         return _ENTRY
     return candidates.the_only(namespace, own, "assert functions")

@@ -34,7 +34,7 @@ class _Content(dict):  # type: ignore[type-arg]
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise `evaluate`, or another function, if its only parameter is named `instance`.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     fitting = [one for one in outline.functions.values() if one.parameters == ["instance"] and not one.variadic]
     chosen = [one.name for one in fitting if one.name == (name or "evaluate")]
@@ -51,7 +51,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         name = _only(namespace)
     found = entry.find_function(namespace, name or "evaluate", ("instance",))
     found.bind = _bind
-    if found.name != "evaluate":  # a CustomMetric has one function of this name
+    if found.name != "evaluate":  # only the SDK's metrics may have other names
         found.bind = _bind_texts
         found.convert = lambda value: _named(value, found.name)
     return found

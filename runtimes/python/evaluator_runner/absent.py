@@ -34,7 +34,7 @@ class Asked:
     """Where and how the evaluator's own code needed an absent module.
 
     Attributes:
-      looked_for: Whether the code looked for the module; if false, it used the placeholder that replaces the module.
+      looked_for: Whether the code looked for the module. If false, the code used the placeholder for the module.
       lines: File and line of each frame in the evaluator's own code, innermost first.
     """
 
@@ -58,7 +58,7 @@ class Finder:
 
 
 def install(code: str, package: str) -> None:
-    """From now on, record the failed imports in `code` and its files.
+    """From now on, record the failed imports in `code` and in the files that came with it.
 
     Relative imports in `code` begin in `package`.
     """
@@ -110,9 +110,8 @@ def forget(node: Any) -> None:
 def take() -> list[dict[str, Any]]:
     """Return `{"module", "line"}` of each recorded import, and forget the imports.
 
-    An import in another file of the evaluator also has `file`.
-
-    `optional` is set if the line imports nothing itself, but calls an extension that looks for the absent module.
+    An import in another file of the evaluator also has `file`. `optional` is set if the line imports nothing itself,
+    but calls an extension that looks for the absent module.
     """
     if not failed_imports:
         return []

@@ -22,7 +22,7 @@ _ADDING = {"add_evaluator", "add_metric", "add_reward_func", "add_scorer"}
 """Methods that add an evaluator to a list of evaluators."""
 _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "ClassDef")
 _TAKE_APART = {"extract", "normalise", "normalize"}
-"""First words in the names of functions that prepare a text for others, and do not judge it."""
+"""First words in the names of functions that prepare a text for other functions, and do not judge it."""
 _TWINS = ("{}_async", "async_{}", "a{}", "a_{}")
 _SHOWN = 10
 _PARAMETERS = 8
@@ -175,7 +175,7 @@ class _Uses:
     def listed(self, names: list[str]) -> set[str]:
         """Return those of `names` that are in lists of evaluators.
 
-        A list does not count if one of `names` makes or uses it.
+        A list does not count if the definition of one of `names` makes or uses this list.
         """
         own = {*names, *(used for one in names for used in self.by(one))}
         return {one for bound, listed in self._lists if not own.intersection(bound) for one in listed} & set(names)

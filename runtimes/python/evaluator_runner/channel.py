@@ -81,7 +81,7 @@ class Arriving:
             count = _splice(self._fd, fd, self.left, flags=_SPLICE_F_NONBLOCK) if _splice is not None else 0
         except BlockingIOError:
             raise
-        except OSError:  # the kernel cannot move data between these two, or the socket is closed
+        except OSError:  # the kernel cannot move data from the channel to this socket, or the socket is closed
             return self.move(fd) if self.read() else 0
         self.left -= count
         return count
@@ -224,7 +224,7 @@ class Channel:
         """Return the frame whose body has just begun, in a list; empty unless it is a call to a new row process."""
         try:
             header = _decode_header(self._buffer[start:middle])
-        except BrokenChannel:  # such a frame is refused once it has arrived
+        except BrokenChannel:  # an invalid frame is refused once it has arrived
             return []
         if header.get("type") != "call" or header.get("share") is not None:
             return []

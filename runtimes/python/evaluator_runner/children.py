@@ -1,13 +1,12 @@
 """Makes the evaluator, and all that it can import, importable in Python processes that user code starts.
 
-The variables of `environment` make a child import `children/sitecustomize.py`, which extends its import path. The child
-of
-a process pool (`multiprocessing`'s spawn and forkserver, joblib) unpickles functions of module `evaluator`, so the
-child loads the evaluator again from a file that holds its load frame. Only processes that have imported a module in
-`_POOLS` write this file.
+The variables of `environment` make a child import `children/sitecustomize.py`, which extends the child's import path.
+The child of a process pool (spawn and forkserver of `multiprocessing`, joblib) unpickles functions of `evaluator`, so
+the child loads the evaluator again from a file that holds the evaluator's load frame. Only processes that have imported
+a module in `_POOLS` write this file.
 
-A subinterpreter begins with only the standard library, because its Python was started with `-I -S`; it runs the same
-`sitecustomize.py` before anything else.
+A subinterpreter begins with only the standard library, because its Python was started with `-I -S`. Before anything
+else, it also runs `sitecustomize.py`.
 """
 
 from __future__ import annotations
@@ -98,8 +97,8 @@ def interpreters_left() -> bool:
 def content(header: dict[str, Any], body: bytes) -> bytes:
     """Return the content of the file from which child processes load the evaluator.
 
-    It is the load frame with only the header's fields in `_HEADER`, so without secrets, which children inherit as
-    environment variables.
+    The content is the load frame, with only those fields of the header that are in `_HEADER`. It has no secrets,
+    because children inherit them as environment variables.
     """
     head = jsontext.encode({name: header[name] for name in _HEADER}).encode()
     return len(head).to_bytes(4, "big") + head + body
@@ -109,7 +108,7 @@ def _write(job: Job) -> None:
     try:
         with open(f"{job.home}/{FILE}", "xb") as file:
             file.write(content(job.header, job.body))
-    # the file is there already, or the disk is full; in that case a child will report the missing module
+    # the file is there already, or the disk is full; on a full disk, a child will report the missing module
     except OSError:
         pass
 
@@ -128,16 +127,13 @@ def _furnish_subinterpreters(module: ModuleType) -> None:
 
 
 class _Watch:
-    """An import finder that notices imports of process pools and subinterpreters.
-
-    It finds only modules of subinterpreters.
-    """
+    """An import finder that notices imports of process pools, and returns specs only for modules of subinterpreters."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Write the evaluator's file if module `name` starts children; return a spec if it is for subinterpreters."""
+        """Write the evaluator's file if module `name` starts children; return a spec for modules of subinterpreters."""
         if name not in _POOLS:
             return None
         _write(self._job)

@@ -9,13 +9,13 @@ Each dialect is a module or a package in the folder `dialects` next to this pack
 - `find(namespace, *, name, config)`: returns the `Entry`, or raises a `Failure`.
 - `describe(namespace, lines)`, optional: returns the description of each evaluator class, for a check.
 
-A dialect is recognised either after the code has run, or before. Afterwards, it is recognised by
+A dialect without `WORDS` is recognised after the code has run, by
 
 - `applies(namespace, name)`: returns whether the code is written in this dialect; `name` is the entry that the caller
   asked for, or None.
 - `is_plain(compiled)`, optional: returns whether code that has not run yet can only be of this dialect.
 
-If the dialect has `WORDS`, it is recognised beforehand, from the source, by
+If the dialect has `WORDS`, it is recognised from the source before the code runs, by
 
 - `sign(outline, name)`: looks for a sign of this dialect in the code. It returns the rank of the sign (`DECORATED` …
   `BY_NAME`) and a description for people, or None if there is no sign. The dialect with the lowest rank is chosen; two

@@ -22,7 +22,7 @@ SCORING = {"grade", "grader", "metric", "reward", "rewards", "score", "scorer"}
 """Words that say that a function scores, if they are in its name."""
 _MAKING = {"build", "create", "define", "load", "make", "register"}
 _LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "evaluate", "evaluator", "f1", "judge", "match", "precision", "quality", "recall", "results", "validate", "verify"}  # fmt: skip  # noqa: E501
-"""Words in the names of functions that may score, and so are shown first."""
+"""Words in the names of functions that may score. Error messages list such functions first."""
 _METHODS = ("evaluate", "score", "measure", "__call__")
 _OF_RUNS = "evaluate_run"
 """The method of a RunEvaluator, a class in the SDK of a platform."""

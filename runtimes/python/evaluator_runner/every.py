@@ -43,8 +43,8 @@ def find_every(
 ) -> Entry:
     """Return one entry that calls every evaluator among `names`; `find` returns the entry of a single evaluator.
 
-    If `uses` is given, the keys are the evaluators that run only for rows with all their columns, and only if no other
-    evaluator that runs uses them; the values are the names that these and the others use.
+    If `uses` is given, its keys are evaluators that run only for rows with all their columns, and only if no other
+    running evaluator uses them. Its values are the names that each evaluator uses.
 
     Raises:
       Failure: there are no evaluators, or they have several contracts.
@@ -100,7 +100,7 @@ def _calls(found: dict[str, Entry], lines: list[str], uses: dict[str, set[str]])
     async def every(*args: Any, **body: Any) -> dict[str, Any]:
         outcomes = []
         for name, one in _that_apply(found, uses, binds, list(args)).items():
-            unreached.take()  # forget what the code asked while it loaded, or in the evaluator before this one
+            unreached.take()  # forget hosts that earlier code could not reach
             watch = hidden.Watch()
             try:
                 own, named = _arguments(one, _copy(list(args)), _copy(body))
@@ -130,10 +130,10 @@ def _calls(found: dict[str, Entry], lines: list[str], uses: dict[str, set[str]])
 def _that_apply(
     found: dict[str, Entry], uses: dict[str, set[str]], binds: dict[str, Callable[..., Any] | None], args: list[Any]
 ) -> dict[str, Entry]:
-    """Leave out the evaluators in `uses` that lack a column of the row, and those that others that run use.
+    """Return the evaluators to run: without those in `uses` that lack a column, or that another running evaluator uses.
 
     Raises:
-      Failure: none has all its columns.
+      Failure: the row has all columns of none of the evaluators.
     """
     if not uses:
         return found

@@ -38,10 +38,7 @@ _SCOPES = ("locals", "vars")  # functions that, called without arguments, give a
 
 class _Bound:
     def method(self) -> None:
-        """Do nothing.
-
-        This method exists only so that the runner can get the type of methods.
-        """
+        """Do nothing. This method exists only so that the runner can get the type of methods."""
 
 
 _FUNCTION = type(lambda: None)
@@ -114,7 +111,7 @@ class _Scope:
     """The scope of a node.
 
     Attributes:
-      known: What names may stand for.
+      known: The values for which each name may stand.
       inside: Names of the classes around the node, each with a dot after it.
       top: Whether the node is a statement directly in a function's body, not in a block of it.
       asks: Whether the node is part of the condition of an `if` statement.
@@ -415,7 +412,7 @@ def _read_of(node: Any) -> tuple[Any, str] | None:
     if kind == "Attribute":
         return node.value, node.attr
     if kind == "Subscript":
-        # an `Index` node before Python 3.9
+        # before Python 3.9, a constant key is in an `Index` node
         key = node.slice.value if type(node.slice).__name__ == "Index" else node.slice
         of = node.value
     elif kind == "Call" and type(node.func).__name__ == "Attribute" and node.func.attr in _GETTERS and node.args:

@@ -18,7 +18,7 @@ _NO_ROOM = ("failed to map segment from shared object", "cannot map zero-fill pa
 _NO_SPACE = {27, 28, 122}  # EFBIG, ENOSPC, EDQUOT
 _MESSAGE_CHARS = 4096
 _PREBOUND_HINT = "add `import {name}` at the top"
-_JAVASCRIPT = (  # beginnings of lines that occur in JavaScript and not in Python
+_JAVASCRIPT = (  # pattern for beginnings of lines that occur in JavaScript but not in Python
     r"^[ \t]*(?:(?:export +(?:default +)?)?(?:async +)?function\b *\w* *\(|"
     r"(?:export +)?(?:const|let|var) +[\w{\[][^=\n]*=|import *[{*]|import [^#\n]*\bfrom +[\"']|"
     r"(?:export +)?(?:interface|enum) +\w+ *\{)"
@@ -44,7 +44,7 @@ class Failure(Exception):
       equal: Names of the possible evaluators, if there are several with one contract.
       shown: A list of these evaluators for people, with parameters and lines.
       notes: Remarks on these evaluators.
-      uses: Those of them that run only if the row has all their columns, with the names that each uses.
+      uses: The evaluators that run only if the row has all their columns, each with the names that it uses.
     """
 
     equal: tuple[str, ...] = ()

@@ -178,7 +178,7 @@ class _Watch:
         if not self._entropy or mtrand is None or bits is None:
             return []
         default = mtrand._rand._bit_generator  # noqa: SLF001 - the generator behind numpy.random's functions
-        if len(self._entropy) == 1:  # numpy's default generator draws first, on import
+        if len(self._entropy) == 1:  # when numpy is imported, its default generator takes entropy before all others
             return [] if self._numpy_seeded or not self._took_entropy(default) else [default]
         kind = bits.BitGenerator
         every = {id(one): one for one in gc.get_objects() if issubclass(type(one), kind)}

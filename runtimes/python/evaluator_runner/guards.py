@@ -58,7 +58,7 @@ _FORBIDDEN = {
         *(dataclasses.make_dataclass, functools.singledispatchmethod, copyreg.dispatch_table),
         *(abc.ABCMeta, enum.EnumMeta, getattr(enum, "global_enum", None), getattr(enum, "EnumDict", None)),
     )
-    if value is not None  # None if the name exists only in a later Python
+    if value is not None  # some names exist only in later versions of Python
 }
 _ADDED_BUILTINS = (
     *("all", "any", "ascii", "bin", "bytearray", "bytes", "classmethod", "dict", "enumerate", "filter", "format"),
@@ -219,7 +219,7 @@ class _Modules:
         module = _import(name, globals_, locals_, fromlist, level)
         if not fromlist:
             return module
-        # a copy, because attributes of the original are read without these guards
+        # the code gets a copy, because attributes of the original are read without these guards
         guarded = ModuleType(module.__name__)
         for wanted in fromlist:
             value = self.read_attribute(module, wanted, _MISSING_ATTRIBUTE)

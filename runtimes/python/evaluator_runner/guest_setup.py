@@ -22,7 +22,7 @@ _OWN_PROCESSES = 4
 _RESERVED_BY_NODE = 1 << 30  # bytes that Node reserves without using them; a cgroup or the watchdog limits its use
 _MB = 1024 * 1024
 _PATH = "/opt/commands:/usr/local/bin:/usr/bin:/bin"
-# needed by the interpreter
+# where the interpreter finds its shared libraries
 _LIBRARIES = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS")
 # without this, pyarrow starts a thread, which a fork would not copy
@@ -144,7 +144,7 @@ def limit(limits: dict[str, Any], options: Options) -> None:
         _lower(resource.RLIMIT_NPROC, int(limits["processes"]) + _OWN_PROCESSES)
     kernel.set_inspectable(inspectable=True)  # without this, /proc/self would belong to root
     try:
-        with open("/proc/self/oom_score_adj", "wb", 0) as file:  # text would have to import a codec
+        with open("/proc/self/oom_score_adj", "wb", 0) as file:  # binary, because text would have to import a codec
             file.write(b"1000")  # if memory runs out, the kernel kills a row before its supervisor
     except OSError:
         pass
@@ -172,13 +172,13 @@ def furnish(home: str, options: Options) -> None:
     import builtins
     from _sitebuiltins import Quitter
 
-    for name in ("exit", "quit"):  # Python leaves them out because of its option `-S`
+    for name in ("exit", "quit"):  # Python's option `-S` leaves out these two built-ins
         setattr(builtins, name, Quitter(name, "sys.exit()"))
     generators.watch()
     if options.packages is not None:
         _add_packages(options.packages)
     if options.sdk is not None:
-        sys.path.append(options.sdk)  # after the packages, so that a real package that is pinned comes first
+        sys.path.append(options.sdk)  # after the packages, so that a pinned real package comes before its light modules
         later.install_stand_ins(options.sdk)
 
 

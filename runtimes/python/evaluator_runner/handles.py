@@ -24,10 +24,10 @@ _SIGKILL, _SIGCONT = 9, 18
 _READ_BYTES = 64 * 1024  # for a larger buffer, malloc would map new memory at every read
 _REPORT_BYTES = 8 * 1024 * 1024
 _DESCRIPTION_BYTES = 64 * 1024
-# EAGAIN (processes), ENFILE (open files), ENOBUFS, ETOOMANYREFS (descriptors in flight) count per user or machine
+# errors of limits per user or machine: EAGAIN (processes), ENFILE (files), ENOBUFS, ETOOMANYREFS (sent descriptors)
 _STARVED = frozenset((11, 23, 105, 109))
 _WAITING_CONNECTIONS = 16
-_CREDENTIALS_BYTES = 12  # struct ucred: process, user, group
+_CREDENTIALS_BYTES = 12  # size of struct ucred: process, user and group
 
 
 class Lost(Exception):
@@ -184,9 +184,7 @@ def kernel_kill(pid: int) -> None:
 
 
 class Listener:
-    """A listening socket to which the zygote connects before each fork.
-
-    The row process inherits the connection.
+    """A listening socket to which the zygote connects before each fork. The row process inherits the connection.
 
     If descriptors were sent over a socket, they would count against a limit that all sandboxes of a user share. The
     address is an abstract name, chosen by the kernel after loading.
@@ -244,8 +242,8 @@ class ZygoteHandle:
             self._control.close()
             life(theirs)
         theirs.close()
-        # `settimeout` would wait for room before each send, and waiting in `recv` would be worse: the kernel would also
-        # wake this process when the zygote takes the command.
+        # A poll, because `settimeout` would wait for room before each send. `recv` would be worse: while this process
+        # waits in it, the kernel also wakes the process when the zygote takes the command.
         arrived = select.poll()
         arrived.register(self.fd, select.POLLIN)
         self._arrived = arrived.poll

@@ -20,7 +20,7 @@ _COLLECTS = {"append", "extend", "add", "update"}
 class Watch:
     """Watches which absent modules one evaluator needs.
 
-    Until `end` is called, the failed imports of earlier evaluators are not in `absent`.
+    Until `end` is called, `absent` does not have the failed imports of earlier evaluators.
     """
 
     def __init__(self) -> None:

@@ -44,7 +44,7 @@ def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Calla
     def decode(text: str, start: int = 0) -> Any:
         try:
             value, end = scan(text, start)
-        except (StopIteration, SystemError) as error:  # SystemError when the scanner cannot find `json.decoder`
+        except (StopIteration, SystemError) as error:  # the scanner raises SystemError if it cannot find `json.decoder`
             if text[start : start + 1] in _SPACES:
                 return decode(text[start:].lstrip(" \t\r\n"))
             raise ValueError("not JSON") from error

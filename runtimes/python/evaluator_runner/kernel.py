@@ -47,7 +47,7 @@ _prctl = _find_prctl()
 
 
 def adopt_orphans() -> bool:
-    """Make this process the parent of orphaned descendants, as process 1 always is; return whether it worked."""
+    """Make this process the parent of its orphaned descendants, as process 1 always is; return False on failure."""
     return os.getpid() == 1 or _prctl(_PR_SET_CHILD_SUBREAPER, 1)() == 0
 
 

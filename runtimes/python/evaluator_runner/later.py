@@ -46,7 +46,7 @@ _SHOWN_NAMES = 50
 _NAME_CHARS = 200
 _frame = sys._getframe  # noqa: SLF001 - the public functions make a list of all frames
 _loading = [True]
-_given: dict[str, None] = {}  # dotted names, in order, of absent modules and of the placeholders from stand-in modules
+_given: dict[str, None] = {}  # absent modules, and placeholders from light modules: dotted names in order
 
 
 def give_keys(code: str, environment: Any) -> None:
@@ -58,7 +58,7 @@ def give_keys(code: str, environment: Any) -> None:
 
 
 def install(code: str, known: dict[str, str]) -> None:
-    """Let the code import absent clients and absent `known` packages (given as distributions by module)."""
+    """Let the code import absent clients and absent `known` packages. `known` has distributions by module."""
     if known or names_client(code):
         sys.meta_path.append(Finder(code, known))
 
@@ -198,7 +198,7 @@ class _Later:
         return (_base(self._package, self._path),)
 
     def __eq__(self, other: object) -> bool:
-        if _is_typing(_frame(1)):  # as in `Optional[…]` in an annotation
+        if _is_typing(_frame(1)):  # `typing` reads placeholders in annotations such as `Optional[…]`
             return self is other
         raise _missing(self._package, self._path)
 
@@ -338,7 +338,7 @@ def _record(module: str, name: str) -> type:
 
 
 def _base(package: str, path: str) -> type:
-    """Return a class to inherit from, which cannot be instantiated."""
+    """Return a class from which code can inherit, but of which it cannot make objects."""
 
     def refuse(_cls: type, *_args: Any, **_kwargs: Any) -> Any:
         if _loading[0]:

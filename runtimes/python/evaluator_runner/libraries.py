@@ -7,7 +7,7 @@ import resource
 
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
-_MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian
+_MAGIC = b"\x7fELF\x02\x01"  # first bytes of a 64-bit, little-endian ELF file
 _HEADER_BYTES = 64
 _LOAD, _WRITABLE = 1, 2
 _MB = 1 << 20

@@ -49,7 +49,7 @@ class LogStream:
             size = os.readv(self.fd, [_scratch])
         except BlockingIOError:
             return 0
-        # room for two rows, since the next row may already be running
+        # keep room for two rows, because the next row may already be running
         room = min(size, 2 * self._limit - len(self._kept))
         if room > 0 and not self._lost:
             self._kept += memoryview(_scratch)[:room]

@@ -191,7 +191,7 @@ class Outline:
     def dotted(self, node: Any) -> list[str]:
         """Return the dotted names that an expression may mean.
 
-        A name has several if it may come from more than one `import *`.
+        A name has several dotted names if it may come from more than one `import *`.
         """
         kind = type(node).__name__
         if kind == "Constant" and isinstance(node.value, str):

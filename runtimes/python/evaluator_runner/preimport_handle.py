@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _REASON_CHARS = 300
 _MEMORY_SHARE = 0.5  # share of the memory limit for imports; the rest is left for the evaluator
-_DECIDES_IMPORTS = (  # words in code that may have to run before its packages are imported
+_DECIDES_IMPORTS = (  # code with one of these words may have to run before its packages are imported
     *(b"environ", b"putenv", b"sys.path", b"sys.modules", b"meta_path", b"path_hooks", b"__import__"),
 )
 
@@ -76,7 +76,7 @@ class Preparing:
         if not self.imported:
             return True
         if header["policy"] != "none" or header.get("check") or header.get("environment") or header.get("secrets"):
-            return False  # an imported package may have read the environment before these settings
+            return False  # an imported package may have read the environment before these variables were set
         if any(word in body for word in _DECIDES_IMPORTS):
             return False
         return any(module.partition(".")[0].encode() in body for module in self._order.modules)

@@ -290,7 +290,7 @@ def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[s
         return compile(code, FILENAME, "exec", dont_inherit=True), {}
     if options.restricted is None:
         raise Failure("load_error", "the restricted policy is not installed in this sandbox")
-    sys.path.insert(0, options.restricted)  # first, so that a pinned RestrictedPython does not replace it
+    sys.path.insert(0, options.restricted)  # at the start, so that a pinned RestrictedPython does not replace this one
     try:
         from evaluator_runner import restricted
     finally:

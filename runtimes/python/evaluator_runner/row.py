@@ -34,9 +34,9 @@ MORE, LAST = b"M", b"1"
 _read, _readv, _write, _exit, _clock = os.read, os.readv, os.write, os._exit, time.perf_counter_ns
 _getpid, _getrusage, _PEAK_KB = os.getpid, resource.getrusage, 2
 _mmap, _OWN_MEMORY, _LARGE_PAGES = mmap.mmap, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.MADV_HUGEPAGE
-_FIRST_BYTES = 4096  # most rows fit into this many bytes, which malloc has at hand
+_FIRST_BYTES = 4096  # most rows fit into this many bytes, which malloc provides without asking the kernel
 _READ_BYTES = 64 * 1024  # for a larger buffer, malloc would map new memory at every read
-_LARGE_BYTES = 1024 * 1024  # half of a large page; a row that is larger gets large pages
+_LARGE_BYTES = 1024 * 1024  # a row that is larger than this, half of a large page, gets large pages
 _PAGE_BYTES = 2 * 1024 * 1024
 _modules = sys.modules
 _call, _encode_result = interpreter_hooks.call, encode_result
@@ -44,7 +44,7 @@ _PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # types of 
 _absent, _unset, _wrote, _unreached = absent.failed_imports, params.unset, guest_setup.wrote, unreached.hosts
 _renewals, _renew = generators.renewals, generators.renew
 _socketpair = _socket.socketpair
-_REHEARSALS = 20  # after this many runs, the interpreter has specialised the code; it begins after eight runs
+_REHEARSALS = 20  # after this many runs, the interpreter has optimised the byte code; it begins after eight runs
 _MORE = MORE[0]
 
 
@@ -93,10 +93,7 @@ class RowProcess:
             _exit(0)
 
     def rehearse(self) -> None:
-        """Practise: answer rows without user code before a row is forked.
-
-        By then, Python has specialised (optimised) the byte code, so rows need not do that.
-        """
+        """Answer rows without user code before rows are forked, so that Python optimises the byte code only once."""
         try:
             ours, theirs = _socketpair()
         except OSError:

@@ -67,8 +67,7 @@ class Rows:
         """Move a large call from the channel to its row process; return False if the host or the row process is late.
 
         No copy of the call is kept in this process. The row does not run user code yet, and no other frame can arrive
-        before
-        the end of the call.
+        before the end of the call.
         """
         channel, outgoing, deadline = self._supervisor.channel, handle.outgoing, time.monotonic() + _PASS_ON_S
         while outgoing.size and channel.arriving is not None and not handle.ended:
@@ -230,7 +229,7 @@ class Rows:
         handle.ready = True
         if answer.kind == row.FAILED:
             self._load_error = answer
-        self._logs.discard()  # drop the output of a repeated load, since the host has that of the first
+        self._logs.discard()  # the host already has the output of the first load
 
     def _printed(self, handle: RowHandle, answer: Answer | None) -> Taken:
         """Return the output of a row.

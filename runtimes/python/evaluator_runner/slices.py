@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _ONLY_AST = 0x400
 _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "ClassDef")
 _ANY_NAME = frozenset(("globals", "locals", "vars", "eval", "exec"))  # functions through which code may use any name
-_WITH_OWN_NAMES = frozenset(("eval", "exec"))  # these reach no name of the module if they get names: `exec(code, {})`
+# functions that reach no name of the module if they get other names: `exec(code, {})`
+_WITH_OWN_NAMES = frozenset(("eval", "exec"))
 # attributes through which code may reach the module, as in `sys.modules`
 _ANY_NAME_OF = frozenset(("__globals__", "modules"))
 _SETTERS = frozenset(("setattr", "delattr"))

@@ -32,7 +32,7 @@ def run(arguments: list[str]) -> None:
     except kernel.Refused as refused:
         raise SystemExit(f"runner: {refused}") from refused
     if forked:
-        kernel.die_with_parent()  # after the change of user, which would reset it
+        kernel.die_with_parent()  # after the change of user, which would reset this setting
     kernel.set_inspectable(inspectable=False)
     _say_hello()
 

@@ -34,7 +34,7 @@ _FILTER_MODE = 2
 _MOST_CAPABILITIES = 64
 _CAPSET_HEADER = (0x20080522).to_bytes(4, sys.byteorder) + bytes(4)
 _NO_RIGHTS = bytes(24)
-# CAP_SETGID and CAP_SETUID, kept until `--drop-to` has changed the user
+# CAP_SETGID and CAP_SETUID, which are kept until `--drop-to` has changed the user
 _RIGHTS_TO_DROP = (0xC0).to_bytes(4, sys.byteorder) * 2 + bytes(16)
 _MOVE_MOUNT, _EMPTY_PATH, _AT_FDCWD = 429, 4, -100
 _CLOSE_RANGE, _LAST_DESCRIPTOR = 436, 0xFFFFFFFF
@@ -101,7 +101,7 @@ class _Template:
         self._control = control
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._request = bytearray(_REQUEST_BYTES)
-        self._watched = select.epoll()  # epoll: the kernel keeps the list of descriptors, so forks do not copy it
+        self._watched = select.epoll()  # the kernel keeps the list of descriptors, so forks do not copy it
         self._watched.register(control.fileno(), select.EPOLLIN)
 
     def serve(self) -> None:
@@ -116,7 +116,7 @@ class _Template:
         ended = os.waitid(os.P_PIDFD, fd, os.WEXITED)
         code = 0 if ended is None else ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         self._watched.unregister(fd)
-        self._control.send(b"E %d %d" % (fd, code))  # sent before the next sandbox can get this number
+        self._control.send(b"E %d %d" % (fd, code))  # before `close`, which frees the number
         os.close(fd)
 
     def _start(self) -> bool:

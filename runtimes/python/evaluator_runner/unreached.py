@@ -17,7 +17,7 @@ _NAME_CHARS = 200
 _NO_NOTES = b'"notes":[]}'
 
 hosts: dict[str, None] = {}
-"""Hosts that code has tried to reach in vain since the last `take`."""
+"""Hosts that code has tried but failed to reach since the last `take`."""
 
 
 def install() -> None:
@@ -42,7 +42,7 @@ def _note(name: Any) -> None:
 
 
 def _noting(kind: Any) -> Any:
-    """Return a subclass of a socket class. It records hosts that refuse a connection and accept none later."""
+    """Return a subclass of a socket class that records hosts which refuse a connection and accept none later."""
     asked: dict[int, Any] = {}  # addresses that have not answered yet, by the socket's descriptor
 
     def settle(place: Any, *, reached: bool) -> None:

@@ -103,7 +103,7 @@ def run_row(job: Job, sock: int) -> None:
             body = jsontext.to_bytes(jsontext.encode({"error": failed.error}))
             _send(sock, row.FAILED + len(body).to_bytes(4, "big") + bytes(28) + body)
             return
-        absent.take()  # drop them, because the host has the failed imports of the first load
+        absent.take()  # forget the failed imports, because the host already has those of the first load
         guest_setup.restore_outputs()
         written = guest_setup.flush_streams()
         _send(sock, row.READY + bytes(32))
@@ -228,7 +228,7 @@ class _Nursery:
                 try:
                     if sock < 0:
                         sock = _connect(self._address)
-                    show()  # called here, so that the child need not call it
+                    show()  # called before the fork, so that the child need not call it
                     pid = _fork()
                 except OSError as refused:
                     hide()

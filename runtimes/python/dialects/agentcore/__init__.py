@@ -37,7 +37,7 @@ class LambdaContext:
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function with the decorator, or with a Lambda handler's name and parameters.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     decorated = outline.decorated_by("bedrock_agentcore", _DECORATOR, of=name)
     if decorated is not None:

@@ -26,7 +26,7 @@ _MOST = 1000
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function `handler` with a scorer's parameters, or code that passes scorers to `Eval`.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     scores = _scores_of_eval(outline) or _registered(outline)
     own = [one for one in scores if one in outline.functions]
@@ -120,7 +120,7 @@ def _of_packages(scores: list[str]) -> Failure:
 
 
 def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments by name. A required parameter with an unknown name gets the next unused value."""
+    """Return the arguments by name. A required parameter with an unknown name gets the row's next unused value."""
     values = {name: row.get(name) for name in _ORDER}
     known = found.signature
     if known is None:

@@ -40,7 +40,7 @@ _modules = sys.modules
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a metric class of the package `deepeval`.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     found = outline.subclass_of("deepeval", *_BASES)
     if found is None or (name is not None and name not in outline.classes):
@@ -73,7 +73,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     entry = Entry(chosen, own[chosen].measure)
     entry.call, entry.bind = reads.measure, reads.arguments
     if _measures_alone(own[chosen]):
-        message = f"{chosen} has no `a_measure`, which DeepEval's evaluate() calls; its `measure` is called"
+        message = f"{chosen} has no `a_measure`, which DeepEval's evaluate() calls; the host calls `measure` instead"
         entry.notes.append({"code": "measure_called", "message": message})
     return entry
 

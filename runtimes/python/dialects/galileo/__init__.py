@@ -39,7 +39,7 @@ _LIGHT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise the function `scorer_fn`, or an import of local metrics.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     if any(
         one.startswith("galileo") and one.endswith((".LocalMetric", ".LocalMetricConfig")) for one in outline.modules

@@ -22,7 +22,7 @@ _EVENT = "event"
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function by its decorator, or by the parameters of HoneyHive's experiments or editor.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     decorated = outline.decorated_by("honeyhive", "evaluator", "aevaluator", of=name)
     if decorated is not None:

@@ -44,7 +44,7 @@ _modules = sys.modules
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function that is decorated as a scorer of `inspect_ai`.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     function = outline.decorated_by("inspect_ai", "scorer")
     if function is None or (name is not None and name not in outline.functions):

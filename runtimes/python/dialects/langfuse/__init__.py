@@ -22,7 +22,7 @@ _CAMEL = {"data_type": "dataType", "config_id": "configId"}
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise `evaluate` if its only parameter has the name or type of a context, or is used like a context.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     found = outline.functions.get(name or "evaluate")
     if found is None or len(found.parameters) != 1 or found.variadic:

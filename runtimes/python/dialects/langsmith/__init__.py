@@ -45,7 +45,7 @@ _decode = jsontext.decoder(AttributeDict)
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise the function `perform_eval`, or a function with the parameters of LangSmith's SDK.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     if name in {None, _UI} and _UI in outline.functions:
         return dialects.NAMED, f"function `{_UI}`"

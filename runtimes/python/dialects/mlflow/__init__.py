@@ -38,7 +38,7 @@ _modules = sys.modules
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function or class that is a scorer of the package `mlflow`.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     function = outline.decorated_by("mlflow", "scorer")
     if function is not None:

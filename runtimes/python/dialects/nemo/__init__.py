@@ -27,7 +27,7 @@ _modules = sys.modules
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the code defines a metric of the SDK (a class or an instance), if given with this `name`."""
+    """Return whether the code defines a metric of the SDK (class or instance), and if `name` is set, that metric."""
     if SDK not in _modules:
         return False
     metrics = {**_classes(namespace), **_instances(namespace)}
@@ -211,7 +211,7 @@ class Metric:
         )
 
     def _plain(self, result: Any, specs: dict[str, Any]) -> dict[str, Any]:
-        """Convert a result for the host: each value as returned, and as its declared type."""
+        """Convert a result for the host, which gets each value as it was returned and also as its declared type."""
         sdk = self._sdk
         numeric = (sdk.ContinuousScore, sdk.DiscreteScore, sdk.BooleanValue)
         outputs, scores, labels = [], {}, {}

@@ -40,7 +40,7 @@ _modules = sys.modules
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a metric class of the package `opik`.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     found = outline.subclass_of("opik", *_BASES)
     if found is None or (name is not None and name not in outline.classes):

@@ -26,7 +26,7 @@ _decode = jsontext.decoder(AttributeDict)
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function that is decorated as an evaluator, or an evaluator class.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     decorated = outline.decorated_by("patronus", "evaluator", of=name)
     if decorated is not None:

@@ -25,7 +25,7 @@ _FIELDS = ("name", "score", "label", "explanation", "kind", "direction")
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function with the decorator, or a function `evaluate` with Phoenix's parameters.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     decorated = outline.decorated_by("phoenix", "create_evaluator", of=name)
     if decorated is not None:

@@ -32,7 +32,7 @@ _DECORATORS = ("discrete_metric", "numeric_metric", "ranking_metric")
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function that is decorated as a metric of the package `ragas`.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     function = outline.decorated_by("ragas", *_DECORATORS) or _not_imported(outline)
     if function is None or (name is not None and name not in outline.functions):

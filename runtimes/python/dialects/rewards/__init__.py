@@ -26,14 +26,14 @@ WORDS = ("solution_str", "completion", "verifiers", "reward_input", "predict")
 PREBOUND = False
 _OWN = ("evaluate", "main")
 _VERL = "compute_score"
-_COMPARED = 8  # maximum number of rows to score alone, too, to compare their rewards with those among all rows
+_COMPARED = 8  # score at most this many rows also alone, to compare the rewards with those in the batch
 _decode = jsontext.decoder(AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a function with the parameters of a reward function of verl, TRL or verifiers.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     if name is None and outline.has_own_entry:
         return None
@@ -58,7 +58,7 @@ def _takes_rollout(function: Function, *, imported: bool) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return an `Entry` that calls the reward function `name`; without `name`, those of the only rubric, or else all.
+    """Return an `Entry` that calls the reward function `name`, or without `name` those of the only rubric, or else all.
 
     Raises:
       Failure: there is no reward function, or there are several for verl.

@@ -84,9 +84,9 @@ class Reward:
     Attributes:
       names: Names of the function's parameters.
       style: How the platform calls the function, see `style_of`.
-      weight: Factor of the function's reward in the sum.
+      weight: The function's reward is multiplied by this before it is added to the sum.
       nan: How many rewards of the last call were NaN.
-      unread: Parameters that the function never reads, and so needs no values for.
+      unread: Parameters that the function never reads, so that they need no values.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Reward:
     ) -> list[Any]:
         """Call the function, and return each row's reward as a plain value.
 
-        What a function for TRL logs is added to `logged` and `extra`.
+        Values that a function for TRL logs are added to `logged` and `extra`.
 
         Raises:
           Refused: the platform does not accept the returned value.

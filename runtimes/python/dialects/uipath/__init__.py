@@ -33,7 +33,7 @@ _modules = sys.modules
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the code defines an evaluator of the SDK; with `name`, one of that name."""
+    """Return whether the code defines an evaluator of the SDK, and if `name` is set, that evaluator."""
     found = _classes(namespace)
     return bool(found) if name is None else _named(found, name) is not None
 

@@ -142,7 +142,7 @@ def unknown(kind: Any, given: Any) -> list[str]:
         alias for name, field in kind.model_fields.items() for alias in (name, field.alias, field.validation_alias)
     }
     if not all(isinstance(alias, str | None) for alias in known):
-        return []  # a key may have several aliases
+        return []  # fields with several aliases are not supported here
     return [key for key in given if key not in known][:_SHOWN]
 
 

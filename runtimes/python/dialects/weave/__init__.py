@@ -33,7 +33,7 @@ OpCallError.__module__ = "weave.trace.op"
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """Recognise a scorer class of the package `weave`, or a function with the decorator `weave.op`.
 
-    Return a rank (1 is the most certain) and a reason; None if the code shows no such sign.
+    Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """
     kind = outline.subclass_of("weave", "Scorer")
     if kind is not None and (name is None or name in outline.classes):

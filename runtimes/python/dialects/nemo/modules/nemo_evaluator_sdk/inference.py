@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from .openai_types import completed
 from .values.models import Model, ReasoningParams
 
-_NO_KEY = "XXX"  # some servers require any key
+_NO_KEY = "XXX"  # sent where there is no key, because some servers require one and accept any
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 15.0
 _TIMEOUT_S = 600.0
@@ -17,7 +17,7 @@ _NOT_SENT = frozenset({"extra_body", "extra_headers", "extra_query", "timeout"})
 _SUFFIXES = ("/chat/completions", "/completions")
 
 requests_log: ContextVar[list[dict[str, Any]]] = ContextVar("requests_log")
-in_place: InferenceFn | None = None  # set in a sandbox, where there is no network
+in_place: InferenceFn | None = None  # calls models in a sandbox, which has no network
 
 
 class ClientInferenceError(RuntimeError):

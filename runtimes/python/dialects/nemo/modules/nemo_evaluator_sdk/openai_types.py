@@ -56,7 +56,7 @@ def completed(response: Any, *, chat: bool | None = None) -> Any:
 
     Args:
       response: A response from `/chat/completions` or `/completions`.
-      chat: Whether the response is from `/chat/completions`; if None, the fields of the choices tell.
+      chat: Whether the response is from `/chat/completions`. If it is None, the fields of the choices decide.
     """
     if chat is None:
         choices = response.get("choices") if isinstance(response, dict) else None

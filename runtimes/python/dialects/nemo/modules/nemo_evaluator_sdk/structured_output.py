@@ -53,7 +53,7 @@ class StructuredOutput(BaseModel):
 
 
 async def detect_mode(model: Model, ask: InferenceFn, *, api_key: str | None) -> StructuredOutputMode:
-    """Find out with trial requests in which mode an NVIDIA NIM accepts a schema; `unsupported` if all fail."""
+    """Return the mode in which an NVIDIA NIM accepts a schema, found by trial requests; `unsupported` if all fail."""
     request = {
         "messages": [{"role": "user", "content": "Answer with one JSON object of the given schema, and nothing else."}],
         "temperature": 0,

@@ -65,7 +65,7 @@ def _single_expression(template: str) -> str | None:
 def compile_ahead(templates: Iterable[Any]) -> None:
     """Compile templates in advance, because a metric is made only once, but each row may run in a separate process."""
     for template in templates:
-        with suppress(Exception):  # a row will report the error
+        with suppress(Exception):  # the row that uses the template will report the error
             _compiled(template)
 
 
@@ -81,5 +81,5 @@ def _value(expression: TemplateExpression, context: dict[str, Any]) -> Any:
     names = {name: value for name, value in context.items() if isinstance(name, str) and name.isidentifier()}
     value = expression(**names)
     if isinstance(value, _environment().undefined):
-        str(value)  # an undefined value raises an error that names the variable when it is converted to text
+        str(value)  # converting an undefined value to text raises an error that names the variable
     return value

@@ -23,7 +23,7 @@ from .utils import prepare_metric_for_execution, unique_metric_keys
 _AGENTS = (
     "GenericAgent",
     "NemoAgentToolkitAgent",
-)  # classes of agents, compared by name because few runs have an agent
+)  # the names of agents' classes, because importing these classes would slow down runs without an agent
 OnError = Literal["raise", "row"]
 Hooks = tuple[Any, ...] | None
 

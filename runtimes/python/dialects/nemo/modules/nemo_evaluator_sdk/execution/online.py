@@ -29,7 +29,7 @@ Rows = Sequence[dict[str, Any]]
 
 @dataclass(slots=True)
 class Sample:
-    """The output that a model made for a row, or in `error` why there is none."""
+    """The output that a model made for a row. If there is no output, `error` says why."""
 
     given: dict[str, Any]
     requests: list[dict[str, Any]] = field(default_factory=list)

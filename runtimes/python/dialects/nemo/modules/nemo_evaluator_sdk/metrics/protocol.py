@@ -57,7 +57,7 @@ class Metric(Protocol):
         ...
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare the outputs of every row's result. Called for each row; must always return the same."""
+        """Declare the outputs of a row's result. Each row calls this method, which must always return the same."""
         ...
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
@@ -83,7 +83,7 @@ class MetricWithSecrets(Protocol):
         ...
 
     async def resolve_secrets(self, secret_resolver: SecretResolver) -> None:
-        """Look up the secrets and store them. Called before the first row."""
+        """Look up the secrets and store them, before the first row."""
         ...
 
 
@@ -96,7 +96,7 @@ class MetricWithModels(Protocol):
         ...
 
     async def resolve_models(self, model_resolver: ModelResolver) -> None:
-        """Look up the models and store them. Called before the first row."""
+        """Look up the models and store them, before the first row."""
         ...
 
 

@@ -87,7 +87,7 @@ class RubricScoreStat(BaseModel):
 
 
 class AggregateRubricScore(AggregateScoreBase):
-    """Statistics of a rubric score. `mode_category` is the most frequent level, and among equals the first by name."""
+    """Statistics of a rubric score. `mode_category` is the most frequent level; if several are, the first by name."""
 
     score_type: Literal["rubric"] = "rubric"
     rubric_distribution: list[RubricScoreStat]

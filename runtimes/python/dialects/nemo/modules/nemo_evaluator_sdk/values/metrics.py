@@ -26,7 +26,7 @@ _JOB_TYPES = (SupportedJobTypes.ONLINE, SupportedJobTypes.OFFLINE)
 class MetricBase(BaseModel):
     """The fields of every built-in metric. Templates can use `item` (the row) and `sample` (the output to score)."""
 
-    model_config = ConfigDict(defer_build=True)  # built at first use, as an evaluator uses few models
+    model_config = ConfigDict(defer_build=True)  # pydantic builds a class's validator at its first use
 
     type: MetricTypeName
     description: str | None = None
@@ -34,7 +34,7 @@ class MetricBase(BaseModel):
     supported_job_types: list[SupportedJobTypes] = Field(default=list(_JOB_TYPES))
 
     def model_post_init(self, _context: Any, /) -> None:
-        """Mark `type` as set, so that it is written even if defaults are left out; prepare for the first row."""
+        """Mark `type` as set, so that it is always written, and compile the templates before the first row."""
         self.__pydantic_fields_set__.add("type")
         given = (value if isinstance(value, list) else [value] for value in self.__dict__.values())
         compile_ahead(text for texts in given for text in texts if isinstance(text, str) and "{" in text)

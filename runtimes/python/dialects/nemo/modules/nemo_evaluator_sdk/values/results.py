@@ -126,7 +126,7 @@ class _Result(BaseModel):
         return "\n".join(parts + summaries.error_details(self.row_scores, at_most=at_most, labelled=several))
 
     def print_summary(self, max_rows: int = _ROWS, *, max_error_rows: int | None = None) -> None:
-        """Print `format_summary`."""
+        """Print the text that `format_summary` returns."""
         print(self.format_summary(max_rows=max_rows, max_error_rows=max_error_rows))
 
     def _outputs(self, row: RowScore) -> dict[str, Any]:
