@@ -32,7 +32,7 @@ elif [ -n "${MAX_DROP:-}" ]; then
 fi
 
 code=0
-# shellcheck disable=SC2086 # options are words
+# shellcheck disable=SC2086 # OPTIONS is split into words
 evaluator-host "$@" ${OPTIONS:-} || code=$?
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ] && [ -f "$results/summary.md" ]; then cat "$results/summary.md" >>"$GITHUB_STEP_SUMMARY"; fi
 exit "$code"

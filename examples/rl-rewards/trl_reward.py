@@ -4,7 +4,7 @@ from pathlib import Path
 
 try:
     from evaluator_host_client import Client, Evaluator, Limits, Row
-except ImportError:  # the host is installed instead of the client alone
+except ImportError:  # the whole host is installed, not only its client
     from evaluator_host import Client, Evaluator, Limits, Row
 
 CODE = (Path(__file__).parent / "reward.py").read_text()
@@ -19,7 +19,7 @@ def passes(completions: list, tests: list[list[str]], **_: object) -> list[float
     with Client() as client:
         results = client.evaluate_batch(EVALUATOR, rows).results
     for at, one in enumerate(results):
-        if one.error is not None and one.error.code not in ANSWERS_FAULTS:  # a reward of 0 would blame the model
+        if one.error is not None and one.error.code not in ANSWERS_FAULTS:  # the model is not at fault
             raise RuntimeError(f"completion {at}: {one.error.code}: {one.error.message}")
     return [one.score or 0.0 for one in results]
 

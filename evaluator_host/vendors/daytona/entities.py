@@ -39,7 +39,7 @@ _LEASES_END_S: Final = _LEASE_S + 0.05  # after this wait, all earlier leases ha
 _LEASES: Final = 500  # maximum number of leases that a process remembers
 _LEASED: Final = "leased"  # key of the lease in a record's content
 _NONE: Final = "Sandbox with ID or name {} not found"
-_SMALL: Final = 4096  # characters of the longest content that needs no thread
+_SMALL: Final = 4096  # maximum number of characters of content that is read without a thread
 _TEXT_CHARS: Final = 64 << 10  # maximum number of characters in environment and labels together
 _INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInterval", "autoPauseInterval")
 
@@ -110,7 +110,8 @@ class Records(Repository):
     def __init__(self, database: Database, box: SecretBox) -> None:
         super().__init__(database)
         self._box = box
-        self._leases: dict[tuple[str, str], tuple[float, SandboxRecord]] = {}  # end of each lease; 0.0 before the first
+        # each record with the end of its lease, or with 0.0 before its first lease
+        self._leases: dict[tuple[str, str], tuple[float, SandboxRecord]] = {}
 
     async def create(self, workspace: str, body: dict[str, Any]) -> SandboxRecord:
         """Create and return a sandbox. If the workspace has too many, delete the least recently used sandboxes.

@@ -44,7 +44,7 @@ class _Verbs:
             record = await self._records.create(self._workspace(request), body)
         except ValueError as error:
             raise InvalidRequest(str(error)) from error
-        return json_response(record.told(self._toolbox(request)))  # status 200: the client accepts no other
+        return json_response(record.told(self._toolbox(request)))  # the client accepts only status 200
 
     async def list(self, request: Request) -> Response:
         """List the sandboxes that have the given labels, all on one page."""

@@ -164,7 +164,7 @@ def refuse(error: HostError, path: str) -> Response:
     if path.startswith("/2015-03-31"):
         status, name = next(((status, name) for kind, status, name in _AWS if isinstance(error, kind)), (500, ""))
         return _aws_error(status, name or "ServiceException", error.detail)
-    if isinstance(error, TooLarge):  # sent as 200, which Langfuse reads and does not retry
+    if isinstance(error, TooLarge):  # sent with status 200, so that Langfuse reads the error and does not retry
         return json_response(_failure("PAYLOAD_TOO_LARGE", error.detail))
     if isinstance(error, InvalidRequest) and error.status == InvalidRequest.status:
         return json_response(_failure("INVALID_SOURCE", error.detail))

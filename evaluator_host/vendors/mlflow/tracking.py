@@ -34,7 +34,7 @@ class RegisteredScorer:
 
     @property
     def source_id(self) -> str:
-        """The `source_id` of this scorer's feedback. A trace that has feedback with this id was already scored."""
+        """The `source_id` of this scorer's feedback. A trace that has feedback with this id has already been scored."""
         return SOURCE.format(name=self.name, version=self.version)
 
 

@@ -66,7 +66,7 @@ class BlobFolder(FileFolder):
         return blob
 
     def copied(self, blob_id: str) -> Path:
-        """Return a file's path on this machine. If the file is not here, first copy it from the bucket. Blocks.
+        """Return a file's path on this machine. If the file is only in the bucket, copy it first, which blocks.
 
         Raises:
           StoreUnavailable: the bucket does not answer.

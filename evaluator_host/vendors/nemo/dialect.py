@@ -2,8 +2,8 @@
 
 The runner turns a `MetricResult` into
 `{"type", "outputs": [{"name", "value"}], "scores": {name: number | bool | "NaN" | null}, "labels": {name: text},
-"diagnostics": [{"message", "details"}]}`. `outputs` has the values as the metric returned them, `scores` and `labels`
-the same values in their declared types; an infinity becomes null.
+"diagnostics": [{"message", "details"}]}`. `outputs` has the values as the metric returned them. `scores` and
+`labels` have the same values in their declared types; an infinity becomes null.
 """
 
 from itertools import islice

@@ -24,7 +24,7 @@ NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}")
 
 DEFAULT: Final = "default"  # namespace that always exists
 _SHOWN: Final = 120
-_SMALL: Final = 64 << 10  # characters of the longest content that needs no thread
+_SMALL: Final = 64 << 10  # maximum number of characters of content that is read without a thread
 _PAGE_BYTES: Final = 16 << 20
 
 _T = TypeVar("_T")
@@ -43,7 +43,7 @@ class EntityKind(StrEnum):
 
 
 class Order(StrEnum):
-    """The sort order of a list; `-` is descending."""
+    """The field by which a list is sorted; `-` in front of it means descending."""
 
     CREATED = "created_at"
     CREATED_DOWN = "-created_at"
@@ -171,12 +171,12 @@ class Entities(StoredEntities):
     async def page(
         self, place: Place, read: Callable[[Entity], _T], *, order: Order, first: int, limit: int
     ) -> tuple[list[_T], int]:
-        """Return what `read` makes of at most `limit` entities from index `first` on, and the total number of entities.
+        """Return at most `limit` entities from index `first` on, converted by `read`, and the total number of entities.
 
         Only one entity at a time is in memory.
 
         Raises:
-          InvalidRequest: what `read` makes of the entities has over 16 MB as JSON.
+          InvalidRequest: the converted entities take more than 16 MB as JSON.
         """
         column = getattr(EntityTable, order.removeprefix("-"))
         by = column.desc() if order.startswith("-") else column.asc()

@@ -103,7 +103,7 @@ class NemoJobs:
         except BaseException:  # the name was taken meanwhile, or the database failed, perhaps after it stored the job
             found = await self._entities.find_entity(place, name)
             if found is None or found.content["job_id"] != job_id:
-                with suppress(InUse):  # raised when the job has already ended
+                with suppress(InUse):  # the job has already ended
                     await self._board.set_desired_state(workspace_id, job_id, DesiredState.CANCEL)
             raise
         return _shown(entity, await self.state(workspace_id, entity))

@@ -45,7 +45,7 @@ def scores_of(
     """
     found = {one.name: one for one in statistics.metrics}
     declared = numeric_outputs(bundle)
-    own = [name for name in found if name != "score" or not declared]  # the score repeats a declared output
+    own = [name for name in found if name != "score" or not declared]  # the score is one of the declared outputs
     names = dict.fromkeys([*(name for name in first if name in declared), *declared, *own])
     rubrics = levels_of(bundle["payload"].get("metric") or {})
     made = [

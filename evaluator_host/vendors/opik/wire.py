@@ -84,7 +84,7 @@ def _answer(found: EvaluationResult | EvaluationError) -> Response:
     if isinstance(found, EvaluationError):
         return _failed(found)
     scores = found.value.get("scores") if isinstance(found.value, dict) else None
-    if isinstance(scores, list) and scores:  # returned as they are: if some are unusable, Opik stores the others
+    if isinstance(scores, list) and scores:  # returned unchanged, because Opik stores the usable scores among them
         unusable = [reason for one in scores if (reason := _unusable(one)) is not None]
         if len(unusable) < len(scores):
             return json_response({"scores": scores})

@@ -33,7 +33,7 @@ from evaluator_host.vendors.promptfoo import asserts, judged
 _FILE: Final = "file://"
 _CODE: Final = {"python": Language.PYTHON, "javascript": Language.JAVASCRIPT}
 _MOST_ROWS: Final = 100_000
-_EXPONENT: Final = 1e21  # JavaScript writes numbers from here on with an exponent
+_EXPONENT: Final = 1e21  # JavaScript writes numbers of this size or more with an exponent
 _DEEPEST: Final = 20  # maximum depth of references from file to file, and of nested assert-sets
 _USED: Final = frozenset({"tests", "defaultTest", "scenarios", "assertionTemplates", "description", "$schema", "tags"})
 _REASONS: Final = {

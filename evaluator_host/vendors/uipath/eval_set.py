@@ -36,8 +36,8 @@ class EvalItem:
       expected_agent_behavior: Text that evaluators can read.
       simulation_instructions: Text that evaluators can read.
       mocks: What the agent's simulated functions return: `{"function", "arguments"?, "then": [{"type", "value"}]}`.
-      unsimulated: Why the agent cannot run here, because the test case needs a model that simulates functions; empty if
-        the agent can run.
+      unsimulated: Reason why the agent cannot run here, if the test case needs a model that simulates functions;
+        otherwise empty.
     """
 
     id: str

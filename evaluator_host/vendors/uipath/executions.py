@@ -21,8 +21,7 @@ _OUTPUTS: Final = ("output", "outputs", "agent_output", "agentOutput", "workload
 _OF_THE_EVALUATION: Final = ("evaluator", "evaluation", "eval_set_run")
 _FORMS: Final = (
     'executions are {"id", "output", "spans"} for each test case: a list, lines of JSON, or an object by id; or the '
-    "files "
-    "that `uipath eval` writes with --verbose --output-file and with --trace-file"
+    "files that `uipath eval` writes with --verbose --output-file and with --trace-file"
 )
 
 
@@ -33,7 +32,7 @@ class Execution:
     Attributes:
       item: Id or name of the test case.
       output: The agent's output; `has_output` is false if no output was recorded.
-      trace: `{"spans": [...]}`, OTLP/JSON or a trace in the documented shape; None without one.
+      trace: `{"spans": [...]}`, OTLP/JSON or a trace in the documented shape; None if no trace was recorded.
       error: Why the agent failed; None if it did not.
       seconds: Duration of the run; None if unknown.
     """

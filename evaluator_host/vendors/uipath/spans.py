@@ -161,7 +161,7 @@ def _kind(raw: dict[str, Any]) -> int:
     value = first_of(raw, "kind", "span_kind")
     if isinstance(value, str):
         return _numbered(value, {name: number for number, name in enumerate(_KINDS)}, "SPAN_KIND_")
-    # spans are numbered from 1 in OTLP
+    # OTLP numbers the kinds of spans from 1, OpenTelemetry's SDK from 0
     first = 1 if "spanId" in raw or "startTimeUnixNano" in raw or "start_time_unix_nano" in raw else 0
     return value - first if type(value) is int and 0 <= value - first < len(_KINDS) else 0
 

@@ -60,7 +60,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
 def _row(body: dict[str, Any], evaluator: Evaluator) -> tuple[Row, bool]:
     """Read the row in a request, and whether the caller expects failures as results instead of HTTP errors."""
     context = body.get("context")
-    if isinstance(context, dict) and "output" in body and set(body) == {"output", "context"}:  # promptfoo
+    if isinstance(context, dict) and "output" in body and set(body) == {"output", "context"}:  # promptfoo's body
         if evaluator.contract is Contract("promptfoo"):
             return Row(variables=body), True
         variables = context.get("vars")

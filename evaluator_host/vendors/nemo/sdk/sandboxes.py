@@ -79,7 +79,7 @@ class Sandboxes:
             yield service
 
     async def evaluate(self, *, metric: Any, **options: Any) -> EvaluationResult:
-        """Run one metric; options as in `LocalBackend.evaluate`.
+        """Run one metric, with the same options as `LocalBackend.evaluate`.
 
         Raises:
           EvaluationError: a row failed.
@@ -92,7 +92,7 @@ class Sandboxes:
         return filtered(result, options.get("aggregate_fields"))
 
     async def evaluate_benchmark(self, *, metrics: Sequence[Any], **options: Any) -> BenchmarkEvaluationResult:
-        """Run several metrics; options as in `LocalBackend.evaluate_benchmark`.
+        """Run several metrics, with the same options as `LocalBackend.evaluate_benchmark`.
 
         Raises:
           EvaluationError: a row failed.

@@ -166,7 +166,7 @@ def submit(
     packages: Sequence[str] = (),
     row_timeout_s: float | None = None,
 ) -> Submission:
-    """Start a job on a host; arguments and errors as in `Evaluator.submit`."""
+    """Start a job on a host, with the same arguments and errors as `Evaluator.submit`."""
     several = is_metric_sequence(metrics)
     own = list(metrics) if several else [metrics]
     config = config or RunConfig()
