@@ -20,7 +20,7 @@ export function encode(header, body) {
   const headBytes = Buffer.byteLength(head);
   const bodyBytes = Buffer.byteLength(body);
   if (headBytes > HEADER_BYTES || bodyBytes > BODY_BYTES) {
-    throw new FrameError(`frame too large: header ${headBytes} bytes, body ${bodyBytes} bytes`);
+    throw new FrameError(`a frame is too large: its header has ${headBytes} bytes, its body ${bodyBytes} bytes`);
   }
   const frame = Buffer.allocUnsafe(PREFIX + headBytes + bodyBytes);
   frame.writeUInt32BE(headBytes, 0);
@@ -69,9 +69,9 @@ function frameBytes(data) {
   const head = data.readUInt32BE(0);
   const body = data.readUInt32BE(4);
   if (head > HEADER_BYTES || body > BODY_BYTES) {
-    throw new FrameError(`frame too large: header ${head} bytes, body ${body} bytes`);
+    throw new FrameError(`a frame is too large: its header has ${head} bytes, its body ${body} bytes`);
   }
-  if (head === 0) throw new FrameError('frame without a header');
+  if (head === 0) throw new FrameError('a frame has no header');
   return PREFIX + head + body;
 }
 
@@ -79,6 +79,6 @@ function frameBytes(data) {
 function parse(frame) {
   const headEnd = PREFIX + frame.readUInt32BE(0);
   const header = JSON.parse(frame.toString('utf8', PREFIX, headEnd));
-  if (typeof header?.type !== 'string') throw new FrameError('frame header without a type');
+  if (typeof header?.type !== 'string') throw new FrameError('the header of a frame has no type');
   return { header, body: headEnd === frame.length ? EMPTY : frame.subarray(headEnd) };
 }

@@ -28,7 +28,7 @@ function readArguments(given) {
     else if (name === '--packages') values.packages = rest.shift() ?? null;
     else if (name === '--drop-to') values.dropTo = rest.shift() ?? '';
     else if (name === '--memory-mb' && Number(rest[0]) > 0) values.memoryMb = Number(rest.shift());
-    else throw new Error(`unknown or incomplete argument ${name}`);
+    else throw new Error(`the argument ${name} is unknown, or lacks its value`);
   }
   return values;
 }

@@ -150,7 +150,7 @@ def _parts(multi: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
     if isinstance(given, list):
         given = {str(one.get("name")) if isinstance(one, dict) else "": one for one in given}
     if not isinstance(given, dict) or not 1 <= len(given) <= _MOST:
-        raise _invalid(f"{path}.graders", f"must be 1 to {_MOST} graders")
+        raise _invalid(f"{path}.graders", f"there must be 1 to {_MOST} graders")
     return {name: _grader(one, f"{path}.graders.{name}", inner=True) for name, one in given.items()}
 
 

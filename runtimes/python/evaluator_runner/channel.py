@@ -204,9 +204,9 @@ class Channel:
             head = int.from_bytes(buffer[start : start + 4], "big")
             body = int.from_bytes(buffer[start + 4 : start + 8], "big")
             if head > HEADER_BYTES or body > BODY_BYTES:
-                raise BrokenChannel(f"frame too large: header {head} bytes, body {body} bytes")
+                raise BrokenChannel(f"a frame is too large: its header has {head} bytes, its body {body} bytes")
             if head == 0:
-                raise BrokenChannel("frame without a header")
+                raise BrokenChannel("a frame has no header")
             self._wanted = 8 + head + body
             middle = start + 8 + head
             if len(buffer) - start < self._wanted:
@@ -253,7 +253,7 @@ def _decode_header(raw: bytearray) -> dict[str, Any]:
     try:
         header = jsontext.decode(raw.decode())
     except (ValueError, RecursionError) as error:
-        raise BrokenChannel(f"header is not JSON: {error}") from error
+        raise BrokenChannel(f"the header of a frame is not JSON: {error}") from error
     if not isinstance(header, dict):
-        raise BrokenChannel("header is not an object")
+        raise BrokenChannel("the header of a frame is not an object")
     return header

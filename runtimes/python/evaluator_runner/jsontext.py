@@ -49,7 +49,7 @@ def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Calla
                 return decode(text[start:].lstrip(" \t\r\n"))
             raise ValueError("not JSON") from error
         if end != len(text) and text[end:].strip(" \t\r\n"):
-            raise ValueError("not JSON: something follows the value")
+            raise ValueError("the text is not JSON: something follows the value")
         return value
 
     return decode

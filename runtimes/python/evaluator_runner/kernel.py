@@ -77,13 +77,14 @@ def drop_to(uid: int, gid: int) -> None:
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
     except OSError as error:
-        raise Refused(f"cannot become {uid}:{gid}: {error}") from error
+        raise Refused(f"the runner cannot become {uid}:{gid}: {error}") from error
     if 0 in os.getresuid() or 0 in os.getresgid() or os.getgroups():
-        raise Refused(f"still has the users {os.getresuid()}, the groups {os.getresgid()} and {os.getgroups()}")
+        held = f"the users {os.getresuid()}, the groups {os.getresgid()} and {os.getgroups()}"
+        raise Refused(f"the runner still has {held}")
     for line in read_text("/proc/self/status").splitlines():
         name, _, value = line.partition(":")
         if name in {"CapPrm", "CapEff", "CapAmb"} and int(value, 16):
-            raise Refused(f"still has capabilities: {name} {value.strip()}")
+            raise Refused(f"the runner still has capabilities: {name} {value.strip()}")
 
 
 def read_text(path: str) -> str:

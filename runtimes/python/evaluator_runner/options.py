@@ -40,7 +40,7 @@ class Options:
         elif name == "--node":
             self.node = True
         elif name not in {"--data", "--drop-to", "--packages", "--restricted", "--sdk"} or not rest:
-            raise SystemExit(f"runner: unknown or incomplete argument {name!r}")
+            raise SystemExit(f"runner: the argument {name!r} is unknown, or lacks its value")
         elif name == "--drop-to":
             uid, _, gid = rest.pop(0).partition(":")
             self.drop_to = (int(uid), int(gid))

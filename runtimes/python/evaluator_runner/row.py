@@ -76,7 +76,7 @@ class RowProcess:
         self._decode, self._bind, self._call, self._convert = entry.decode, entry.bind, entry.call, entry.convert
         self._result_bytes = result_bytes
         self._order: bytes | memoryview = b""  # the row to answer, as the supervisor sent it
-        self._left = bytearray()  # bytes of the rows after the present row
+        self._left = bytearray()  # bytes of later rows that were read together with this row
         self._at_once = _FIRST_BYTES
         self._written = written
 

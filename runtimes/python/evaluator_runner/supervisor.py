@@ -132,7 +132,7 @@ class Supervisor:
             try:
                 self._take(header, body)
             except (KeyError, TypeError, ValueError) as error:
-                raise BrokenChannel(f"malformed frame: {error!r}") from None
+                raise BrokenChannel(f"the host sent a frame that is not valid: {error!r}") from None
 
     def _take(self, header: dict[str, Any], body: bytes | memoryview | Arriving) -> None:
         kind = header.get("type")
@@ -147,7 +147,7 @@ class Supervisor:
         elif kind == "prepare" and self.scratch is None:
             self._preparing = Preparing(self, header, home=self._make_scratch(), logs=self.logs)
         else:
-            raise BrokenChannel(f"unexpected frame {kind!r}")
+            raise BrokenChannel(f"the host sent a frame of type {kind!r}, which is not expected here")
 
     def _make_scratch(self) -> str:
         self.scratch = Scratch(private=self.options.private_tmp, data=self.options.data)

@@ -83,7 +83,8 @@ def _read(file: Path) -> list[dict[str, Any]]:
             whole = json.loads(text)
             rows = whole if isinstance(whole, list) else [whole]
         case other:
-            raise DatasetLoadError(f"{file.name}: {other or 'a file without suffix'} is read by the real package only")
+            kind = f"files with the suffix {other}" if other else "files without a suffix"
+            raise DatasetLoadError(f"{file.name} cannot be read: only the real package reads {kind}")
     if not all(isinstance(row, dict) for row in rows):
         raise DatasetLoadError(f"{file.name} holds something that is not an object")
     return rows
