@@ -1,5 +1,5 @@
 // @ts-check
-/** The channel to the host as a stream of frames. When the channel ends, the runner ends at once, in any state. */
+/** Reads and writes frames on the channel to the host. When the channel ends, the runner ends at once, whatever it is doing. */
 import { FrameDecoder, encode } from './frames.mjs';
 
 const net = process.getBuiltinModule('node:net');

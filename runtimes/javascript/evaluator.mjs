@@ -1,5 +1,5 @@
 // @ts-check
-/** One evaluator in this runner, which is loaded once and then called. */
+/** Loads the evaluator of this runner once, and passes later calls to its rows. */
 import { needs, packageOf, withoutPlaceholders } from './absent.mjs';
 import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { findEntry } from './entry.mjs';

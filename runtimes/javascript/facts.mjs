@@ -3,7 +3,7 @@
  * Reads facts about code from its syntax tree: what functions do with their arguments, and with parts of the arguments.
  *
  * V8 gives a function's text without types, so one parser reads JavaScript and TypeScript: acorn, which comes with
- * Node. The host derives its warnings from these facts, and knows what names mean.
+ * Node. The host derives its warnings from these facts; only the host knows what names mean.
  */
 import { parametersOf } from './parameters.mjs';
 import { parse } from './parser.mjs';

@@ -1,5 +1,5 @@
 // @ts-check
-/** Frames of the runner protocol (PROTOCOL.md): eight bytes of lengths, a JSON header, an opaque body. */
+/** Encodes and decodes frames of the runner protocol (PROTOCOL.md): eight bytes of lengths, a JSON header and an opaque body. */
 
 export const PROTOCOL_VERSION = 1;
 const HEADER_BYTES = 2 * 1024 * 1024;

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Carries connections of user code to the host: a port on the sandbox's own loopback, whose bytes travel in frames.
- * Connections are accepted only while a row runs or the code is loaded, and end with the row. This module
- * does not look at their content.
+ * Carries connections of user code to the host: user code connects to a port on the sandbox's own loopback, and the bytes
+ * travel in frames. Connections are accepted only while a row runs or the code is loaded, and end with the row. This
+ * module does not look at their content.
  */
 const net = process.getBuiltinModule('node:net');
 

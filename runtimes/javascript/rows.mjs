@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Runs the calls of one loaded evaluator: sends them to the worker in order, a few ahead, and answers them in order,
- * even when the worker ends. Checks the time and the memory of the running row.
+ * even when the worker ends. It also checks the time and the memory of the running row.
  */
 import { crashFailure, exitFailure, memoryFailure, rowFailure, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { die } from './channel.mjs';

@@ -260,7 +260,7 @@ class Entities(StoredEntities):
 
 
 async def _off_loop(size: int, work: Callable[[], _T]) -> _T:
-    """Return the result of `work` on content of this size, in a thread if it is large."""
+    """Return the result of `work`, which runs in a thread if the content has a large `size`."""
     return work() if size <= _SMALL else await asyncio.to_thread(work)
 
 

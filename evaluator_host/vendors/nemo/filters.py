@@ -57,7 +57,7 @@ class Fetch(Protocol):
 
 
 def fields(*names: str, **elsewhere: str) -> Fields:
-    """Return the path of each field that a filter may use: the name, the times, `names`, and the fields in `elsewhere`."""
+    """Return the path of each field that a filter may use: the name, the times, `names`, and those in `elsewhere`."""
     return {**{name: name for name in ("name", *names, "created_at", "updated_at")}, **elsewhere}
 
 

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Dialect `braintrust`: `handler({ input, output, expected, metadata, … })`, one object, and the scorers in the `scores` of an
- * `Eval`. Scorers of Axiom, evalite, vitest-evals and Mastra are called in the same way.
+ * Recognises Braintrust scorers (dialect `braintrust`): a function `handler({ input, output, expected, metadata, … })`, or the
+ * scorers in the `scores` of an `Eval`. Scorers of Axiom, evalite, vitest-evals and Mastra are called in the same way.
  */
 import { parametersOf, skipBlank, skipBracket, splitAtCommas } from '../parameters.mjs';
 import { AS_SCORER, DECLARED, withStandIns } from '../stand_ins.mjs';

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Client packages for models and platforms. Evaluators may import such a package and make its
+ * Lists client packages for models and platforms. Evaluators may import such a package and make its
  * clients even if it is not pinned; using a client then raises an error that names the pin.
  */
 'use strict';

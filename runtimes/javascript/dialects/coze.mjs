@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `coze`: `exec_evaluation(turn)`, one object. */
+/** Recognises Coze Loop evaluators (dialect `coze`): functions `exec_evaluation(turn)`, which get one object. */
 import { NAMED } from './steps.mjs';
 
 /** @type {import('./table.mjs').Dialect} */

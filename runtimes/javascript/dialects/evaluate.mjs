@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function with two parameters gets the first two arguments. A function without parameters may read `arguments`. */
+/** Recognises evaluators of dialect `evaluate`: functions `evaluate(inputs, outputs, trace)`, which get their arguments by position. A function with two parameters gets the first two arguments. A function without parameters may read `arguments`. */
 import { parametersOf } from '../parameters.mjs';
 import { OWN } from './steps.mjs';
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `evaluate-v1`, the legacy one: `evaluate(appParams, inputs, output, correctAnswer)`, by position. */
+/** Recognises evaluators of the legacy dialect `evaluate-v1`: functions `evaluate(appParams, inputs, output, correctAnswer)`. */
 import { parametersOf } from '../parameters.mjs';
 import { OWN } from './steps.mjs';
 

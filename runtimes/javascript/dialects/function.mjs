@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `function`: `score(output, expected)` or `score({ output, expected })`, a function of any name. The names of its parameters show which values they get. */
+/** Recognises plain functions such as `score(output, expected)` or `score({ output, expected })` (dialect `function`). The names of the parameters show which values they get. */
 import { SCORES } from '../candidates.mjs';
 import { parametersOf, withoutUnderscore } from '../parameters.mjs';
 import { BY_NAME } from './steps.mjs';

@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `langfuse`: `evaluate(ctx)`, one object; its source may hold types, but no import and no export. */
+/** Recognises Langfuse evaluators (dialect `langfuse`): functions `evaluate(ctx)`, which get one object. The source may have types, but no import or export. */
 import { stripTypeScriptTypes } from 'node:module';
 import { Script } from 'node:vm';
 import { parametersOf } from '../parameters.mjs';

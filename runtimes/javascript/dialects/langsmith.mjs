@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `langsmith`: `performEval(run, example)`, and functions of the SDK that get one object and the example. */
+/** Recognises LangSmith evaluators (dialect `langsmith`): `performEval(run, example)`, and functions for the SDK, which get one object and the example. */
 import { parametersOf } from '../parameters.mjs';
 import { ANY_NAME, NAMED, PARAMETERS } from './steps.mjs';
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `main`: `main(variables)`, one object with all variables of the row. */
+/** Recognises evaluators of dialect `main`: functions `main(variables)`, which get one object with all variables of the row. */
 import { parametersOf } from '../parameters.mjs';
 import { OWN } from './steps.mjs';
 

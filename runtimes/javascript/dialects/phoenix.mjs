@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `phoenix`: `evaluate({ output, reference, input, metadata })`, and properties of other names. Phoenix refuses an async arrow; it runs here. */
+/** Recognises Phoenix evaluators (dialect `phoenix`): functions `evaluate({ output, reference, input, metadata })`. The object may have other properties, too. Phoenix refuses async arrow functions, but they run here. */
 import { parametersOf } from '../parameters.mjs';
 import { PARAMETERS, SOME_NAMES } from './steps.mjs';
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `promptfoo`: `get_assert(output, context)`, a default export, or an inline assert (an expression or a body). */
+/** Recognises promptfoo assertions (dialect `promptfoo`): `get_assert(output, context)`, a default export, or an inline assert (an expression, or the body of a function). */
 import { Script } from 'node:vm';
 import { parametersOf } from '../parameters.mjs';
 import { NAMED_SCORES, readsRow } from './function.mjs';

@@ -267,7 +267,7 @@
     return '{"kind":"object","value":{"exit_code":' + (globals.leave(fallback) & 255) + '},"nonfinite":[],"unsupported":null,"notes":[]}';
   }
 
-  // What a module offers, from which contract and entry are inferred ---------------------------------------------------
+  // Reporting the functions of a module, from which the entry is chosen ------------------------------------------------
 
   function inspect() {
     const found = bareList();

@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 /**
- * The functions of the worker that the scripts inside a context may call. User code never gets a bridge or one of its
+ * Has the functions of the worker that the scripts inside a context may call. User code never gets a bridge or one of its
  * methods. After the context's row is over, calls have no effect.
  */
 const { clientOf } = require('../dialects/clients.cjs');

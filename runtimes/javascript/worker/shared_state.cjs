@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 /**
- * State that both threads read while user code blocks the worker: the worker writes which row runs and since when, the
- * supervisor writes which rows were cancelled before they began.
+ * Holds the state that both threads read while user code blocks the worker: the worker writes which row runs and since
+ * when, the supervisor writes which rows were cancelled before they began.
  */
 
 const MARKS = 128; // more than the number of unanswered rows

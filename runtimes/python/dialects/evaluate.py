@@ -15,7 +15,7 @@ PREBOUND = False
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether function `name` (by default `evaluate`) takes three arguments, but not those of `evaluate-v1`."""
+    """Return whether function `name` (by default `evaluate`) takes the three arguments of this dialect."""
     return entry.evaluate_contract(namespace, name) == CONTRACT
 
 

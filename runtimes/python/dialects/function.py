@@ -602,7 +602,7 @@ def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, An
 
 
 def _all_converted(value: Any, *, scoring: bool) -> Any:
-    """Convert a value, or each object in a list of objects; `scoring` is as in `_of_pair`."""
+    """Convert a value, or each object in a list of objects. `scoring`: the function's name says that it scores."""
     if type(value) not in (list, tuple) or not value or any(isinstance(one, _PLAIN) for one in value):
         return _converted(value, scoring=scoring)
     return [_converted(one, scoring=False) for one in value]
@@ -611,8 +611,7 @@ def _all_converted(value: Any, *, scoring: bool) -> Any:
 def _converted(value: Any, *, scoring: bool) -> Any:
     """Convert an object, or a pair of a score and a dict, to one dict with a `score`.
 
-    A dict without `score` gets the number in `reward`, or in `value` if the dict also has a name. `scoring` is as in
-    `_of_pair`.
+    A dict without `score` gets the number in `reward`, or in `value` if the dict also has a name.
     """
     fields = getattr(type(value), "__dataclass_fields__", None)
     if fields is not None:
@@ -632,7 +631,7 @@ def _converted(value: Any, *, scoring: bool) -> Any:
 
 
 def _of_pair(pair: tuple[Any, Any], *, scoring: bool) -> Any:
-    """Merge `(score, details)` into one dict. If `scoring`, the pair may also be `(details, score)`."""
+    """Merge `(score, details)` into one dict. If the function's name says that it scores, the order may differ."""
     score, details = reversed(pair) if scoring and isinstance(pair[0], dict) else pair
     is_both = isinstance(score, bool | int | float) and isinstance(details, dict) and "score" not in details
     return {**details, "score": score} if is_both else pair

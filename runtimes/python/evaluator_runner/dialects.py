@@ -211,7 +211,7 @@ def _without_private_helpers(outline: Outline) -> Outline:
 
 
 def _without_helpers(outline: Outline, equal: list[Recognised]) -> Outline:
-    """Return the outline without functions that look like one of these dialects but are only helpers."""
+    """Return the outline without functions that look like evaluators of the dialects in `equal`, but are helpers."""
     from evaluator_runner.candidates import meant
 
     names = [name for name in outline.functions if any(one.dialect.sign(outline, name) for one in equal)]

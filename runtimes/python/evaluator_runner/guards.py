@@ -45,7 +45,7 @@ MODULES = frozenset(
     )
 )
 _SUBMODULES = frozenset(("collections.abc", "json.decoder", "json.encoder", "urllib.parse"))
-# modules that define allowed names but are not themselves on the list
+# modules that define allowed names, although code may not import these modules
 _BEHIND = {"_collections_abc", "_operator", "_decimal", "urllib"}
 _UNLISTED = {("hashlib", "scrypt")}  # names that are documented, but not in the `__all__` of their module
 # Objects that get attributes by a name in a string, run a string, or make classes without these guards. They are
@@ -213,7 +213,7 @@ class _Modules:
     def guarded_import(
         self, name: str, globals_: Any = None, locals_: Any = None, fromlist: Sequence[str] = (), level: int = 0
     ) -> Any:
-        """Import a module that is on the list or belongs to a pinned package."""
+        """Import a module that the policy allows or that belongs to a pinned package."""
         if level or not self.allows(name):
             raise ForbiddenImport(f"importing `{'.' * level}{name}` is not allowed under the restricted policy")
         module = _import(name, globals_, locals_, fromlist, level)

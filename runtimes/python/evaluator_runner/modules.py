@@ -4,7 +4,7 @@ A module in the root of the files, or in a package there, comes before installed
 that folder. Modules beside an evaluator in a deeper folder, and folders without `__init__.py`, come after installed
 packages.
 
-Imports go by module name; tracebacks show the path.
+Imports use the names of modules; tracebacks show the paths of files.
 """
 
 from __future__ import annotations

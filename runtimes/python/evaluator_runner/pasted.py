@@ -107,7 +107,7 @@ def _from_factories(code: str, outline: Outline, name: str | None, contract: str
 
 
 def _from_texts(outline: Outline, name: str | None, contract: str) -> Held | None:
-    """Return the evaluator in the only string constant that contains one; None if no or more than one string does."""
+    """Return the evaluator in the only string constant that contains one; None if none or several contain one."""
     found = []
     for line, text in texts_in(outline)[:_MOST_TEXTS]:
         if not any(word in text for word in _WORDS):

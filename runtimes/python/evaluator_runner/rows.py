@@ -358,7 +358,7 @@ class Rows:
 def _listener() -> Listener | None:
     try:
         return Listener()
-    except OSError:  # a sandbox with network access has no such sockets
+    except OSError:  # a sandbox with network access cannot make this socket
         return None
 
 

@@ -33,7 +33,7 @@ class Evaluator:
     def __init__(self, evaluator: Any, *, ignored: list[str]) -> None:
         self._evaluator = evaluator
         self._models = _modules[_MODELS]
-        # Without this, each span would detect facts about the machine, in threads, for tens of milliseconds.
+        # With the default resource, each span would detect facts about the machine, which takes tens of milliseconds.
         self._resource = _modules["opentelemetry.sdk.resources"].Resource.get_empty()
         names = ", ".join(ignored)
         message = f"the configuration has no {names}; {_fields(type(evaluator.evaluator_config))}"

@@ -41,7 +41,7 @@ def deserialize_span(data: dict[str, Any]) -> ReadableSpan:
         start_time=data.get("start_time"),
         end_time=data.get("end_time"),
         kind=SpanKind(data.get("kind", 0)),
-        resource=Resource.get_empty(),  # otherwise each span would detect facts about the machine
+        resource=Resource.get_empty(),  # the default resource detects facts about the machine
     )
 
 
