@@ -162,7 +162,8 @@ def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int
         if kind != "equal":
             one, one_end, two, two_end = (place + start for place in places)
             for pair in zip_longest(range(one, one_end), range(two, two_end)):
-                # equal rows that are frequent may be paired by position; they do not differ
+                # rows that occur often may be paired by position, even equal ones; a pair of equal rows is not a
+                # difference
                 if None in pair or old[pair[0]] != new[pair[1]]:
                     yield pair
 

@@ -73,7 +73,7 @@ class Scheduler:
         self._jobs = jobs
         self._at_once = at_once
         self._running: dict[str, tuple[Job, JobRun, asyncio.Task[None]]] = {}
-        self._served: dict[str, int] = {}  # the number of each workspace's last claim
+        self._served: dict[str, int] = {}  # by workspace: the number of its last claim
         self._claims = itertools.count(1)
         self._beats: dict[str, _Beat] = {}
         self._elsewhere: set[str] = set()  # data sets of waiting jobs, whose rows this host does not have

@@ -251,7 +251,7 @@ class Job:
     done: int  # number of results stored so far
     failed: int  # number of failed results stored so far
     running_s: float  # for how many seconds hosts have run the job
-    attempts: int  # claims by hosts since a result was last stored, or the job was last released
+    attempts: int  # number of claims by hosts since a result was last stored, or the job was last released
     error: str | None  # `{"code", "message"}` as JSON, for a job that failed
     created_at: datetime
     started_at: datetime | None

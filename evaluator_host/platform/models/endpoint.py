@@ -330,7 +330,10 @@ def pause_s(tries: int) -> float:
 
 
 def wait_s_of(header: str | None) -> float:
-    """Return the seconds in `Retry-After`, which is a number or a date (RFC 9110, 10.2.3). 0 without this header."""
+    """Return the seconds in `Retry-After`, which is a number or a date (RFC 9110, 10.2.3).
+
+    Without this header, return 0.
+    """
     wait_s = 0.0
     if header is not None:
         with suppress(ValueError, TypeError, OverflowError):

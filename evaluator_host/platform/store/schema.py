@@ -46,7 +46,8 @@ VERSION_TABLE: Final = "evaluator_host_revisions"
 _VERSIONS: Final = SchemaTable(
     VERSION_TABLE, MetaData(), Column("package", Text, primary_key=True), Column("revision", Text, nullable=False)
 )
-_TABLE_BEFORE_1_0: Final = "evaluator_host_revision"  # table of revisions in databases of the first commits
+# table of revisions in databases that the first commits of this program made
+_TABLE_BEFORE_1_0: Final = "evaluator_host_revision"
 _FIRST: Final = "0001"
 _ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # a random number that no other program is likely to use
 _WAIT_S: Final = 600.0  # seconds to wait for another process, which may be writing a lot

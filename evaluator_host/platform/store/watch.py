@@ -14,7 +14,7 @@ from evaluator_host.types.errors import StoreUnavailable
 # folder of a data directory with a note about each database that uses it, see `datasets.orphan_files`
 NOTES: Final = "databases"
 _LOOK_EVERY_S: Final = 2.0
-_LOOK_S: Final = 30.0  # seconds for a check: a busy machine may delay the host or the database
+_LOOK_S: Final = 30.0  # seconds that a check may take, because a busy machine may delay the host or the database
 
 _log = logging.getLogger(__name__)
 

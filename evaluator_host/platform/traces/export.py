@@ -40,7 +40,7 @@ class TraceSpans:
     spans: int  # number of spans
     rooted: bool  # whether one of the spans is a root
     groups: bytes  # one or more elements of `resourceSpans`, as JSON, with commas between them
-    traces: tuple[str, ...] = ()  # ids of a session's traces; empty for a trace
+    traces: tuple[str, ...] = ()  # for a session, the ids of its traces; empty for a single trace
 
 
 def read_request(

@@ -38,7 +38,7 @@ from evaluator_host.types.stored import TraceReport
 
 # a trace with a root is scored when no span has arrived for this many seconds; exporters send every 5 seconds
 QUIET_S: Final = 6.0
-# a trace without a root is scored when no span has arrived for this many seconds: its root ends after its longest step
+# a trace without a root is scored when no span has arrived for this many seconds, because its root may still be running
 SILENT_S: Final = 120.0
 SESSION_QUIET_S: Final = 60.0  # a session is complete when no span has arrived for this many seconds
 _LOOK_EVERY_S: Final = 0.25
@@ -49,7 +49,7 @@ _ADDED_AT_ONCE: Final = 1000
 _TRACE_BYTES: Final = 16 << 20
 _ROWS_MB: Final = 128  # memory that traces may take as rows, in MB: a million small objects, which take 25 ms to free
 _AT_ONCE: Final = 16
-# seconds before each retry if the host lacks something
+# seconds before each retry after an error with a status in `_LACKING`
 _PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0)
 _LACKING: Final = frozenset({429, 503})
 _CANCEL_S: Final = 2.0

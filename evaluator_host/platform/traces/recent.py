@@ -8,7 +8,7 @@ KEPT_S: Final = 600.0  # seconds after which a trace with the same id counts as 
 
 
 class RecentTraces:
-    """Traces whose scoring began recently. If there are too many, the workspace with the most loses its oldest."""
+    """Traces whose scoring began recently. If they are too many, the workspace with most of them loses its oldest."""
 
     def __init__(self) -> None:
         # when scoring began, by workspace and hash of the trace, oldest first

@@ -151,7 +151,7 @@ def percentile(ordered: "array[float]", p: float) -> float:
 
 
 def as_float(value: float) -> float:
-    """Convert a number to a float; infinity when it is too large."""
+    """Convert a number to a float. A number that is too large becomes infinity."""
     try:
         return float(value)
     except OverflowError:
@@ -252,7 +252,7 @@ def student_t(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t distribution for a probability of at least one half.
 
     Newton's method finds the quantile, exact to seven digits, without a statistics library. Above its mean the
-    distribution function is concave, so that each step from below stays below the quantile.
+    distribution function is concave, so each step from below stays below the quantile.
     """
     scale = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(degrees * math.pi)
     found = 0.0

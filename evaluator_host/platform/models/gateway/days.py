@@ -25,7 +25,7 @@ DAY_SPENT: Final = (
     "this is the operator's limit for a day (EVALUATOR_HOST_MODEL_DAY, EVALUATOR_HOST_WORKSPACE_LIMITS), which starts "
     "anew at 00:00 UTC; wait until then, or have the operator raise it"
 )
-_PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more wait
+_PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more requests wait
 _PART: Final = 64  # maximum number of requests to take in advance: the budget loses them if the process is killed
 _FLUSH_S: Final = 1.0  # seconds until counts are written and unused requests are given back
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which other processes have given back their unused requests

@@ -228,7 +228,7 @@ class Exchange:
         return mask(text) if len(data) <= LARGE_BYTES else await asyncio.to_thread(mask, text)
 
     def _count(self, tokens: tuple[int, int] | None, answer_bytes: int) -> RequestUse:
-        """Report and return what the request used. If the provider reports no tokens, estimate them from the length."""
+        """Report and return what the request used. Tokens that the provider does not report are estimated."""
         estimated = len(self._content) // CHARACTERS_A_TOKEN, answer_bytes // CHARACTERS_A_TOKEN
         asked, answered = tokens or estimated
         return self._tell(RequestUse(asked, answered, self._model.cost(asked, answered)))
