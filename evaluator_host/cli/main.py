@@ -72,7 +72,7 @@ class _Commands(Mapping[str, Any]):
         return iter((*_COMMANDS, *_groups()))
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)  # not `len([*self])`, which would ask for this length again
+        return sum(1 for _ in self)  # `len([*self])` would call this method again
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._built:
@@ -213,7 +213,7 @@ def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
     for one in commands.registered_commands:
         name = one.name or str(getattr(one.callback, "__name__", "")).replace("_", "-")
         one.epilog = one.epilog or _examples(f"{group} {name}")
-        # the whole first paragraph, which click would shorten
+        # click would shorten the first paragraph, so it is set here as a whole
         one.short_help = (one.help or getdoc(one.callback) or "").partition("\n\n")[0]
     return commands
 

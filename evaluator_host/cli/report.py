@@ -371,4 +371,4 @@ _NUMBERS: Final[tuple[tuple[str, str, Number], ...]] = (
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),
 )
-_VALUES: Final = {"mean": "score", "passed": "passed"}  # for each mean, the field of a row that it averages
+_VALUES: Final = {"mean": "score", "passed": "passed"}  # the mean and the field of a row over which it is computed

@@ -108,7 +108,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
-        # set only after `bind`, so that a second host cannot take the same port
+        # the option is set after `bind`, so that a second host cannot take the same port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.listen(_BACKLOG)
     except OSError as error:

@@ -138,7 +138,7 @@ class DataFiles:
             self._make_room(workspace)
             stage = layout.parent / f"{_PARTIAL}{folders}-{secrets.token_hex(8)}"
             try:
-                stage.mkdir()  # from now on, other processes count its folders too
+                stage.mkdir()  # from now on, other processes count the folders of this layout, too
                 _require_folders(layout.parent, folders)
                 self._link(workspace, data, stage / _CONTENT)
                 (stage / _PATHS).write_bytes(paths)

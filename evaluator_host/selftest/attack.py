@@ -30,7 +30,7 @@ class Group(StrEnum):
     SOURCE = "source"
     NEIGHBOURS = "neighbours"
     GATEWAY = "gateway"  # the models that an evaluator was granted
-    ESCAPE = "escape"  # escape from the confinement that the language itself has: contexts of V8
+    ESCAPE = "escape"  # escapes from the confinement by the language itself: contexts of V8
     HOST = "host"  # the host's own API, by requests (`host.py`)
 
 

@@ -27,7 +27,7 @@ _SUFFIXES: Final = {
     "javascript": {".js": Language.JAVASCRIPT, ".ts": Language.TYPESCRIPT},
 }
 _INCLUDE: Final = re.compile(r"^(?:#|//) include: (\S+)$", re.MULTILINE)
-_REPEATED: Final = re.compile(r"\{\{('[^'\n]+')(?: \* ([\d_]+))?\}\}")  # such as {{'(' * 50_000}}
+_REPEATED: Final = re.compile(r"\{\{('[^'\n]+')(?: \* ([\d_]+))?\}\}")  # matches a placeholder such as {{'(' * 50_000}}
 _ATTACK: Final = re.compile(r"^(?:async )?(?:def|function|const) attack\b", re.MULTILINE)
 _EVALUATE: Final = re.compile(r"\bevaluate\b|\bmodule\.exports\b")
 

@@ -143,7 +143,7 @@ class CallOwners(Peers):
         if (known := self._channels.get(owner)) is None or known.ended.is_set():
             path = str(self._sockets / str(owner))
             _, made = await asyncio.get_running_loop().create_unix_connection(lambda: Channel(_nothing), path)
-            if self._channels.get(owner) is known:  # another call may have connected meanwhile
+            if self._channels.get(owner) is known:  # another call may have connected already
                 self._channels[owner] = made
             else:
                 made.close()

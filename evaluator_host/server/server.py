@@ -273,7 +273,7 @@ async def serve_http(
     listener: socket.socket,  # a bound TCP socket, which may be listening already; it is closed at the end
     *,
     greet: Callable[[str], object] | None = None,  # called with each line of the greeting, once requests are accepted
-    # event that stops the host as a first signal does: running calls have `settings.stop_grace_s` to finish
+    # event that stops the host as a first signal does: running calls get `settings.stop_grace_s` to finish
     stop: asyncio.Event | None = None,
     on_stop: Callable[[], object] = lambda: None,
     part: Part = ALL,

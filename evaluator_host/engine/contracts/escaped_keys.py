@@ -14,7 +14,7 @@ from typing import Any, Final
 from evaluator_host.types.evaluator import Language
 from evaluator_host.types.json_texts import Octets
 
-_ESCAPED_KEY: Final = re.compile(rb'\\.[^"\\]*+"[ \t\r\n]*+:', re.DOTALL)  # from the last escape in a key to the colon
+_ESCAPED_KEY: Final = re.compile(rb'\\.[^"\\]*+"[ \t\r\n]*+:', re.DOTALL)  # a key from its last escape to the colon
 _UNESCAPED: Final = re.compile(r"[ !#-\[\]-~]*")  # keys that no encoder escapes
 
 

@@ -21,7 +21,7 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note
 # maximum number of values in a row that this process converts, in about a millisecond; a child process converts larger
 # rows
 _VALUES: Final = 5000
-_TRACE_VALUES: Final = 400  # the same limit for a trace; lower, since converting a span of ten values takes 30 µs
+_TRACE_VALUES: Final = 400  # the limit for a trace is lower, because converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
 _HEAD: Final = 4  # number of bytes in which the length of the head is written
@@ -94,7 +94,7 @@ def shape_unread(
 
 def _filled(shaped: bytes, texts: list[Octets]) -> tuple[Octets, ...]:
     """Return JSON in parts, in which each placeholder (a control character) is replaced with its text from `texts`."""
-    # only placeholders match, because encoders escape control characters in data
+    # only placeholders match, because encoders escape the control characters in data
     parts = re.split(rb"([\x00-\x1f])", shaped)
     return tuple(texts[part[0]] if number % 2 else part for number, part in enumerate(parts))
 

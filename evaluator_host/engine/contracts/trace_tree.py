@@ -21,7 +21,7 @@ from evaluator_host.types.outcome import Note
 _DEPTH: Final = 48  # maximum depth of spans below a root; each takes two levels of JSON, and encoders stop at 254
 _UNITS: Final = ("tokens", "costs")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_NS: Final = 2.5e20  # in the year 9892
+_LAST_NS: Final = 2.5e20  # nanoseconds since 1970 at a moment in the year 9892
 _SINCE_1970: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 """Units in a second, by the least number since 1970 that has this unit."""
 
@@ -159,7 +159,7 @@ def _own_children(span: _Span) -> list[_Span]:
 def _sum_up(by_id: dict[str, SpanRecord], placed: dict[str, str | None]) -> None:
     """Set missing tokens and costs of each span to the sums over the spans below it."""
     sums: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
-    for key in reversed(placed):  # in reverse, because children come after their parents
+    for key in reversed(placed):  # the order is reversed, because `placed` has parents before their children
         span, parent = by_id[key].span, placed[key]
         for unit in _UNITS:
             if unit in sums[key]:

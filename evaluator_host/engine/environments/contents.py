@@ -124,7 +124,7 @@ def _modules(record: Path, name: str) -> tuple[str, ...]:
     modules = {module for line in lines if (module := _module(line.rpartition(",")[0].rpartition(",")[0]))}
     tops = [module for module in modules if not any(parent in modules for parent in _parents(module))]
     public = [module for module in tops if not module.startswith("_")] or tops
-    # first the module with the package's name, since the others are often tests or internals
+    # the module with the package's name comes first, because the others are often tests or internals
     public.sort(key=lambda module: (canonicalize_name(module) != name, module.count("."), module))
     return tuple(public[:_MODULES_OF_ONE])
 

@@ -36,9 +36,9 @@ class IndexSettings:
     """The operator's settings of package indexes; pip.conf, uv.toml and .npmrc are not read."""
 
     cache_dir: Path  # the folder for downloads; it has `uv/` and `npm/`
-    # PEP 503 index, user and password allowed in it; None is uv's default
+    # PEP 503 index, which may contain user and password; None means uv's default
     pip_index_url: str | None = field(default=None, repr=False)
-    # npm registry, user and password allowed in it; None is npm's default
+    # npm registry, which may contain user and password; None means npm's default
     npm_registry: str | None = field(default=None, repr=False)
     npm_token: str | None = field(default=None, repr=False)  # bearer token of the npm registry
     ca_file: Path | None = None  # PEM file of certificate authorities to trust in addition to the public ones
@@ -93,7 +93,7 @@ async def uv_workspace(index: IndexSettings) -> AsyncIterator[ToolFolder]:
       Misconfigured: the CA file cannot be read.
     """
     async with work_folder(index.work_dir, _PREFIX) as path:
-        # in a thread, because many look-ups begin at once and each copies half a megabyte of certificates
+        # this runs in a thread, because many look-ups begin at once, and each copies half a megabyte of certificates
         yield ToolFolder(path, await asyncio.to_thread(_uv_environment, index, path))
 
 

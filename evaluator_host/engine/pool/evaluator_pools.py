@@ -76,7 +76,7 @@ class EvaluatorPool:
         self.waiters: deque[Waiter] = deque()  # callers, the longest waiting first
         self.starting = 0  # number of sandboxes that are starting or loading
         self.size = 0  # number of the evaluator's sandboxes: idle, leased and starting
-        # slots whose row waits for an answer from outside, and how many MB of their limit they do not need meanwhile
+        # slots whose row waits for an answer from outside, and the MB of their limit that are free while it waits
         self.paused: dict[Slot, int] = {}
         self.turn_until = 0.0  # until this time, its sandboxes are not given to other waiting evaluators
         self.uses = 0  # recent leases, for `EvaluatorPools.coldest_first`

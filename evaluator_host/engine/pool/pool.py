@@ -373,7 +373,7 @@ class Pool:
             sandboxes, memory_mb = self.capacity.short_of(specs)
             if sandboxes <= 0 and memory_mb + waking_mb <= 0:
                 return bool(wanted)
-            # in a larger pool, the least used warm sandbox is worth less than a fast first call
+            # a larger pool keeps prewarmed sandboxes, and ends its least used warm sandbox instead
             if beside is None and self.capacity.sandboxes <= _MANY_WARM and self._prewarmed.evict_one():
                 continue
             victims = victims or self._evaluator_pools.coldest_first()

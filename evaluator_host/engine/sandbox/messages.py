@@ -43,8 +43,7 @@ _KILLED = "the evaluator's process was killed by SIGKILL"  # the runner's messag
 _FIX_CHARS = 1 << 18
 # endings of files that code imports, not reads
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
-# maximum number of characters in a string; runners cut tracebacks at the same length, but a guest may write frames
-# itself
+# maximum number of characters in a string; runners cut tracebacks to this length, but a guest may write frames, too
 _TEXT_CHARS = 16_384
 
 

@@ -199,7 +199,7 @@ class Sandbox:
         self._turns: ByteTurns | None = None
         self._turn = AsyncExitStack()  # the turn in which the large answer that is arriving may be read
         self._frames: deque[Frame] = deque()
-        self._left = False  # whether the decoder has frames that were left when time was up
+        self._left = False  # whether the decoder still has frames that were not handled when the time was up
         self._last_id = 0
         self._window = SendWindow()
         self._outgoing: list[Octets] = []  # frames to write together once nothing is left to read

@@ -110,7 +110,7 @@ def _is_needed(one: MissingImport, evaluator: Evaluator) -> bool:
     if one.optional or path_of_module(evaluator, one) is not None:
         return False
     if asks_models(one.module) and not evaluator.models:
-        return False  # without a grant the code could not reach a model
+        return False  # without a grant, the code could not reach a model even with the package
     package = pin_for(one.module, evaluator.language)
     return package is not None and is_known(without_version(package), evaluator.language)
 

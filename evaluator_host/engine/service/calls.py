@@ -175,7 +175,7 @@ class RowCalls:
         self._admitted = False  # whether any run of `work` has got a sandbox
         self._open = 0  # number of rows that are drawn and not yet answered
         self._exhausted = False
-        self._fault: BaseException | None = None  # the error of a request to models
+        self._fault: BaseException | None = None  # the error that a request to models raised
 
     @property
     def complete(self) -> bool:

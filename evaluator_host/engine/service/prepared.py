@@ -134,7 +134,7 @@ def prepare(
     if known is not None:
         environment = known.environment
         evaluator = dataclasses.replace(evaluator, packages=known.packages)
-    digest = evaluator_digest(evaluator)  # with the limits as requested, so that it is the same on every host
+    digest = evaluator_digest(evaluator)  # computed with the requested limits, so that it is the same on every host
     limits = settings.fitted(evaluator.limits)
     evaluator = dataclasses.replace(evaluator, limits=limits)
     # the environment is part of the key, because the same pins may be resolved to other versions

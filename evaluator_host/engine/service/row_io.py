@@ -194,7 +194,7 @@ def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
 
 def _leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
     loaded, sandbox = lease.loaded, lease.sandbox
-    # in JavaScript each row loads the code again, and so prints again
+    # in JavaScript, each row loads the code again, and so prints the same text again
     is_python = prepared.evaluator.language is Language.PYTHON
     return ResultContext(
         prepared,

@@ -155,7 +155,7 @@ class FileLock:
                 raise
             if os.fstat(fd).st_nlink:
                 self._fd = fd
-            else:  # `discard` has removed the file meanwhile
+            else:  # `discard` has removed the file
                 os.close(fd)
         return True
 

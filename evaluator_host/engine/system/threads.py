@@ -18,7 +18,8 @@ _P = ParamSpec("_P")
 _Made = TypeVar("_Made")
 
 _THREADS: Final = min(32, (os.cpu_count() or 1) + 4)  # as many as asyncio has by default
-_workspace: Final[ContextVar[str]] = ContextVar("workspace", default="")  # empty for work of the host itself
+# workspace of the present task; empty for work of the host itself
+_workspace: Final[ContextVar[str]] = ContextVar("workspace", default="")
 
 
 def work_for(workspace: str) -> None:
@@ -60,7 +61,7 @@ class SharedThreads(ThreadPoolExecutor):
             try:
                 run()
             finally:
-                del run, taken  # while the next work runs, nothing may keep this one's data alive
+                del run, taken  # nothing may keep the data of this work alive while the next work runs
                 with self._changing:
                     self._running[workspace] -= 1
                     if not self._running[workspace]:

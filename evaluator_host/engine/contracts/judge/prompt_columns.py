@@ -15,7 +15,7 @@ _UNDEFINED: Final = re.compile(r"(^|\.)UndefinedError$")
 SHOWN: Final = 12
 """Maximum number of columns that a message names."""
 
-_COLUMNS: Final = 1000  # maximum number of columns among which the one that was meant is looked for
+_COLUMNS: Final = 1000  # maximum number of columns to compare with a name in the prompt
 _SHOWN_CHARS: Final = 80
 
 

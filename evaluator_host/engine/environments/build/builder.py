@@ -209,7 +209,7 @@ class Builder:
         except UnknownPolicy as error:
             found = str(error)
         if isinstance(found, str):
-            with contextlib.suppress(OSError):  # a sandbox that works later accepts only files of this owner
+            with contextlib.suppress(OSError):  # so that a sandbox accepts these files, if one works later
                 os.chown(self.home / "downloads", os.geteuid(), -1)
             _log.warning(
                 "packages are installed without a sandbox, by plain processes with this host's rights: %s", found

@@ -132,7 +132,7 @@ def etc_files(identity: Identity) -> dict[str, bytes]:
 def _namespaces(identity: Identity, *, disable_userns: bool) -> Iterator[str]:
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup")
     if identity.drop:
-        # As in `bubblewrap_args`: root stays root until `_ENTER`, so that it can bind files under a 0700 home.
+        # As in `bubblewrap_args`, root stays root until `_ENTER`, so that it can bind files in a home with mode 0700.
         yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         return
     yield from ("--unshare-user", "--uid", str(identity.uid), "--gid", str(identity.uid), "--cap-drop", "ALL")

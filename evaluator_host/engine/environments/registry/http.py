@@ -218,7 +218,7 @@ def _unfolded(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in chain([first], pieces):
         packed = piece
         while packed:
-            if unzip.eof:  # a layer may have several parts, each compressed by itself
+            if unzip.eof:  # a layer may consist of several parts that were compressed separately
                 unzip = zlib.decompressobj(_GZIP_FORMAT)
             if plain := unzip.decompress(packed, _PIECE_BYTES):
                 yield plain

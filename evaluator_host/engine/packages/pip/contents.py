@@ -70,7 +70,7 @@ class Contents:
         # the file of each module, by the module's path; None for a folder without a file of its own
         self._files: dict[str, zipfile.ZipInfo | None] = {}
         self._stubs: dict[str, zipfile.ZipInfo] = {}
-        self._texts: dict[str, str] = {}  # by file name
+        self._texts: dict[str, str] = {}  # texts of modules, by file name
         self._binary: set[str] = set()  # folders with a module that is not Python
         for info in wheel.infolist():
             self._add(info, re.sub(r"^[^/]+\.data/(?:purelib|platlib)/", "", info.filename))

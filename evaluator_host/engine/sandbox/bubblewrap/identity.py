@@ -16,8 +16,8 @@ def choose_identity() -> Identity:
     """Return the user for the next sandbox: `nobody` in a user namespace, or a random user id if the host is root."""
     if os.geteuid() != 0:
         return Identity()
-    # One of 247 million ids, drawn at random. If two sandboxes draw the same id, their namespaces still separate
-    # them.
+    # The id is drawn at random from 247 million ids. If two sandboxes draw the same id, their namespaces still
+    # separate them.
     mapped = Path("/proc/self/uid_map").read_text()
     for uids in (_UIDS, _FEW_UIDS):
         if _covers(mapped, uids):

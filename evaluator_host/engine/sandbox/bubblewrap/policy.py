@@ -169,9 +169,10 @@ def _namespaces(spec: SandboxSpec, host: HostFiles, identity: Identity) -> Itera
     if not spec.network:
         yield "--unshare-net"
     if identity.drop:
-        # Without a user namespace root stays root, so that it can bind files under a 0700 home; it keeps only the
-        # rights that the runner needs to become `uid`, and loses them when it does. The bounding set stays full,
-        # because bubblewrap drops it only with a user namespace; under `no_new_privs` no program gains a right from it.
+        # Without a user namespace, root stays root, so that it can bind files below a home folder with mode 0700. It
+        # keeps only the rights that the runner needs to become `uid`, and then loses these too. The bounding set stays
+        # full, because bubblewrap drops it only with a user namespace; with `no_new_privs`, no program gets rights
+        # from it.
         yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         return
     yield from ("--unshare-user", "--uid", str(identity.uid), "--gid", str(identity.uid), "--cap-drop", "ALL")

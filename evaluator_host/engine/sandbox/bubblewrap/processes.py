@@ -149,7 +149,7 @@ def kill_orphans() -> int:
     """
     killed = 0
     for process in _PROC.glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError):  # the process has ended meanwhile, or belongs to another user
+        with contextlib.suppress(OSError, ValueError):  # the process has ended, or belongs to another user
             if _is_orphan(process):
                 os.kill(int(process.name), signal.SIGKILL)
                 killed += 1

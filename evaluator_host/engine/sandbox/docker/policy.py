@@ -182,7 +182,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         config["NanoCpus"] = int(min(CPUS, engine.cpus) * 1e9)
     if engine.cgroup_version == "2" or (engine.cgroup_version == "1" and not engine.podman):
         config["CgroupnsMode"] = "private"
-    if not engine.podman:  # Podman takes such a list in another form, and has a list of its own
+    if not engine.podman:  # Podman has its own list of masked paths, and does not accept one in this form
         config["MaskedPaths"] = docker_masked_paths()
     if policy.runtime:
         config["Runtime"] = policy.runtime

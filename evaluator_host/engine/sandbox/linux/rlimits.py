@@ -18,9 +18,9 @@ _DATA_MARGIN_MB: Final = {True: 1024, False: 256}
 _NPROC_PER_NAMESPACE: Final = (5, 14)  # older kernels count all processes of the user on the machine
 _MB: Final = 1024 * 1024
 
-# 1 for the supervisor (process 1, which reads and writes the channel), 1 for the loaded process that forks the rows, 1
-# for the row's own first process; the rest for a new loaded process that starts while the old one is still ending, and
-# for late reaping. CPython itself does not start threads.
+# 1 is for the supervisor (process 1, which reads and writes the channel), 1 for the loaded process that forks the rows,
+# and 1 for the row's own first process. The rest is for a new loaded process that starts while the old one is still
+# ending, and for processes that are reaped late. CPython itself does not start threads.
 PYTHON_PROCESSES: Final = 8
 # Node 24 starts 1 main thread + 4 V8 platform workers + 1 delayed-task scheduler + 1 signal inspector and, when first
 # needed, 4 libuv pool threads: 11. A supervisor next to a row process doubles that; esbuild (a Go program: 8 to 10

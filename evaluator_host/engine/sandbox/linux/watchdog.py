@@ -119,10 +119,10 @@ class Watchdog:
             while True:
                 await asyncio.sleep(_PERIOD_S)
                 looked_at, self._watches[:_AT_ONCE] = self._watches[:_AT_ONCE], []
-                self._watches += looked_at  # at the end, so that the others are measured next
+                self._watches += looked_at  # at the end of the list, so that the other sandboxes are measured next
                 left = [watch for watch in looked_at if watch.over is None]
                 for watch, over in await loop.run_in_executor(thread, _measured, left):
-                    if watch in self._watches:  # the sandbox may have ended meanwhile
+                    if watch in self._watches:  # the sandbox may have ended
                         watch.end(over)
         finally:
             thread.shutdown(wait=False)
