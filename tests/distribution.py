@@ -91,7 +91,7 @@ def read_shard(text: str) -> tuple[int, int]:
 
 
 def in_shard(items: list[pytest.Item], number: int, of: int) -> list[pytest.Item]:
-    """Return the tests in shard `number` of `of`.
+    """Return the tests in shard number `number`, if there are `of` shards.
 
     Long parts are distributed separately from other parts, so that a shard always has the same long tests.
     """
@@ -102,7 +102,7 @@ def in_shard(items: list[pytest.Item], number: int, of: int) -> list[pytest.Item
 
 
 def with_long(items: list[pytest.Item], number: int, of: int) -> list[pytest.Item]:
-    """Return the tests that are not long, and of the long tests those in shard `number` of `of`."""
+    """Return the tests that are not long, and those of the long tests that are in shard number `number` of `of`."""
     kept = set(in_shard(items, number, of))
     return [item for item in items if item in kept or not part_of(item).endswith(LONG)]
 

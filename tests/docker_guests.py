@@ -20,7 +20,7 @@ MakeBackend = Callable[..., DockerBackend]
 
 
 def own() -> str:
-    """Return the owner's name in the labels of these tests' containers; a service in the same run has another."""
+    """Return the name that marks the containers of these tests as theirs; a service in the same run has another name."""
     return f"{this_instance()}.1"
 
 

@@ -1,4 +1,4 @@
-"""The commands of docs/install.md, for the tests that run them."""
+"""Finds the commands of docs/install.md, for the tests that run them."""
 
 import re
 from pathlib import Path

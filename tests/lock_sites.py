@@ -1,4 +1,4 @@
-"""Makes locks, and package indexes whose answers a test chooses."""
+"""Makes locks of package sets, and package indexes whose answers a test chooses."""
 
 import base64
 import hashlib

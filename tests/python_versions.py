@@ -13,7 +13,7 @@ OTHER = next(minor for minor in MINORS if minor != OWN)
 
 
 def executable(minor: str) -> Path:
-    """Return the program of a Python version of this machine."""
+    """Return the path of the interpreter of a Python version on this machine."""
     found = _PYTHONS.find_version(minor)
     assert found is not None
     return found.executable

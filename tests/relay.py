@@ -17,8 +17,8 @@ class Relay:
 
     Args:
       engine: Address of the server, `unix://…`.
-      tls: The relay's TLS context. With it or with `tcp`, the relay listens on a port of 127.0.0.1, else on a Unix
-        socket.
+      tls: The relay's TLS context. With `tls` or `tcp`, the relay listens on a port of 127.0.0.1, and otherwise on a
+        Unix socket.
 
     Attributes:
       passing: While this event is not set, bytes wait in the relay. TLS connections ignore it.

@@ -1,4 +1,4 @@
-"""A caller with a valid key attacks another workspace: its package sets, its sandboxes and its keys."""
+"""A caller with a valid key cannot attack another workspace: its package sets, its sandboxes and its keys."""
 
 import concurrent.futures
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
-"""Indexes that are hostile or broken: the build ends in time with an error that names the package, and sends no request
-to another index.
+"""Builds with a hostile or broken index end in time with an error that names the package, and send no request to
+another index.
 
-The guards: one index per tool and no configuration except ours (`packages.index`); `index_timeout_s`; the builder's
-memory limit, without which the flood fills the machine's memory; and the rules of uv and npm about credentials in
-redirects.
+The guards: one index per tool and no configuration except the host's own (`packages.index`); `index_timeout_s`; the
+builder's memory limit, without which the flood fills the machine's memory; and the rules of uv and npm about
+credentials in redirects.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""Installation scripts of packages: they run only if the operator allows it, and then only in the builder.
+"""Installation scripts of packages run only if the operator allows it, and then only in the builder.
 
 The guards: `--only-binary :all:` and `--ignore-scripts`, without which the scripts run and leave their marks; the
-builder's mounts, its user, and its environment without credentials; and a separate cache for each command, since in a
-shared cache `poisoned` would be found.
+builder's mounts, its user, and its environment without credentials; and a separate cache for each command, because a
+script leaves a file `poisoned` in its cache.
 """
 
 import json

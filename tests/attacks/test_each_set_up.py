@@ -1,4 +1,5 @@
-"""One workspace attacks another, on hosts with every set-up: tunnels, names, secrets, budgets, streams, models.
+"""On hosts with every set-up, one workspace cannot attack another through tunnels, names, secrets, budgets, streams or
+models.
 
 Other tests try all forms of each attack on bubblewrap as root. This file tries one form of each attack in every set-up
 on which the attack's guard could depend: the user who runs the host, the backend, the number of processes and hosts.

@@ -1,5 +1,5 @@
-"""A host with two processes stops the same attacks as a host with one process: attacks on data that passes through both
-processes. Some cases also check that the results are the same.
+"""A host with two processes stops attacks on data that passes through both processes, as a host with one process does.
+Some cases also check that the results are the same.
 
 `EVALUATOR_HOST_WORKERS=2 make test-all ARGS='tests/attacks/test_catalogue.py tests/contract/test_conformance.py'` tries
 all attacks and cases.

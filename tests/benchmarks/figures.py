@@ -1,4 +1,4 @@
-"""Measures the figures of the service: each function returns one figure, as plain numbers."""
+"""Measures the service: each function returns one measured value, or all samples of the value, as plain numbers."""
 
 import asyncio
 import contextlib

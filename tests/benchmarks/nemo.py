@@ -110,7 +110,7 @@ def real_s(packages: Path) -> float:
 
 
 async def rows_s(service: Service, isolation: Isolation, count: int = ROWS) -> float:
-    """Return how many seconds the service takes for rows of the same metric, after the metric was loaded."""
+    """Return how many seconds the service takes for `count` rows of one metric, after the metric was loaded."""
     evaluator = Evaluator(METRIC)
     rows = [Row({"most": 3, "n": n}, "in the city of Paris") for n in range(count)]
     first = await service.evaluate(evaluator, rows[0])

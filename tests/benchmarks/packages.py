@@ -100,7 +100,7 @@ async def installs(settings: Settings, language: Language, times: int = 5) -> li
 
 
 def bare_install_ms(settings: Settings, language: Language, *, lock: str, times: int = 5) -> list[float]:
-    """Return how many milliseconds the same install takes with only `uv pip install` or `npm ci`, without network, from
+    """Return how many milliseconds only `uv pip install` or `npm ci` takes to install the lock, without network, from
     the host's download cache.
     """
     downloads = EnvironmentFolder(settings.data_dir.resolve() / "environments").downloads

@@ -137,7 +137,7 @@ def langfuse_ms(port: int, folder: Path) -> tuple[float, float]:
     turns.
 
     `insecure-local` uses `node:vm` in the process of Langfuse's worker, without a sandbox and only for TypeScript. The
-    worker cannot be installed as a package, so a Node process with these few lines stands in for it.
+    worker cannot be installed as a package, so a short program in Node stands in for it.
     """
     from tests.probe import NODE  # noqa: PLC0415 - finds Node
 

@@ -1,4 +1,4 @@
-"""Alerts on the pages: an alert about one job, the badge with the number of alerts, and acknowledging an alert."""
+"""Users see an alert about one job on the pages, and a badge with the number of alerts, and can acknowledge an alert."""
 
 import asyncio
 

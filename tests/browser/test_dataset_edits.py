@@ -1,4 +1,6 @@
-"""The pages that edit data sets: find, change, add and remove rows; count columns; compare and restore versions."""
+"""Users can edit data sets on the pages: they find, change, add and remove rows, count the values of columns, and
+compare and restore versions.
+"""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,5 +1,5 @@
-"""The pages of environments, on a host that has no environment yet: watch an installation, see one fail, read and
-delete environments.
+"""On a host that has no environment yet, users of the pages watch an installation, see one fail, and read and delete
+environments.
 """
 
 from collections.abc import AsyncIterator

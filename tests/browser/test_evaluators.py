@@ -1,4 +1,4 @@
-"""The pages of named evaluators: find evaluators, compare versions, see live traces, delete evaluators."""
+"""On the pages of named evaluators, users find evaluators, compare versions, see live traces, and delete evaluators."""
 
 import asyncio
 import subprocess

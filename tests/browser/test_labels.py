@@ -1,5 +1,5 @@
-"""Label queues: label the rows of a job one by one with the keyboard, see progress and agreement, and label rows of a
-data set on a phone.
+"""In label queues, users label the rows of a job one by one with the keyboard, see progress and agreement, and label
+rows of a data set on a phone.
 """
 
 import pytest

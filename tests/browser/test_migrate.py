@@ -1,4 +1,6 @@
-"""The migration page: paste a legacy evaluator, see the new code, the changes and the proof, and accept the new code."""
+"""On the migration page, a user pastes a legacy evaluator, sees the new code, the changes and the proof, and accepts
+the new code.
+"""
 
 import asyncio
 import json

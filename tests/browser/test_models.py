@@ -1,4 +1,6 @@
-"""The pages of models, secrets and judges: add and test a model, and judge with it; no page shows a secret's value."""
+"""On the pages of models, secrets and judges, users add and test a model, and judge with it. No page shows a secret's
+value.
+"""
 
 import asyncio
 from collections.abc import Iterator

@@ -176,7 +176,7 @@ class ChaosHost:
         is still not ready.
 
         Args:
-          process: If this process ends, return False; None to wait for any process that is started.
+          process: The function returns False if this process ends. With None, it waits for any process that is started.
         """
         began, used_s = time.monotonic(), _processor_s(self.pid)
         while (waited_s := time.monotonic() - began) < _STARVED_S:

@@ -107,7 +107,7 @@ class Options:
     Attributes:
       seconds: Length of the run.
       root: Whether faults that need root's rights are possible.
-      workers: Processes of the host that answer calls.
+      workers: Number of the host's processes that answer calls.
     """
 
     seconds: float

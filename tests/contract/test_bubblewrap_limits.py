@@ -1,5 +1,5 @@
-"""The limits of a bubblewrap sandbox: disk, processes, memory, output; on real hosts that root and an ordinary user
-run.
+"""A bubblewrap sandbox cannot exceed its limits of disk, processes, memory and output, on real hosts that root and an
+ordinary user run.
 """
 
 import asyncio

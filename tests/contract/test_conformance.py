@@ -1,4 +1,4 @@
-"""The same tests run on each backend: limits, hostile code, isolation of rows, and many callers."""
+"""Each backend keeps the same promises about limits, hostile code, isolation of rows, and many callers."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Data files of evaluators: code finds them by their paths in the folder of a row, and cannot change them."""
+"""Code finds the data files of an evaluator by their paths in the folder of a row, and cannot change them."""
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping

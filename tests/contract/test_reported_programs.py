@@ -1,4 +1,5 @@
-"""Programs and packages that failed in other sandboxes, according to public reports.
+"""Programs and packages that failed in other sandboxes, according to public reports, work here, or the error names a
+remedy.
 
 Each is tried with every way to start a sandbox.
 """

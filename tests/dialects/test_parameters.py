@@ -1,4 +1,4 @@
-"""Parameters whose names suggest a different value than they get: checks and results refuse such code or warn about it."""
+"""Checks and results refuse code, or warn about it, if the name of a parameter suggests a different value than it gets."""
 
 import asyncio
 
@@ -245,8 +245,8 @@ WHOLE = {
 
 
 def meant() -> list[Evaluator]:
-    """Return the functions in `WHOLE`, and those in `MEANT` with bodies that score 0. Only a few are in TypeScript,
-    because types do not change how the host reads names.
+    """Return the functions in `WHOLE`, and the functions in `MEANT` with bodies that score 0. Only a few are in
+    TypeScript, because types do not change how the host reads names.
     """
     found = [Evaluator(code, language) for language, codes in WHOLE.items() for code in codes]
     found += [Evaluator(code, TYPESCRIPT) for code in WHOLE[JAVASCRIPT][:1]]

@@ -30,7 +30,8 @@ def _same(real: Any, here: Any, relative: float) -> bool:
 
 
 def unexplained(found: Mapping[str, list[tuple[str, Any, Any]]], explained: Mapping[str, str]) -> dict[str, Any]:
-    """Return the differences that no entry in `explained` explains, by case, and the entries that explain none.
+    """Return the differences that no entry in `explained` explains, by case, and the entries in it that explain no
+    difference.
 
     Args:
       found: The differences of each case.

@@ -54,8 +54,8 @@ LONG = {"cli.md", "engine.md", "import.md", "migration.md"}
 
 
 def marked(document: Path) -> object:
-    """Return the test case for a document. It is marked as long if the document has many commands, or is in a vendor's
-    subfolder.
+    """Return the test case for a document. It is marked as long if the document has many commands or is about a single
+    vendor.
     """
     is_long = document.parent not in (ROOT, ROOT / "docs") or document.name in LONG
     return pytest.param(document, id=name(document), marks=[pytest.mark.long] if is_long else [])

@@ -9,7 +9,7 @@ _NAME = "recovery"
 
 @pytest.fixture
 def recovery(record_property: Callable[[str, object], None]) -> Callable[[float], None]:
-    """Return a function to record how many seconds this test's host took from the fault to its next good answer."""
+    """Return a function that records how many seconds this test's host took from the fault to its next good answer."""
     return lambda seconds: record_property(_NAME, seconds)
 
 

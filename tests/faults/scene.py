@@ -71,8 +71,8 @@ class Scene:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
     def recovered(self) -> float:
-        """Call until the host answers as it should; check that every earlier refusal was correct; return how many
-        seconds this took.
+        """Make calls until the host answers as it should, check that every earlier refusal was correct, and return how
+        many seconds this took.
         """
         started = time.monotonic()
         while (answer := self.evaluate()).status_code != 200:

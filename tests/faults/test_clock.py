@@ -1,4 +1,6 @@
-"""The wall clock jumps: limits, ages and order must depend on another clock, which does not jump."""
+"""If the wall clock jumps, limits, ages and order stay right, because they depend on another clock, which does not
+jump.
+"""
 
 import ast
 from pathlib import Path

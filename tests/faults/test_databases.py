@@ -1,4 +1,6 @@
-"""The database fails during a job and calls: connections end, the server is killed, another process holds the lock."""
+"""No row is lost if the database fails during a job and calls: connections end, the server is killed, or another
+process holds the lock.
+"""
 
 import os
 import shutil

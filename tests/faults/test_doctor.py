@@ -1,4 +1,4 @@
-"""A machine or a data directory has a fault: `doctor` and `serve` say what is wrong, where, and what to do."""
+"""If a machine or a data directory has a fault, `doctor` and `serve` say what is wrong, where, and what to do."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A process of a host hangs: the host reports this, ends the process and goes on. No row is lost, and no call waits
+"""If a process of a host hangs, the host reports this, ends the process and goes on. No row is lost, and no call waits
 forever.
 """
 

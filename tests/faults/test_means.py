@@ -1,4 +1,4 @@
-"""The host has no more descriptors, processes or disk space, or reaches its cgroup's limits: it reports this, loses
+"""If the host has no more descriptors, processes or disk space, or reaches its cgroup's limits, it reports this, loses
 nothing, and recovers.
 """
 

@@ -37,7 +37,8 @@ Work: TypeAlias = Callable[[Store, int], Awaitable[object]]
 class Things(NamedTuple):
     """Objects of one kind: a function that makes their rows, and functions that read them.
 
-    Reads in `same` must cost the same for any number of objects; reads in `with_all` may cost more for more objects.
+    Functions in `same` must cost the same for any number of objects; those in `with_all` may cost more for more
+    objects.
     """
 
     rows: Callable[[range], Rows]
@@ -54,7 +55,9 @@ def at(number: int) -> datetime:
 
 
 def first_only(numbers: range, table: Any, **values: Any) -> Rows:
-    """Return a row that must be stored before the objects; nothing if `numbers` lacks 0, as it is stored already."""
+    """Return a row that must be stored before the objects. If `numbers` lacks 0, return nothing, because the row is
+    stored already.
+    """
     return [(table, [values])] if 0 in numbers else []
 
 

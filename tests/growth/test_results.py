@@ -51,7 +51,7 @@ class Jobs:
         return [await cost(tables(self.store).results._database, partial(work, job)) for job in (self.few, self.many)]
 
     async def page(self, job: Job, which: Filter, sort: Sort) -> Count:
-        """Return the cost of the second page."""
+        """Return the cost of the second page of a job's results."""
         first, cursor = await tables(self.store).results.page(job.id, which, sort=sort, limit=_LIMIT)
         assert cursor is not None, "there is only one page"
         assert len(first) == _LIMIT

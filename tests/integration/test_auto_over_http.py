@@ -1,4 +1,4 @@
-"""`packages: "auto"` over HTTP: the host stores the evaluator with exact pins."""
+"""With `packages: "auto"` over HTTP, the host stores the evaluator with exact pins."""
 
 import re
 import time

@@ -1,4 +1,6 @@
-"""The command line shows its progress while it installs the versions in a file, and suggests a fix for a wrong one."""
+"""The command line shows its progress while it installs the exact versions in a file, and suggests a fix for a wrong
+version.
+"""
 
 import os
 import pty

@@ -57,7 +57,7 @@ def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: d
 
 
 async def build(host: Host, *pins: str) -> list[str]:
-    """Build one package set after another, like a separate process; return the sets' digests."""
+    """Build one package set after another, as a separate process would; return the sets' digests."""
     digests = []
     async with open_engine(host.settings(environments_mb=1)) as service:
         for pin in pins:

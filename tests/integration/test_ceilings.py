@@ -1,4 +1,4 @@
-"""The operator's ceilings: a default limit is lowered to its ceiling; a caller's limit above the ceiling is refused."""
+"""A default limit above the operator's ceiling is lowered to the ceiling; a caller's limit above it is refused."""
 
 from collections.abc import Iterator
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The command line as users see it: real processes, their exit codes, and their output on each stream."""
+"""The command line works as users see it: real processes, their exit codes, and their output on each stream."""
 
 import contextlib
 import json

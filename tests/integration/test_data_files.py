@@ -1,4 +1,4 @@
-"""Data files over HTTP and on the command line: a file is sent once, and calls, stored evaluators and jobs use it."""
+"""A data file is sent once, over HTTP or on the command line, and calls, stored evaluators and jobs use it."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -25,7 +25,7 @@ SPEC = SandboxSpec(Language.PYTHON, Environment("", Language.PYTHON, ""))
 
 
 def own() -> str:
-    """Return the owner's name in the labels of these tests' containers; a service in the same run has another."""
+    """Return the name that marks the containers of these tests as theirs; a service in the same run has another name."""
     return f"{this_instance()}.2"
 
 

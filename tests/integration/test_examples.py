@@ -1,4 +1,4 @@
-"""The workbench's examples of evaluators, in every language, on a real host."""
+"""The workbench's examples of evaluators give the right scores, in every language, on a real host."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""The HTTP API of a real host: results, the common form of errors, refused requests, and callers that misbehave."""
+"""The HTTP API of a real host returns results, has one form of errors, refuses wrong requests, and survives callers
+that misbehave.
+"""
 
 import concurrent.futures
 import contextlib

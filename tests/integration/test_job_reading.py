@@ -1,4 +1,4 @@
-"""Reads a job as pages and commands do: single rows, a search, groups of failures, its evaluators, and rows paired with
+"""Pages and commands can read a job: single rows, a search, groups of failures, its evaluators, and rows paired with
 rows of another job.
 """
 

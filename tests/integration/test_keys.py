@@ -1,6 +1,4 @@
-"""Keys of a real host, with both databases: which keys the host accepts, which it no longer accepts, and which messages
-callers get.
-"""
+"""A real host accepts valid keys and no others, with both databases, and tells callers why it refuses a key."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

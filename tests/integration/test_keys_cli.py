@@ -1,4 +1,4 @@
-"""The commands for keys and the audit log, as operators use them."""
+"""Operators can use the commands for keys and the audit log."""
 
 import os
 from pathlib import Path

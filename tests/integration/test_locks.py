@@ -1,4 +1,4 @@
-"""Locks of package sets, and suggestions for wrong pins, from the real indexes with the real resolvers."""
+"""Package sets get locks from the real indexes with the real resolvers, and wrong pins get suggestions."""
 
 import json
 import os

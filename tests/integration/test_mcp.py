@@ -1,4 +1,4 @@
-"""The official client calls the tools for coding agents over standard input and output, with and without a host."""
+"""The official MCP client calls the tools for coding agents over standard input and output, with and without a host."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A package set contains a package that cannot be imported: the refusal says why, and what to pin."""
+"""If a package set contains a package that cannot be imported, the refusal says why, and what to pin."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

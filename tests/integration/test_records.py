@@ -1,4 +1,4 @@
-"""A newcomer's first steps with the commands and the client, on a real host: evaluators, a data set, jobs, a
+"""A newcomer's first steps work with the commands and the client, on a real host: evaluators, a data set, jobs, a
 comparison.
 """
 

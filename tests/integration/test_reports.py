@@ -1,6 +1,4 @@
-"""Reports that `run` writes for CI systems; the GitHub action, GitLab template and pre-commit hook run as in these
-systems.
-"""
+"""`run` writes reports for CI systems; the GitHub action, GitLab template and pre-commit hook run as in these systems."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""The service in docs/install.md runs on a new machine: a Debian that debootstrap made, with systemd as its first
-process.
+"""The service in docs/install.md runs on a new machine, which is a Debian that debootstrap made, with systemd as its
+first process.
 """
 
 import shutil

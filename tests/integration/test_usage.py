@@ -1,6 +1,4 @@
-"""A real host with a small quota: which requests it refuses, which messages users get, and which users are not
-affected.
-"""
+"""A real host with a small quota refuses the right requests, tells users why, and does not affect other users."""
 
 import time
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Fixtures for tests of jobs: each test runs with SQLite, and also with PostgreSQL if transactions differ there.
 
-The tests in tests/store run queries about jobs on both databases, and `test_same_on_both.py` a whole job.
+The tests in tests/store run queries about jobs on both databases, and `test_same_on_both.py` runs a whole job on both.
 """
 
 import pytest

@@ -29,7 +29,9 @@ ROWS = 300
 
 
 def job_process(host: int) -> int | None:
-    """Return the process of a host that runs jobs, a grandchild with a higher nice value than the host; or None."""
+    """Return the process that runs a host's jobs, or None. It is a grandchild of the host with a higher nice value than
+    the host.
+    """
     for forker in child_pids(host):
         for pid in child_pids(forker):
             if os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, host):

@@ -1,5 +1,5 @@
-"""Schedules and alerts, with a real database and a real receiver: each scheduled time starts one job, and each
-metric out of bounds sends one message.
+"""Each scheduled time starts one job, and each metric out of bounds sends one message, with a real database and a real
+receiver.
 """
 
 import asyncio

@@ -169,7 +169,7 @@ def send(
     *,
     follow: Callable[[httpx.Client, str], None] = lambda *_: None,
 ) -> None:
-    """Send the requests of an attack; call `follow` with each job that a request tells us to follow."""
+    """Send the requests of an attack; call `follow` with each job that a request marks as one to follow."""
     job = ""
     for request in requests:
         content, headers = request.encoded()

@@ -1,4 +1,4 @@
-"""Evaluators with granted models: real clients, budgets, recorded answers, and attacks that must fail."""
+"""Real clients work with granted models, budgets hold, answers are recorded, and attacks fail."""
 
 import asyncio
 import json

@@ -1,5 +1,5 @@
-"""Judges without code are stored, versioned, run and counted like other evaluators; their agreement with people; cost
-estimates.
+"""Judges without code are stored, versioned, run and counted like other evaluators. Their agreement with people and
+their costs can be computed.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Evaluators with granted hosts and secrets: real clients through the proxy, and attacks that must fail."""
+"""Real clients reach granted hosts with granted secrets through the proxy, and attacks fail."""
 
 import asyncio
 import ipaddress

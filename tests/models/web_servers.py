@@ -34,7 +34,7 @@ class WebServers:
     addresses: dict[str, list[str]] = field(default_factory=dict)
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """Return the addresses of a name; names that end with .test resolve to this machine."""
+        """Return the addresses of a host name; names that end with .test resolve to this machine."""
         self.lookups.append(host)
         if host in self.addresses:
             return self.addresses[host]

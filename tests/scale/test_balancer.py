@@ -1,5 +1,5 @@
-"""The recipe for HAProxy, with the real program: all calls of an evaluator go to the same host, until that host is gone
-or overloaded.
+"""With the recipe for HAProxy and the real program, all calls of an evaluator go to the same host, until that host is
+gone or overloaded.
 """
 
 import json

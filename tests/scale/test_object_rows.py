@@ -1,4 +1,4 @@
-"""Rows in S3-compatible storage, with a real HTTP server: ranges of rows, copies, and two hosts without a shared
+"""Rows in S3-compatible storage work with a real HTTP server: ranges of rows, copies, and two hosts without a shared
 folder.
 """
 

@@ -1,4 +1,5 @@
-"""Ray Data and reward actors on real nodes, which are raylets on one machine; a node is killed in the middle.
+"""Ray Data and reward actors work on real nodes, which are raylets on one machine, even if a node is killed in the
+middle.
 
 These tests run if Ray is installed (`pip install 'evaluator-host[ray]'`), and in CI.
 """

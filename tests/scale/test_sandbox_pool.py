@@ -1,4 +1,4 @@
-"""`SandboxPool` and `AsyncSandboxPool` with real sandboxes: several threads use them, streams can be endless, and the
+"""Several threads can use `SandboxPool` and `AsyncSandboxPool` with real sandboxes, streams can be endless, and the
 server's code is not imported.
 """
 

@@ -1,4 +1,4 @@
-"""`run --shard` and `merge`: the merged statistics of all shards equal those of one run, and a missing shard is named."""
+"""The merged statistics of `run --shard` equal those of one run, and `merge` names a missing shard."""
 
 import json
 import os

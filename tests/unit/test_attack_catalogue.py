@@ -1,4 +1,4 @@
-"""The attack catalogue: every file in it is used and can be parsed, and an error about a mistake names the file."""
+"""Every file in the attack catalogue is used and can be parsed, and an error about a mistake names the file."""
 
 import ast
 import re

@@ -1,4 +1,6 @@
-"""After a sandbox is lost, single rows, batches and rows that are scored together are tried again by the same rule."""
+"""After a sandbox is lost, the same rule decides whether single rows, batches and rows that are scored together are
+tried again.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

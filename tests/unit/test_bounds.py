@@ -1,4 +1,4 @@
-"""Bounds for means and differences: rounding errors in floating-point sums never change whether a run passes."""
+"""Rounding errors in floating-point sums of means and differences never change whether a run passes."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Clients from packages that are not pinned: code can create a client while it loads, but using it gives an error that
+"""Code can create a client from a package that is not pinned while it loads, but using the client gives an error that
 names the pin.
 """
 

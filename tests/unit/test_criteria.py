@@ -1,5 +1,5 @@
-"""Rows with criteria for several evaluators: each evaluator gets its own criteria, and skips rows without criteria for
-this evaluator.
+"""If rows have criteria for several evaluators, each evaluator gets its own criteria, and skips rows without criteria
+for it.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cells of CSV files: text that a spreadsheet would run as a formula is marked, and other text is not changed."""
+"""In CSV files, text that a spreadsheet would run as a formula is marked, and other text is not changed."""
 
 import pytest
 

@@ -1,5 +1,6 @@
-"""Data files of a workspace: limits on their size and on the folders for sandboxes hold, even with several callers at
-once."""
+"""The limits on the size of a workspace's data files and on the folders for sandboxes hold, even with several callers
+at once.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Files of rows on disk: a row can be found by its number, a file is written completely or not at all, and a file is
+"""In a file of rows on disk, a row can be found by its number. A file is written completely or not at all, and is
 removed if no record refers to it.
 """
 

@@ -1,5 +1,5 @@
-"""Formats of files with rows: JSON arrays are split into items even if they arrive in pieces of any size, Parquet
-values become JSON, and media types are recognised.
+"""JSON arrays are split into items even if they arrive in pieces of any size, Parquet values become JSON, and media
+types are recognised.
 """
 
 import csv

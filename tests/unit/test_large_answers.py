@@ -1,4 +1,4 @@
-"""Large answers of models: only a few are in memory at a time, no workspace can take all memory, and a row gets answers
+"""Only a few large answers of models are in memory at a time, no workspace can take all memory, and a row gets answers
 as fast as it reads them.
 """
 

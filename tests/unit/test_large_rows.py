@@ -1,4 +1,4 @@
-"""Large rows: values that the host does not decode arrive unchanged, and long numbers are found anywhere in a row."""
+"""In large rows, values that the host does not decode arrive unchanged, and long numbers are found anywhere in a row."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""Limited processes: nothing that a function does there with a caller's data stops the host or other workspaces."""
+"""Nothing that a function does in a limited process with a caller's data stops the host or other workspaces."""
 
 import asyncio
 import os

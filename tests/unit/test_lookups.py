@@ -1,4 +1,4 @@
-"""Look-ups of host names for callers: each has a time limit, workspaces share the threads, and a thread counts as busy
+"""Each look-up of a host name for a caller has a time limit, workspaces share the threads, and a thread counts as busy
 until its look-up returns.
 """
 

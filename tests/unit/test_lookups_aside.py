@@ -1,4 +1,4 @@
-"""Many packages are looked up at once: certificates are not read, and names are not compared, on the event loop."""
+"""If many packages are looked up at once, certificates are not read, and names are not compared, on the event loop."""
 
 import builtins
 import difflib

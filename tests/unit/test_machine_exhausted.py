@@ -291,7 +291,7 @@ async def test_a_body_that_the_machine_does_not_let_be_read_is_not_the_callers_f
 
     @app.post("/")
     async def take(body: dict[str, int]) -> None:
-        """Accept a body, as a route for the test."""
+        """Accept a body, as the route that the test calls."""
 
     async def send(message: Any) -> None:
         sent.append(message)

@@ -1,4 +1,4 @@
-"""Answers for coding agents: if code returns a large value, an agent gets at most a few hundred kilobytes of it."""
+"""If code returns a large value, a coding agent gets at most a few hundred kilobytes of it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Memory for requests: workspaces share it, there is always room for small requests, and large answers take turns."""
+"""Workspaces share the memory for requests, there is always room for small requests, and large answers take turns."""
 
 import asyncio
 from pathlib import Path

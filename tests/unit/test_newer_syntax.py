@@ -1,5 +1,5 @@
-"""Code uses syntax or modules from a newer Python version: the error names that version, instead of reporting a mistake
-in the code.
+"""If code uses syntax or modules from a newer Python version, the error names that version, instead of reporting a
+mistake in the code.
 """
 
 import sys

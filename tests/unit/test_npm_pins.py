@@ -1,4 +1,4 @@
-"""Pins of npm packages: npm's own libraries decide whether a pin is valid."""
+"""npm's own libraries decide whether a pin of an npm package is valid."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Scores and shares as people read them: only 1 looks like 1 or 100 %, and only 0 looks like 0 %."""
+"""People see scores and shares in a form in which only 1 looks like 1 or 100 %, and only 0 looks like 0 %."""
 
 from dataclasses import replace
 

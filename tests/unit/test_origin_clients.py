@@ -1,4 +1,4 @@
-"""HTTP clients for models: there is one client for each origin; if there are many, unused clients are closed."""
+"""There is one HTTP client for each origin of a model; if there are many, unused clients are closed."""
 
 from contextlib import AsyncExitStack
 

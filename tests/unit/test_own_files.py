@@ -259,7 +259,7 @@ def test_a_module_that_is_missing_is_explained(root: Path) -> None:
 
 @pytest.fixture
 def checkout(root: Path) -> Path:
-    """Put the project into a checkout with modules beside the project and in the project's folders; return the
+    """Put the project into a checkout, add modules beside the project and in the project's folders, and return the
     project.
     """
     above = root.parent

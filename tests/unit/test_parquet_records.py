@@ -1,4 +1,4 @@
-"""Parquet files that pandas, Spark and databases write: a value that Python's types cannot hold becomes a string, or
+"""In Parquet files that pandas, Spark and databases write, a value that Python's types cannot hold becomes a string, or
 its row is reported as bad.
 """
 

@@ -1,4 +1,4 @@
-"""A key may make requests only at its rate."""
+"""A key may make requests only up to its rate."""
 
 import pytest
 

@@ -44,7 +44,9 @@ def bodies() -> dict[str, type[BaseModel]]:
 
 
 def places(kind: Any, above: frozenset[Any] = frozenset()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Yield a body for every list and object in a type, with a hole in this place, and hostile values for it."""
+    """For every list and object in a type, yield a body that lacks this place, and the hostile values that a test puts
+    there.
+    """
     if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in above:
         yield HOLE, OBJECTS
         for name, field in kind.model_fields.items():

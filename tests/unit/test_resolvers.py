@@ -1,4 +1,6 @@
-"""The tools that resolve pins: their arguments, the host's messages about their errors, and the locks that they make."""
+"""The tools that resolve pins get no credentials in their arguments, the host shortens their errors, and a lock that
+was changed is refused.
+"""
 
 import asyncio
 from pathlib import Path

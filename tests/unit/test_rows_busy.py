@@ -1,5 +1,5 @@
-"""The queue becomes full while rows are evaluated: rows that have a place are finished, and the others are refused at
-once.
+"""If the queue becomes full while rows are evaluated, rows that have a place are finished, and the others are refused
+at once.
 """
 
 import asyncio

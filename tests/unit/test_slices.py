@@ -1,4 +1,4 @@
-"""Slices of a file: each slice contains a function that can be called, and everything that the function uses."""
+"""Each slice of a file contains a function that can be called, and everything that the function uses."""
 
 import pytest
 

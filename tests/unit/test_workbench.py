@@ -1,5 +1,5 @@
-"""The workbench's files: how the host serves them, how little a browser loads before it shows a page, and what the
-sources must not contain.
+"""The host serves the workbench's files, a browser loads little before it shows a page, and the sources do not contain
+what they must not.
 """
 
 import base64

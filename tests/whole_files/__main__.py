@@ -96,7 +96,7 @@ class WholeFile:
         return found.groupdict()
 
     def lying(self) -> "WholeFile":
-        """Return this record with the outcome expected if the file runs in its checkout."""
+        """Return this record with the outcome that is expected if the file runs in its checkout."""
         alone: dict[str, Any] = {"score": None, "passed": None, "stops": None, "in_checkout": None}
         return self if self.in_checkout is None else replace(self, **(alone | self.in_checkout))
 

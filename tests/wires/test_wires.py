@@ -1,4 +1,4 @@
-"""What is the same for all wires (other platforms' APIs): names, commands, `doctor`, and keys in paths. One test is
+"""All wires (other platforms' APIs) have the same rules for names, commands, `doctor`, and keys in paths. One test is
 about a host without wires.
 """
 

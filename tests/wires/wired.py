@@ -33,7 +33,9 @@ def wired(
 
 
 def cases_of(dialect: str) -> list[NativeCase]:
-    """Return the cases of a dialect that its platform can send: the row is in its own format, and no score is chosen."""
+    """Return the cases of a dialect that its platform can send: the row has the platform's own format, and the settings
+    do not choose a score.
+    """
     found: list[NativeCase] = import_module(f"tests.dialects.{dialect}.cases").CASES
     sendable = [case for case in found if case.row.variables is not None and not case.packages]
     return [case for case in sendable if case.settings.score_output is None]

@@ -1,4 +1,4 @@
-"""Built-in metrics of NeMo Evaluator that need packages, and scores over all rows together."""
+"""Built-in metrics of NeMo Evaluator get the packages that they need, and metrics can score all rows together."""
 
 from dataclasses import replace
 from typing import Any

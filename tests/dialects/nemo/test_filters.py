@@ -1,4 +1,4 @@
-"""Filters of lists, in every form in which NeMo's client sends them."""
+"""Lists can be filtered in every form that NeMo's client sends."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""`evaluator_host.sdk` with models: a judge, a target, rows that fail, and rows that take too long. The model server is
-real.
+"""`evaluator_host.sdk` works with models: with a judge, a target, rows that fail, and rows that take too long. The
+model server is real.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The older routes of NeMo Evaluator, under each prefix; and a job that has a judge as its metric."""
+"""The older routes of NeMo Evaluator work under each prefix, and a job can have a judge as its metric."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The host's results for a metric's outputs, both honest outputs and forged ones."""
+"""The host returns the right results for a metric's honest outputs, and does not trust forged outputs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Eval sets for tests, in both formats."""
+"""Eval sets for tests, in both of UiPath's formats."""
 
 from typing import Any, Final
 

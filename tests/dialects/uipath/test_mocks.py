@@ -1,4 +1,4 @@
-"""Test cases that simulate an agent's functions: simulation by mockito works in a real sandbox, and simulation by a
+"""Test cases may simulate an agent's functions: simulation by mockito works in a real sandbox, and simulation by a
 model is refused.
 """
 

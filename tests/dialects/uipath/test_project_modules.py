@@ -1,5 +1,5 @@
-"""An evaluator that imports the project's modules: the command line registers it, runs it here and on a host, stores
-it, and explains errors.
+"""The command line registers an evaluator that imports the project's modules, runs it here and on a host, stores it,
+and explains errors.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Files that are sent with an evaluator: code imports them as modules or reads them as data, and each row finds them
+"""Code imports files that are sent with an evaluator as modules or reads them as data, and each row finds them
 unchanged.
 """
 

@@ -1,6 +1,4 @@
-"""Random numbers in rows: a seed that code sets while it loads applies in each row; without a seed, each row gets
-different numbers.
-"""
+"""A seed that code sets while it loads applies in each row; without a seed, each row gets different random numbers."""
 
 import importlib.util
 from pathlib import Path

@@ -124,8 +124,8 @@ def test_functions_are_right_or_ambiguous_and_none_is_wrong() -> None:
 
 
 def _plain(code: str) -> str:
-    """Return a function's code as it can be restored from text without indentation: the lines of docstrings stay
-    without it.
+    """Return a function's code as it can be restored from text without indentation. The lines of docstrings stay
+    without indentation.
     """
     fix = find_fix(flattened(code))
     assert fix is not None
