@@ -2,18 +2,20 @@
 
 import json
 import os
+import re
 import shutil
 import tarfile
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
 import typer
 
 from evaluator_host import __version__
 from evaluator_host.engine.config.settings import revealed
+from evaluator_host.engine.sandbox.linux.instance import instance_folder, remove_abandoned
 from evaluator_host.engine.system.tree import walk
 from evaluator_host.platform.store.backup import copy_database, restore_database
 from evaluator_host.platform.store.database import address
@@ -28,6 +30,12 @@ _FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, to have every
 _KEYS: Final = "secrets.key"
 _DATABASE: Final = "database"
 _MANIFEST: Final = "manifest.json"
+_MADE: Final = "backup.tar"
+# Prefixes of the folders in which the commands work. The next command removes those of killed commands.
+_BACKING_UP: Final = "evaluator-host-backup-"
+_RESTORING: Final = "evaluator-host-restore-"
+# Paths that a backup leaves out: unfinished uploads, and links to data files, which the host makes for sandboxes.
+_LEFT_OUT: Final = re.compile(r"data/[^/]+/layouts/.+|(?:data/[^/]+/files|filesets)/partial-.+|datasets/[^/]+\..+")
 
 
 def backup(
@@ -41,20 +49,17 @@ def backup(
     require_data(settings)
     if file.exists():
         raise InvalidRequest(f"{file} already exists; choose a file name that is not in use")
-    partial = file.with_name(f"{file.name}.partial")
     try:
-        with TemporaryDirectory(dir=file.parent) as folder:
-            copy = Path(folder) / _DATABASE
-            copy_database(kept, copy)
+        remove_abandoned(_BACKING_UP, file.parent)
+        with instance_folder(_BACKING_UP, file.parent) as folder:
+            copy_database(kept, folder / _DATABASE)
             manifest = {"version": __version__, "database": kept.engine, "revisions": revisions_of(kept),
                         "created_at": datetime.now(UTC).isoformat()}  # fmt: skip
-            (Path(folder) / _MANIFEST).write_text(json.dumps(manifest))
-            _pack(partial, Path(folder), settings.data_dir)
-        partial.rename(file)
+            (folder / _MANIFEST).write_text(json.dumps(manifest))
+            _pack(folder / _MADE, folder, settings.data_dir)
+            (folder / _MADE).rename(file)
     except OSError as error:
         raise InvalidRequest(f"cannot write {file}: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
     err.print(plain(f"{file}: {file.stat().st_size / 1e6:.1f} MB. It holds secrets and hashes of keys: keep it safe"))
     if settings.secrets_key is not None:
         err.print(
@@ -80,17 +85,17 @@ def restore(
         )
     home.mkdir(parents=True, exist_ok=True)
     try:
-        with TemporaryDirectory(dir=home) as folder, tarfile.open(file) as archive:
-            _extract(archive, Path(folder))
-            manifest = _manifest(Path(folder), file)
+        remove_abandoned(_RESTORING, home)
+        with instance_folder(_RESTORING, home) as folder, tarfile.open(file) as archive:
+            _extract(archive, folder)
+            manifest = _manifest(folder, file)
             if manifest["database"] != kept.engine:
                 raise Misconfigured(
                     f"the backup contains a {manifest['database']} database, but this host uses {kept.engine}: "
                     "set EVALUATOR_HOST_DATABASE_URL to a database of the same kind, then restore again"
                 )
-            restore_database(kept, Path(folder) / _DATABASE, manifest["revisions"])
-            for name in (*_FOLDERS, _KEYS):
-                _move(Path(folder) / name, home / name)
+            with _moved(folder, home):
+                restore_database(kept, folder / _DATABASE, manifest["revisions"])
     except (OSError, tarfile.TarError) as error:
         raise InvalidRequest(f"{file} cannot be restored: {error}") from error
     migrate(kept)
@@ -99,7 +104,8 @@ def restore(
 
 def _pack(file: Path, made: Path, data_dir: Path) -> None:
     opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(opened, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
+    # without `dereference`, a file with the inode of an earlier file would become a link to it, which `restore` refuses
+    with os.fdopen(opened, "wb") as stream, tarfile.open(fileobj=stream, mode="w", dereference=True) as archive:
         for name in (_MANIFEST, _DATABASE):
             archive.add(made / name, name)
         for name in (*_FOLDERS, _KEYS):
@@ -108,13 +114,18 @@ def _pack(file: Path, made: Path, data_dir: Path) -> None:
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
-    """Add a file, or a folder with its contents, to an archive. Skip files that are deleted meanwhile."""
+    """Add a file, or a folder with its contents, to an archive.
+
+    Skip links, the paths in `_LEFT_OUT`, and files that are deleted meanwhile.
+    """
     archive.add(path, name, recursive=False)
     if path.is_dir():
         with closing(walk(path)) as entries:
             for entry in entries:
-                with suppress(FileNotFoundError):
-                    archive.add(path / entry.path, f"{name}/{entry.path}", recursive=False)
+                inner = f"{name}/{entry.path}"
+                if (entry.is_file or entry.is_folder) and not _LEFT_OUT.fullmatch(inner):
+                    with suppress(FileNotFoundError):
+                        archive.add(path / entry.path, inner, recursive=False)
 
 
 def _extract(archive: tarfile.TarFile, folder: Path) -> None:
@@ -152,11 +163,26 @@ def _manifest(folder: Path, file: Path) -> dict[str, Any]:
         ) from error
 
 
-def _move(source: Path, target: Path) -> None:
-    if source.exists():
-        with suppress(FileNotFoundError, NotADirectoryError):
-            target.rmdir()  # an empty folder, which a host makes at its start
-        source.rename(target)
+@contextmanager
+def _moved(folder: Path, home: Path) -> Iterator[None]:
+    """Move the restored files and folders to the data directory; move them back if the block raises an error.
+
+    The database is restored in the block, and so after the files: if the command is killed before, there is no database
+    whose rows and files are missing.
+    """
+    moved = list[str]()
+    try:
+        for name in (*_FOLDERS, _KEYS):
+            if (folder / name).exists():
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    (home / name).rmdir()  # an empty folder, which a host makes at its start
+                (folder / name).rename(home / name)
+                moved.append(name)
+        yield
+    except BaseException:
+        for name in moved:
+            (home / name).rename(folder / name)
+        raise
 
 
 def _is_empty(path: Path) -> bool:

@@ -155,6 +155,10 @@ def test_an_older_database_is_migrated_and_kept(
         where,
         "INSERT INTO api_keys (id, workspace_id, name, token_hash, created_at) VALUES ('k', 'default', 'ci', 'h', '2026-01-01') RETURNING id",
     )
+    if where.file is not None:
+        backups = where.file.parent / "backups"
+        backups.mkdir()
+        (backups / "host-20260101T000000.000000Z.partial").write_bytes(b"a copy that a killed host had begun")
     monkeypatch.setattr(schema, "migrations_of", later_version(tmp_path / "later"))
     migrate(where)
     migrate(where)

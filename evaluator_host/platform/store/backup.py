@@ -58,11 +58,18 @@ def restore_database(address: Address, copy: Path, revisions: Mapping[str, str])
     if address.file.exists():
         raise Misconfigured(f"there is already a database: {address.file}. Name an empty --data-dir, or move it away")
     address.file.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        copy.open("rb") as source,
-        os.fdopen(os.open(address.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as made,
-    ):
-        shutil.copyfileobj(source, made)
+    partial = address.file.with_name(f"{address.file.name}.partial")
+    try:
+        with (
+            copy.open("rb") as source,
+            os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as made,
+        ):
+            shutil.copyfileobj(source, made)
+            made.flush()
+            os.fsync(made.fileno())
+        partial.rename(address.file)  # in one step, so that a killed command leaves no incomplete database
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _run_tool(name: str, address: Address, *arguments: str) -> None:

@@ -315,6 +315,8 @@ def _back_up(file: Path) -> Path:
     """Make a complete copy of a database, and return its path. The caller holds the lock, so that nobody writes."""
     folder = backups_dir(file)
     folder.mkdir(mode=0o700, exist_ok=True)
+    for unfinished in folder.glob(f"{file.stem}-*.partial"):  # of a host that was killed
+        unfinished.unlink(missing_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     kept = folder / f"{file.stem}-{stamp}.db"
     partial = kept.with_suffix(".partial")
