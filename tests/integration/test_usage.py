@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from evaluator_host.types.formats import Format
 from tests.databases import Databases
 from tests.keyed import BODY, bearer, command, eventually, make_key, shown
 from tests.server import Server
+from tests.unit.test_workbooks import packed, parts
 
 ROWS = b"".join(b'{"outputs": "%s"}\n' % (b"x" * 1000) for _ in range(1030))
 JSONL = {"content-type": "application/x-ndjson"}
@@ -53,6 +55,18 @@ def test_a_workspace_over_its_quota_may_not_store_more_but_evaluate(url: str, tm
         time.sleep(0.6)  # for half a second, the host repeats a refusal without measuring again
         again = client.post("/v1/datasets?name=second", content=ROWS[:10_170], headers={**JSONL, **keys["alpha"]})
         assert again.status_code == 201, again.text
+
+
+def test_a_small_workbook_with_large_rows_does_not_exceed_the_quota(url: str, tmp_path: Path) -> None:
+    cells = '<c t="s"><v>0</v></c></row><row>' * 100
+    content = packed(parts(cells, strings=f"<si><t>{'x' * (1 << 20)}</t></si>"))
+    environment = {"EVALUATOR_HOST_DATABASE_URL": url, "EVALUATOR_HOST_WORKSPACE_MB": "10"}
+    with Server(log=tmp_path / "log", environment=environment, data_dir=tmp_path / "data") as server:
+        given = {"content": content, "headers": {"content-type": Format.XLSX.media_type}}
+        refused = server.client.post("/v1/datasets?name=rows", **given)  # type: ignore[arg-type]
+        assert (refused.status_code, refused.json()["code"]) == (507, "over_quota"), refused.text
+        assert server.client.get("/v1/usage").json()["total_bytes"] == 0
+        assert list((tmp_path / "data" / "datasets").iterdir()) == []
 
 
 def test_the_operator_sees_what_each_workspace_does(url: str, tmp_path: Path) -> None:

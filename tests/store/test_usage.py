@@ -142,10 +142,55 @@ async def test_an_upload_is_stopped_where_the_quota_ends(store: Store, tmp_path:
             sent += MB
             yield bytes(MB)
 
+    async def upload() -> None:
+        with usage.storing(WORKSPACE) as storing:
+            async for _ in storing.metered(chunks()):
+                pass
+
     with pytest.raises(OverQuota):
-        async for _ in usage.metered(WORKSPACE, chunks()):
-            pass
-    assert sent == 32 * MB
+        await upload()
+    assert sent == 24 * MB
+    await usage.require_room(WORKSPACE, 20 * MB)  # nothing was stored
+
+
+async def test_slow_uploads_at_the_same_time_share_the_quota(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluator_host.platform.store.usage._MEASURED_S", 0.0)  # each check measures the database
+    usage = StorageUsage(store.database, Quota(workspace_bytes=20 * MB, data_dir=tmp_path))
+    held, most = [0, 0], 0
+
+    async def upload(number: int) -> None:
+        nonlocal most
+        try:
+            with usage.storing(WORKSPACE) as storing:
+                async for chunk in storing.metered(chunks()):
+                    held[number] += len(chunk)
+                    most = max(most, sum(held))
+        finally:
+            held[number] = 0
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            await asyncio.sleep(0)
+            yield bytes(MB)
+
+    outcomes = await asyncio.gather(upload(0), upload(1), return_exceptions=True)
+    assert [type(one) for one in outcomes] == [OverQuota, OverQuota]
+    assert most < 28 * MB, "20 MB, and each upload 3 MB that are not checked yet"
+
+
+async def test_rows_that_replace_an_upload_count_instead_of_it(store: Store, tmp_path: Path) -> None:
+    usage = StorageUsage(store.database, Quota(workspace_bytes=20 * MB, data_dir=tmp_path))
+    with usage.storing(WORKSPACE) as storing, usage.storing(WORKSPACE) as other:
+        await storing.resize(15 * MB)
+        assert (await storing.room_bytes(), await other.room_bytes()) == (20 * MB, 5 * MB)
+        with pytest.raises(OverQuota, match=r"stores 15\.0 MB of at most 20 MB, and 6\.0 MB more do not fit"):
+            await other.resize(6 * MB)
+        await storing.resize(10 * MB)
+        await other.resize(6 * MB)
+    with pytest.raises(OverQuota, match=r"stores 16\.0 MB"):
+        await usage.require_room(WORKSPACE, 5 * MB)
 
 
 async def test_free_disk_is_kept(store: Store, tmp_path: Path) -> None:

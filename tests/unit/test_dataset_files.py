@@ -4,7 +4,8 @@ removed if no record refers to it.
 
 import os
 import resource
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from evaluator_host.engine.sandbox.linux.instance import this_instance
 from evaluator_host.engine.system.limited_process import LimitedProcesses
-from evaluator_host.platform.datasets.files import RowsFolder
+from evaluator_host.platform.datasets.files import FileFolder, RowLimits, RowsFolder, partial_prefix, write_rows
 from evaluator_host.platform.datasets.mapping import BadRow
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, TooLarge
@@ -107,7 +108,11 @@ def names(folder: Path) -> list[str]:
 class Nobody:
     """A store without data sets and without a quota."""
 
-    def metered(self, _workspace: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    @contextmanager
+    def storing(self, _workspace: str) -> Iterator["Nobody"]:
+        yield self
+
+    def metered(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         return chunks
 
     async def has_dataset(self, _workspace: str, _name: str) -> bool:
@@ -124,6 +129,22 @@ def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Pa
     )
     os.utime(tmp_path / "ds_1", (0, 0))
     assert sorted(folder.orphans(set())) == ["ds_1", f"ds_2.{_dead()}"]
+
+
+def test_rows_do_not_fill_the_disk(tmp_path: Path) -> None:
+    rows = ({"text": "x" * 1000} for _ in range(10_000))
+    limits = RowLimits(max_bytes=1 << 30, max_row_bytes=1 << 20, reserve_bytes=1 << 60)
+    with pytest.raises(MachineExhausted, match="FREE_DISK"):
+        write_rows(tmp_path, enumerate(rows), format_="jsonl", limits=limits)
+    assert (tmp_path / "rows.jsonl").stat().st_size < 5 << 20
+
+
+def test_uploads_of_dead_hosts_are_removed_at_once(tmp_path: Path) -> None:
+    own, dead = tmp_path / f"{partial_prefix()}1", tmp_path / f"partial-{_dead()}_1"
+    own.touch()
+    dead.touch()
+    assert FileFolder(tmp_path).sweep(set()) == 1
+    assert names(tmp_path) == [own.name]
 
 
 def _dead() -> str:

@@ -11,12 +11,14 @@ import struct
 import time
 from array import array
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from evaluator_host.engine.sandbox.linux.instance import has_abandoned, this_instance
+from evaluator_host.engine.sandbox.linux.instance import has_abandoned, is_dead, this_instance
+from evaluator_host.engine.system.disk import lacks_disk
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.mapping import BadRow
 from evaluator_host.platform.datasets.readers import Record, read_records
@@ -30,6 +32,7 @@ _SETTLED_S: Final = 3600.0
 _READ_BYTES: Final = 256 << 10  # bytes to read at a time: many, so that a long line takes few reads
 STRIDE: Final = 64  # the index has the position of every 64th row, so that finding a row reads at most 64 lines
 _BAD_LINES_KEPT: Final = 100
+_CHECKED_BYTES: Final = 4 << 20  # bytes of rows between two checks of the free disk
 _NAMES_CHARS: Final = 200_000  # maximum number of characters in the names of all columns together
 _PAGE_BYTES: Final = 16 << 20
 DECODED_PER_BYTE: Final = 6  # maximum number of bytes of memory that decoded rows take per byte that may be read
@@ -57,7 +60,8 @@ class RowsFolder:
         with MachineExhausted.refused("store the rows"):
             stage = self.stage(dataset_id)
             try:
-                facts = write_rows(stage, records, format_=format_, max_bytes=max_bytes)
+                limits = RowLimits(max_bytes, max_bytes, reserve_bytes=0)
+                facts = write_rows(stage, records, format_=format_, limits=limits)
                 self.keep(stage, dataset_id)
             finally:
                 remove(stage)
@@ -185,12 +189,21 @@ class RowsFolder:
         return found
 
 
-def write_upload(stage: Path, upload: Path, format_: Format, max_bytes: int, max_row_bytes: int) -> DatasetFacts:
+@dataclass(frozen=True, slots=True)
+class RowLimits:
+    """Limits on the rows that a function writes in a limited process."""
+
+    max_bytes: int  # size limit of all rows
+    max_row_bytes: int  # size limit of a row
+    reserve_bytes: int  # bytes of the disk that have to stay free
+
+
+def write_upload(stage: Path, upload: Path, format_: Format, limits: RowLimits) -> DatasetFacts:
     """Write an uploaded file's records into a folder. Return facts about them, and notes on how the file was read."""
     notes: list[str] = []
     with upload.open("rb", buffering=_READ_BYTES) as file:
-        records = read_records(file, format_, max_row_bytes=max_row_bytes, note=notes.append)
-        facts = write_rows(stage, records, format_=format_, max_bytes=max_bytes, max_row_bytes=max_row_bytes)
+        records = read_records(file, format_, max_row_bytes=limits.max_row_bytes, note=notes.append)
+        facts = write_rows(stage, records, format_=format_, limits=limits)
     return replace(facts, notes=tuple(notes))
 
 
@@ -208,19 +221,17 @@ def line_chunks(lines: Iterator[tuple[int, bytes]], rows: int, max_bytes: int) -
         yield chunk
 
 
-def write_rows(
-    stage: Path, records: Iterable[Record], *, format_: str, max_bytes: int, max_row_bytes: int | None = None
-) -> DatasetFacts:
+def write_rows(stage: Path, records: Iterable[Record], *, format_: str, limits: RowLimits) -> DatasetFacts:
     """Write the valid records of a file into a folder, and return facts about them.
 
     Raises:
       InvalidRequest: there is no valid record, or the file cannot be read.
-      TooLarge: the rows have more than `max_bytes` bytes.
-      MachineExhausted: the disk is full.
+      TooLarge: the rows have more bytes than `limits` allow.
+      MachineExhausted: the disk has too little room.
     """
     with MachineExhausted.refused("store the rows"):
         with (stage / ROWS).open("wb") as rows:
-            writer = _Writer(rows, max_bytes, max_row_bytes or max_bytes)
+            writer = _Writer(rows, stage, limits)
             for line, record in records:
                 writer.add(line, record)
             facts = writer.facts(format_)
@@ -231,10 +242,11 @@ def write_rows(
 
 
 class _Writer:
-    def __init__(self, file: BinaryIO, max_bytes: int, max_row_bytes: int) -> None:
+    def __init__(self, file: BinaryIO, stage: Path, limits: RowLimits) -> None:
         self._file = file
-        self._max_bytes = max_bytes
-        self._max_row_bytes = max_row_bytes
+        self._stage = stage
+        self._limits = limits
+        self._checked = 0
         self._digest = hashlib.sha256()
         self._places = array("Q")
         self._columns: dict[str, None] = {}
@@ -256,8 +268,13 @@ class _Writer:
         if self._rows % STRIDE == 0:
             self._places.append(self._size)
         self._size += len(text)
-        if self._size > self._max_bytes:
-            raise TooLarge(f"the rows have more than {self._max_bytes >> 20} MB; send them as several data sets")
+        if self._size > self._limits.max_bytes:
+            most = self._limits.max_bytes >> 20
+            raise TooLarge(f"the rows have more than {most} MB; send them as several data sets")
+        if self._size - self._checked > _CHECKED_BYTES:  # a small file may have many rows, which share their values
+            self._checked = self._size
+            if (error := lacks_disk(self._stage, self._limits.reserve_bytes)) is not None:
+                raise error
         self._file.write(text)
         self._digest.update(text)
         self._rows += 1
@@ -276,7 +293,8 @@ class _Writer:
         if not isinstance(record, dict):
             return BadRow(f"a row must be an object, not {type(record).__name__}")
         text = encode_json(record) + b"\n"
-        return text if len(text) <= self._max_row_bytes else BadRow(f"longer than {self._max_row_bytes >> 20} MB")
+        most = self._limits.max_row_bytes
+        return text if len(text) <= most else BadRow(f"longer than {most >> 20} MB")
 
     def facts(self, format_: str) -> DatasetFacts:
         if not self._rows:
@@ -303,6 +321,11 @@ def _place(index: Path, number: int) -> int:
         return int(PLACE.unpack(file.read(PLACE.size))[0])
 
 
+def partial_prefix() -> str:
+    """Return how the names of this process's unfinished files begin; `FileFolder.sweep` removes those of dead hosts."""
+    return f"{PARTIAL}{this_instance()}_"
+
+
 class FileFolder:
     """A folder of files that callers uploaded through routes that imitate another vendor's API.
 
@@ -322,12 +345,14 @@ class FileFolder:
         return [path.name for path in found if not path.name.startswith(PARTIAL)]
 
     def sweep(self, known: Collection[str]) -> int:
-        """Remove broken uploads, and files over an hour old with ids not in `known`. Return how many were removed."""
+        """Remove uploads of killed hosts, and files over an hour old with ids not in `known`. Return how many."""
         gone = 0
         for path in self.path.iterdir() if self.path.is_dir() else ():
-            if path.name not in known and time.time() - path.stat().st_mtime > _SETTLED_S:
-                path.unlink(missing_ok=True)
-                gone += 1
+            with suppress(FileNotFoundError):  # the upload has ended meanwhile
+                old = time.time() - path.stat().st_mtime > _SETTLED_S
+                if is_dead(path.name.removeprefix(PARTIAL).partition("_")[0]) or (old and path.name not in known):
+                    path.unlink()
+                    gone += 1
         return gone
 
 

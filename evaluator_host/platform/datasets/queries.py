@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from evaluator_host.platform.datasets.files import write_rows
+from evaluator_host.platform.datasets.files import RowLimits, write_rows
 from evaluator_host.platform.datasets.readers import Record
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Json
@@ -249,8 +249,7 @@ def edit_rows(
     file: Path,
     edits: bytes,
     format_: str,
-    max_bytes: int,
-    max_row_bytes: int,
+    limits: RowLimits,
 ) -> DatasetFacts:
     """Edit the rows in a file of JSON lines, write them into a folder (see `write_rows`), and return facts about them.
 
@@ -273,7 +272,7 @@ def edit_rows(
                     yield count, changed[count - 1] if count - 1 in changed else decode_json(line)
         yield from enumerate(added, start=count + 1)
 
-    facts = write_rows(stage, rows(), format_=format_, max_bytes=max_bytes, max_row_bytes=max_row_bytes)
+    facts = write_rows(stage, rows(), format_=format_, limits=limits)
     if unknown:
         raise InvalidRequest(f"the data set has no row {min(unknown)}; rows are numbered from 0")
     if facts.bad_rows:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
 from evaluator_host.engine.system.tree import remove
-from evaluator_host.platform.datasets.files import RowsFolder, at_most, write_rows, write_upload
+from evaluator_host.platform.datasets.files import RowLimits, RowsFolder, at_most, write_rows, write_upload
 from evaluator_host.platform.datasets.queries import (
     Condition,
     compare_rows,
@@ -24,7 +24,7 @@ from evaluator_host.platform.datasets.queries import (
 from evaluator_host.platform.datasets.readers import modules_of
 from evaluator_host.platform.datasets.suggestion import expected_column, output_column
 from evaluator_host.platform.datasets.table import Dataset, Datasets, name_taken, new_dataset_id
-from evaluator_host.platform.store.usage import StorageUsage
+from evaluator_host.platform.store.usage import StorageUsage, Storing
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, MachineExhausted, NameTaken, NotFound, StoreUnavailable, TooLarge
 from evaluator_host.types.evaluator import Json
@@ -91,7 +91,7 @@ class DatasetService:
         async def write(stage: Path) -> DatasetFacts:
             upload, size, held = stage / _UPLOAD, 0, list[bytes]()
             with upload.open("wb") as file:
-                async for chunk in at_most(self.max_bytes, self.usage.metered(workspace_id, chunks)):
+                async for chunk in at_most(self.max_bytes, storing.metered(chunks)):
                     size += len(chunk)
                     held.append(chunk)
                     if size % _HELD_BYTES < len(chunk):
@@ -99,10 +99,11 @@ class DatasetService:
                         held.clear()
                 await asyncio.to_thread(file.writelines, held)
             return await self._written(
-                workspace_id, write_upload, stage, upload, format_, input_bytes=size, formats={format_}
+                storing, write_upload, stage, upload, format_, input_bytes=size, formats={format_}
             )
 
-        report = await self._add(workspace_id, name, write, replace=replace)
+        with self.usage.storing(workspace_id) as storing:
+            report = await self._add(workspace_id, name, write, replace=replace)
         await self._forget_unused()
         return report
 
@@ -129,7 +130,7 @@ class DatasetService:
 
         Args:
           workspace_id: Owner of the data set.
-          function: A function such as `write_upload`; a limited process calls it with a folder, `args` and the limits.
+          function: A function such as `write_upload`; a limited process calls it with a folder, `args` and `RowLimits`.
           args: The files, and how to read them.
           input_bytes: Size of the files.
           formats: Their formats.
@@ -142,9 +143,10 @@ class DatasetService:
         await self.usage.require_room(workspace_id)
 
         def write(stage: Path) -> Awaitable[DatasetFacts]:
-            return self._written(workspace_id, function, stage, *args, input_bytes=input_bytes, formats=formats)
+            return self._written(storing, function, stage, *args, input_bytes=input_bytes, formats=formats)
 
-        return await self._add(workspace_id, None, write)
+        with self.usage.storing(workspace_id) as storing:
+            return await self._add(workspace_id, None, write)
 
     async def _add(
         self,
@@ -174,24 +176,33 @@ class DatasetService:
 
     async def _written(
         self,
-        workspace_id: str,
+        storing: Storing,
         function: Callable[..., DatasetFacts],
         stage: Path,
         *args: Any,
         input_bytes: int,
         formats: Collection[Format] = (),
     ) -> DatasetFacts:
+        """Write rows in a limited process, as far as the workspace and the disk have room for them."""
+        room = await storing.room_bytes()
+        most = self.max_bytes if room is None else min(self.max_bytes, room)
         limits = CallLimits(
             cpu_s=_CPU_S + (input_bytes >> 20),
             memory_mb=max(_MEMORY_MB, _MEMORY_PER_ROW * self.max_row_bytes >> 20),
             file_bytes=self.max_bytes + _MB,
             modules=modules_of(formats),
         )
-        sizes = (self.max_bytes, self.max_row_bytes)
-        short = input_bytes <= _SHORT_BYTES
-        return _read_facts(
-            await self.processes.call(workspace_id, function, stage, *args, *sizes, limits=limits, short=short)
-        )
+        rows = RowLimits(most, self.max_row_bytes, self.usage.reserve_bytes)
+        workspace_id, short = storing.workspace_id, input_bytes <= _SHORT_BYTES
+        try:
+            found = await self.processes.call(workspace_id, function, stage, *args, rows, limits=limits, short=short)
+        except TooLarge:
+            if most < self.max_bytes:
+                await storing.resize(most + 1)  # raises an error that names the quota
+            raise
+        facts = _read_facts(found)
+        await storing.resize(facts.size_bytes)
+        return facts
 
     async def get_dataset(self, workspace_id: str, name: str) -> DatasetReport:
         """Return a data set by its name or id."""
@@ -325,9 +336,10 @@ class DatasetService:
                 )
             file = await asyncio.to_thread(self.folder.file, before.id)
             args = (edit_rows, file, edits, before.facts.format)
-            write = partial(self._write_edited, workspace_id, args, before.facts.size_bytes)
             try:
-                report = await self._add(workspace_id, name, write, replace=before.id)
+                with self.usage.storing(workspace_id) as storing:
+                    write = partial(self._write_edited, storing, args, before.facts.size_bytes)
+                    report = await self._add(workspace_id, name, write, replace=before.id)
             except NameTaken:  # somebody else has changed the data set meanwhile
                 continue
             await self._forget_unused()
@@ -335,14 +347,15 @@ class DatasetService:
         raise InUse("somebody else is changing the data set right now; try again")
 
     async def _write_edited(
-        self, workspace_id: str, call: tuple[Any, ...], input_bytes: int, stage: Path
+        self, storing: Storing, call: tuple[Any, ...], input_bytes: int, stage: Path
     ) -> DatasetFacts:
         function, *args = call
-        return await self._written(workspace_id, function, stage, *args, input_bytes=input_bytes)
+        return await self._written(storing, function, stage, *args, input_bytes=input_bytes)
 
     async def _write_records(self, records: Iterable[dict[str, Json]], format_: str, stage: Path) -> DatasetFacts:
         numbered = enumerate(records, start=1)
-        return await asyncio.to_thread(write_rows, stage, numbered, format_=format_, max_bytes=self.max_bytes)
+        limits = RowLimits(self.max_bytes, self.max_bytes, self.usage.reserve_bytes)
+        return await asyncio.to_thread(write_rows, stage, numbered, format_=format_, limits=limits)
 
     async def rows_by_number(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Json]]:
         """Return the rows of a data set that have these numbers.

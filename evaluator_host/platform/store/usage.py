@@ -3,7 +3,8 @@
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,8 @@ from evaluator_host.types.stored import UsageReport
 _KINDS: Final = [one.name for one in fields(UsageReport) if one.name.endswith("_bytes") and one.default == 0][1:]
 _MEASURED_S: Final = 5.0  # seconds for which a measurement is reused; meanwhile a workspace may exceed its quota
 _REFUSED_S: Final = 0.5  # seconds until a workspace over its quota is measured again, since it may have deleted data
-_CHECKED_BYTES: Final = 16 << 20  # bytes of an upload between two checks
+# bytes of an upload between two checks; 32 uploads at once write less than the default reserve between theirs
+_CHECKED_BYTES: Final = 4 << 20
 _MB: Final = 1 << 20
 
 
@@ -68,6 +70,12 @@ class StorageUsage:
         self._quota = quota
         self._measuring = defaultdict[str, asyncio.Lock](asyncio.Lock)
         self._measured: dict[str, _Measured] = {}  # the last measurement of each workspace, by id
+        self._arriving = Counter[str]()  # bytes that are being stored, and not in the database yet, by workspace id
+
+    @property
+    def reserve_bytes(self) -> int:
+        """Bytes that must stay free on the disk of the data directory."""
+        return self._quota.reserve_bytes
 
     async def get_usage(self, workspace_id: str) -> UsageReport:
         """Return the storage of one workspace. All numbers are 0 if the workspace has stored nothing."""
@@ -111,41 +119,116 @@ class StorageUsage:
           OverQuota: the workspace has reached its quota.
           MachineExhausted: the data directory has too little free disk.
         """
+        await self.check_room(workspace_id, more_bytes)
+        self._count_stored(workspace_id, more_bytes)
+
+    async def check_room(self, workspace_id: str, more_bytes: int) -> None:
+        """Check that a workspace may store `more_bytes` more, as `require_room` does, without counting them.
+
+        Raises:
+          OverQuota: the workspace has reached its quota.
+          MachineExhausted: the data directory has too little free disk.
+        """
         await asyncio.to_thread(self._quota.require_disk, more_bytes)
-        if not self._quota.workspace_bytes and not self._quota.own_bytes:
-            return
-        # only one caller measures at a time, so that one long query serves all callers that wait
-        async with self._measuring[workspace_id]:
-            last = self._measured.get(workspace_id)
-            if last is None or time.monotonic() - last.at > (_MEASURED_S if last.fits(more_bytes) else _REFUSED_S):
-                at, report = time.monotonic(), await self.get_usage(workspace_id)
-                last = self._measured[workspace_id] = _Measured(at, report.total_bytes, report.quota_bytes)
-        if not last.fits(more_bytes):
+        last = await self._measure(workspace_id, more_bytes)
+        if last is not None and not last.fits(self._arriving[workspace_id] + more_bytes):
+            held = last.held + self._arriving[workspace_id]
             more = f", and {more_bytes / _MB:.1f} MB more do not fit" if more_bytes else ""
             raise OverQuota(
-                f"the workspace stores {last.held / _MB:.1f} MB of at most {last.most / _MB:g} MB{more}; delete jobs, "
+                f"the workspace stores {held / _MB:.1f} MB of at most {last.most / _MB:g} MB{more}; delete jobs, "
                 "data sets or files that nobody needs (`evaluator-host usage` shows how much each kind takes), or ask "
                 "the operator to raise the limit (EVALUATOR_HOST_WORKSPACE_MB or EVALUATOR_HOST_WORKSPACE_LIMITS)"
             )
-        self._measured[workspace_id] = replace(last, held=last.held + more_bytes)
 
-    async def metered(self, workspace_id: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield an upload's chunks. Before the first chunk and after every 16 MB, check that the workspace has room.
+    async def room_bytes(self, workspace_id: str) -> int | None:
+        """Return how many more bytes a workspace may store; None if it has no quota."""
+        last = await self._measure(workspace_id, 0)
+        if last is None or not last.most:
+            return None
+        return max(0, last.most - last.held - self._arriving[workspace_id])
+
+    async def _measure(self, workspace_id: str, more_bytes: int) -> _Measured | None:
+        """Return the last measurement of a workspace, or a new one if the last is too old. None if there are no quotas.
+
+        A measurement that has no room for `more_bytes` is replaced sooner.
+        """
+        if not self._quota.workspace_bytes and not self._quota.own_bytes:
+            return None
+        # only one caller measures at a time, so that one long query serves all callers that wait
+        async with self._measuring[workspace_id]:
+            last = self._measured.get(workspace_id)
+            fits = last is not None and last.fits(self._arriving[workspace_id] + more_bytes)
+            if last is None or time.monotonic() - last.at > (_MEASURED_S if fits else _REFUSED_S):
+                at, report = time.monotonic(), await self.get_usage(workspace_id)
+                last = self._measured[workspace_id] = _Measured(at, report.total_bytes, report.quota_bytes)
+        return last
+
+    def _count_stored(self, workspace_id: str, more_bytes: int) -> None:
+        if (last := self._measured.get(workspace_id)) is not None:
+            self._measured[workspace_id] = replace(last, held=last.held + more_bytes)
+
+    @contextmanager
+    def storing(self, workspace_id: str) -> Iterator["Storing"]:
+        """Count what a workspace stores during the block, before it is in the database.
+
+        The measurements of the database do not have these bytes, however long the block takes.
+        """
+        storing = Storing(self, workspace_id, self._arriving)
+        try:
+            yield storing
+            self._count_stored(workspace_id, storing.size_bytes)
+        finally:
+            self._arriving[workspace_id] -= storing.size_bytes
+
+    def _sizes(self) -> list[Size]:
+        load_tables()
+        return [size for mapper in Table.registry.mappers for size in mapper.class_.sizes()]
+
+
+class Storing:
+    """Bytes that a workspace is storing, in a block of `StorageUsage.storing`.
+
+    Attributes:
+      size_bytes: How many bytes count now.
+    """
+
+    def __init__(self, usage: StorageUsage, workspace_id: str, arriving: Counter[str]) -> None:
+        self.workspace_id = workspace_id
+        self.size_bytes = 0
+        self._usage = usage
+        self._arriving = arriving
+
+    async def resize(self, size_bytes: int) -> None:
+        """Count `size_bytes` from now on, instead of the bytes that counted before.
+
+        Raises:
+          OverQuota: the workspace reaches its quota.
+          MachineExhausted: the data directory has too little free disk.
+        """
+        more_bytes = size_bytes - self.size_bytes
+        if more_bytes > 0:
+            await self._usage.check_room(self.workspace_id, more_bytes)
+        self.size_bytes += more_bytes
+        self._arriving[self.workspace_id] += more_bytes
+
+    async def metered(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield an upload's chunks, and count them. At first, and after every 4 MB, check that there is room.
 
         Raises:
           OverQuota: the workspace reaches its quota.
           MachineExhausted: the data directory has too little free disk.
         """
         unchecked = 0
-        await self.require_room(workspace_id)
+        await self._usage.require_room(self.workspace_id)
         async for chunk in chunks:
             unchecked += len(chunk)
             if unchecked >= _CHECKED_BYTES:
-                await self.require_room(workspace_id, unchecked)
+                await self.resize(self.size_bytes + unchecked)
                 unchecked = 0
             yield chunk
-        await self.require_room(workspace_id, unchecked)
+        await self.resize(self.size_bytes + unchecked)
 
-    def _sizes(self) -> list[Size]:
-        load_tables()
-        return [size for mapper in Table.registry.mappers for size in mapper.class_.sizes()]
+    async def room_bytes(self) -> int | None:
+        """Return the largest size that fits into the quota, for `resize`; None if the workspace has no quota."""
+        room = await self._usage.room_bytes(self.workspace_id)
+        return None if room is None else room + self.size_bytes

@@ -127,7 +127,8 @@ class Filesets:
         """
         require_path(path)
         fileset = await self._entities.get_entity(_place(workspace_id, namespace), name)
-        blob = await self._blobs.receive(self._usage.metered(workspace_id, chunks))
+        with self._usage.storing(workspace_id) as storing:
+            blob = await self._blobs.receive(storing.metered(chunks))
         place, key = Place(workspace_id, EntityKind.FILE, namespace), f"{name}/{path}"
         content = {"fileset": name, "path": path, "blob": blob.id, "size": blob.size, "digest": blob.digest}
         try:

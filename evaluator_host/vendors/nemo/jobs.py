@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.platform.datasets.files import write_rows
+from evaluator_host.platform.datasets.files import RowLimits, write_rows
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter
@@ -268,13 +268,12 @@ def write_fileset(
     files: list[RowsIn],
     mapping: FieldMappingIn | None,
     limit: int | None,
-    max_bytes: int,
-    max_row_bytes: int,
+    limits: RowLimits,
 ) -> DatasetFacts:
     """Write at most `limit` rows of a fileset's files into folder `stage`, as a data set."""
-    records = (record for one in files for record in one.records(max_row_bytes))
+    records = (record for one in files for record in one.records(limits.max_row_bytes))
     rows = enumerate(_rows(records, mapping, limit=limit), start=1)
-    return write_rows(stage, rows, format_="jsonl", max_bytes=max_bytes)
+    return write_rows(stage, rows, format_="jsonl", limits=limits)
 
 
 def _rows(
