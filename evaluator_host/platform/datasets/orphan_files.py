@@ -36,6 +36,7 @@ class OrphanFiles:
         self._notes = data_dir / NOTES
         self.rows = rows
         self.blobs = blobs
+        self._has_warned = False  # whether the log names the other databases already
 
     async def sweep(self, store: Store) -> None:
         """Remove unreferenced files: broken uploads, and rows of deleted jobs.
@@ -83,7 +84,10 @@ class OrphanFiles:
                 error,
             )
             return
+        if others and self._has_warned:
+            return
         if others:
+            self._has_warned = True
             _log.warning(
                 "other databases use %s too, or used it before (%d databases): rows and files there are kept, "
                 "even if the database %s does not list them; `evaluator-host doctor` says what to do",

@@ -1,7 +1,8 @@
 """Adds data sets to a host."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Final
 
 from starlette.routing import BaseRoute
@@ -13,11 +14,12 @@ from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.datasets.table import Datasets
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
-from evaluator_host.platform.resource import Resource
+from evaluator_host.platform.resource import Resource, Task
 from evaluator_host.platform.users import UsedObject
-from evaluator_host.types.errors import NotFound
+from evaluator_host.types.errors import NotFound, StoreUnavailable
 
 _UPLOADS: Final = 2  # maximum number of large uploads that are read at the same time
+_SWEEP_EVERY_S: Final = 3600.0
 _SHORT: Final = 2  # maximum number of small uploads and of queries at the same time
 
 
@@ -57,6 +59,16 @@ class DatasetResource(Resource):
         await self._orphans.sweep(self.host.store)
         async with self._uploads:
             yield
+
+    def tasks(self) -> Iterable[Task]:
+        return (Task("the removal of unreferenced files", self._sweep_again),)
+
+    async def _sweep_again(self) -> None:
+        """Remove unreferenced files every hour, because the start of a host leaves those that may still be needed."""
+        while True:
+            await asyncio.sleep(_SWEEP_EVERY_S)
+            with suppress(StoreUnavailable):  # the task that watches the database reports the outage
+                await self._orphans.sweep(self.host.store)
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:
         """Return a data set with the names and ids of all versions that are deleted with it; None for other kinds."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator_host.platform.datasets.files import PARTIAL, FileFolder, at_most
+from evaluator_host.platform.datasets.files import FileFolder, at_most, partial_prefix
 from evaluator_host.platform.datasets.object_rows import Bucket
 from evaluator_host.types.errors import MachineExhausted
 
@@ -47,7 +47,7 @@ class BlobFolder(FileFolder):
         size, digest = 0, hashlib.sha256()
         with MachineExhausted.refused("keep the file"):
             self.path.mkdir(parents=True, mode=0o700, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=PARTIAL, dir=self.path)
+            handle, name = tempfile.mkstemp(prefix=partial_prefix(), dir=self.path)
             partial = Path(name)
             try:
                 with os.fdopen(handle, "wb") as file:
@@ -74,7 +74,7 @@ class BlobFolder(FileFolder):
         path = self.file(blob_id)
         if self._bucket is not None and not path.exists():
             self.path.mkdir(parents=True, mode=0o700, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=PARTIAL, dir=self.path)
+            handle, name = tempfile.mkstemp(prefix=partial_prefix(), dir=self.path)
             os.close(handle)
             partial = Path(name)
             try:
