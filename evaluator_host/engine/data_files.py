@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from evaluator_host.engine.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.engine.system.disk import lacks_disk
 from evaluator_host.engine.system.files import FileLock
 from evaluator_host.engine.system.tree import remove
@@ -35,7 +36,10 @@ _FOLDERS: Final = 50_000  # maximum number of folders in a workspace's layouts; 
 # errors from file systems without hard links
 _NO_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 _READ_BYTES: Final = 1 << 20
+_CHECKED_BYTES: Final = 4 << 20  # bytes of an upload between two checks of the free disk
 _FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # every user may read, because each sandbox has a user of its own
+# mode of the folders above: other users of the machine cannot list them, and the names of layouts cannot be guessed
+_PASSED: Final = 0o711
 
 
 class DataFiles:
@@ -65,7 +69,7 @@ class DataFiles:
         """
         with MachineExhausted.refused("keep the file"):
             held = await asyncio.to_thread(self._make_room, workspace)
-            partial = self._files(workspace) / f"{_PARTIAL}{secrets.token_hex(8)}"
+            partial = self._files(workspace) / f"{_PARTIAL}{this_instance()}.{secrets.randbits(64)}"
             try:
                 with partial.open("xb") as file:
                     digest = await self._write(file, chunks, held)
@@ -170,9 +174,12 @@ class DataFiles:
             raise InvalidRequest("data files of the evaluator are missing", problems=tuple(problems))
 
     async def _write(self, file: BinaryIO, chunks: AsyncIterator[bytes], held: int) -> str:
-        digest, size, most = hashlib.sha256(), 0, self._most_bytes
+        digest, size, checked, most = hashlib.sha256(), 0, 0, self._most_bytes
         async for chunk in chunks:
             size += len(chunk)
+            if size - checked > _CHECKED_BYTES:
+                checked = size
+                await asyncio.to_thread(self._require_disk)
             if size > most:
                 raise TooLarge(
                     f"the data file is over {most >> 20} MB; ask the operator to raise EVALUATOR_HOST_DATA_MB"
@@ -191,21 +198,27 @@ class DataFiles:
         Raises:
           MachineExhausted: the disk has too little room.
         """
-        folder = self._files(workspace)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (self._home(workspace) / _LAYOUTS).mkdir(exist_ok=True)
+        folder, home = self._files(workspace), self._home(workspace)
+        self._folder.mkdir(parents=True, exist_ok=True, mode=_PASSED)
+        home.mkdir(exist_ok=True, mode=_PASSED)
+        folder.mkdir(exist_ok=True, mode=0o700)
+        (home / _LAYOUTS).mkdir(exist_ok=True, mode=_PASSED)
         size = 0
-        for path in (*folder.iterdir(), *(self._home(workspace) / _LAYOUTS).iterdir()):
+        for path in (*folder.iterdir(), *(home / _LAYOUTS).iterdir()):
             with suppress(FileNotFoundError):
-                if path.parent == folder:
-                    size += path.stat().st_size
                 partial = path.name.startswith(_PARTIAL)
                 unused_s = _ABANDONED_S if partial else self._unused_s
-                if (partial or path.parent != folder) and time.time() - path.stat().st_mtime > unused_s:
+                old = time.time() - path.stat().st_mtime > unused_s
+                if is_dead(path.name.removeprefix(_PARTIAL)) or (old and (partial or path.parent != folder)):
                     remove(path.rename(path.with_name(f"{_PARTIAL}-{secrets.token_hex(8)}")))
+                elif path.parent == folder:
+                    size += path.stat().st_size
+        self._require_disk()
+        return size
+
+    def _require_disk(self) -> None:
         if (error := lacks_disk(self._folder, self._reserve_bytes)) is not None:
             raise error
-        return size
 
     def _keep(self, workspace: str, partial: Path, digest: str) -> DataFile:
         path = self._path(workspace, digest)

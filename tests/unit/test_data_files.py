@@ -14,6 +14,7 @@ import pytest
 
 from evaluator_host.engine import data_files
 from evaluator_host.engine.data_files import DataFiles, note_use
+from evaluator_host.engine.sandbox.linux.instance import this_instance
 from evaluator_host.types.errors import MachineExhausted, OverQuota
 from evaluator_host.types.stored import DataFile
 
@@ -110,9 +111,44 @@ def test_a_file_is_never_copied_because_it_has_too_many_links(tmp_path: Path) ->
         assert (files.lay_out("default", {"a": digest}).path / "a").samefile(stored)
 
 
+def test_an_upload_that_a_killed_host_left_takes_no_room(tmp_path: Path) -> None:
+    files = DataFiles(tmp_path, most_bytes=MOST_BYTES)
+    one_file(files)
+    (folder,) = tmp_path.glob("*/files")
+    left = folder / f"partial-{this_instance().rpartition('-')[0]}-1.5"
+    left.write_bytes(bytes(MOST_BYTES))
+    one_file(files)
+    assert stored_bytes(tmp_path) == len(b"content")
+
+
+async def test_an_upload_leaves_the_reserve_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = DataFiles(tmp_path, most_bytes=100 << 20, reserve_bytes=1)
+    sent = 0
+
+    async def chunks() -> AsyncIterator[bytes]:
+        nonlocal sent
+        for sent in range(1, 100):
+            if sent == 10:
+                monkeypatch.setattr(files, "_reserve_bytes", 1 << 60)
+            yield bytes(1 << 20)
+
+    with pytest.raises(MachineExhausted, match="FREE_DISK"):
+        await files.receive("default", chunks())
+    assert sent < 16
+    assert stored_bytes(tmp_path) == 0
+
+
 def test_no_folders_are_made_on_a_full_disk(tmp_path: Path) -> None:
     digest = one_file(DataFiles(tmp_path, most_bytes=MOST_BYTES))
     full = DataFiles(tmp_path, most_bytes=MOST_BYTES, reserve_bytes=1 << 60)
     with pytest.raises(MachineExhausted, match="FREE_DISK"):
         full.lay_out("default", {"a": digest})
     assert not list(tmp_path.glob("*/layouts/*"))
+
+
+def test_other_users_of_the_machine_cannot_list_the_files_of_a_workspace(tmp_path: Path) -> None:
+    files = DataFiles(tmp_path / "data", most_bytes=MOST_BYTES)
+    files.lay_out("default", {"a": one_file(files)})
+    paths = [tmp_path / "data", *tmp_path.glob("data/*"), *tmp_path.glob("data/*/*")]
+    assert {path.name for path in paths} > {"data", "files", "layouts"}
+    assert [path for path in paths if path.stat().st_mode & 0o044] == []
