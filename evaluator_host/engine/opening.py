@@ -203,6 +203,7 @@ def _environments(settings: Settings, backend: Backend, pool: Pool, peers: Peers
     if swept := folder.sweep():
         _log.info("removed %s of hosts that died", counted(swept, "unfinished package set"))
     builder = Builder(folder.build_home, file_mb=settings.environments_mb, memory_mb=settings.build_memory_mb)
+    builder.sweep()
     index = index_settings(settings, folder.downloads, work_dir=builder.work)
     queries = PackageQueries(index, backend)
     context = BuildContext(

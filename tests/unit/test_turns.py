@@ -75,7 +75,9 @@ async def test_who_gives_up_takes_no_turn_along() -> None:
 
 async def test_one_workspaces_look_ups_leave_a_process_to_another(tmp_path: Path) -> None:
     turns = Turns(3)
-    sleep, true = (Command((*words,), tmp_path, {"PATH": "/usr/bin:/bin"}) for words in (("sleep", "60"), ("true",)))
+    sleep, true = (
+        Command((*words,), tmp_path, {"PATH": "/usr/bin:/bin"}) for words in (("/bin/sleep", "60"), ("/bin/true",))
+    )
     assert (await in_turn(turns, "quiet")(true, 60)).code == 0
     loud = [asyncio.create_task(in_turn(turns, "loud")(sleep, 60)) for _ in range(6)]
     await settle()

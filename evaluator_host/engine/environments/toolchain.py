@@ -27,7 +27,7 @@ from evaluator_host.engine.packages.tools import installed_tools
 from evaluator_host.engine.sandbox.commands import find_shell_tools
 from evaluator_host.engine.sandbox.runtimes import added_files, runtimes_dir
 from evaluator_host.engine.system.files import FileLock, hold_lock
-from evaluator_host.engine.system.processes import Command, run
+from evaluator_host.engine.system.processes import Command, bound, run
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.types.errors import IndexUnavailable, MachineExhausted, SandboxUnavailable, refusal_of
 
@@ -360,7 +360,7 @@ def _raise_npm_failure(output: str, binary: Path) -> None:
 async def _run(argv: tuple[str, ...], cwd: Path) -> tuple[int, str]:
     """Run a program with this host's environment variables (npm's settings), and return its exit code and output."""
     try:
-        finished = await run(Command(argv, cwd, {**os.environ, **_authorities()}), _INSTALL_TIMEOUT_S)
+        finished = await run(Command(bound(argv), cwd, {**os.environ, **_authorities()}), _INSTALL_TIMEOUT_S)
     except TimeoutError:
         return 1, f"ETIMEDOUT: {argv[0]} did not end within {_INSTALL_TIMEOUT_S:g} s"
     return finished.code, finished.stdout + finished.stderr

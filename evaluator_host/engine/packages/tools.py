@@ -159,11 +159,13 @@ def _clipped(said: str) -> str:
 
 
 def in_turn(turns: Turns, workspace: str) -> Run:
-    """Return a `Run` that waits for the workspace's turn before it starts a process."""
+    """Return a `Run` that waits for the workspace's turn, then starts a process that ends with this host."""
 
     async def run(command: Command, timeout_s: float) -> Finished:
         async with turns.turn(workspace):
-            return await processes.run(command, timeout_s)
+            if not os.access(command.argv[0], os.X_OK):  # otherwise the program that starts it would fail
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command.argv[0])
+            return await processes.run(replace(command, argv=processes.bound(command.argv)), timeout_s)
 
     return run
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,13 @@ OUTPUT_BYTES: Final = 16 * 1024 * 1024  # maximum number of bytes in the output;
 PLAIN_PATH: Final = "/usr/bin:/bin"
 # descriptors for the child's three streams and for the pipe that reports its start, with some to spare
 _START_DESCRIPTORS: Final = 10
+
+
+# Program that starts another one, which the kernel kills when this host ends (1 is PR_SET_PDEATHSIG).
+_BOUND: Final = (
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.getppid() == int(sys.argv[1]) or os._exit(1); "
+    "os.execv(sys.argv[2], sys.argv[2:])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,14 @@ async def run(command: Command, timeout_s: float | None, *, started: Callable[[i
     finally:
         await _end(process)
     return Finished(code, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
+
+
+def bound(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command line that starts the program `argv`, whose first item is a path, and ends it with this host.
+
+    Starting takes 20 ms longer.
+    """
+    return sys.executable, "-I", "-S", "-c", _BOUND, str(os.getpid()), *argv
 
 
 async def _communicate(process: asyncio.subprocess.Process, stdin: bytes) -> tuple[bytes, bytes]:

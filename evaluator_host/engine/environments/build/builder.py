@@ -198,7 +198,6 @@ class Builder:
         return await asyncio.shield(found)
 
     async def _try(self) -> BuildSandbox | str:
-        await asyncio.to_thread(self._sweep)
         try:
             bubblewrap = await find_bubblewrap()
             seccomp = compile_policy(without_unix_sockets(read_policy()), platform.machine())
@@ -241,7 +240,8 @@ class Builder:
         if self.work.exists():
             await asyncio.to_thread(remove, self.work)
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
+        """Remove the cgroups and files of killed hosts' builds; among the files are credentials. Blocks."""
         try:
             sweep_cgroups(cgroup_mounts())
             for folder in self.work.parent.glob("host-*"):
