@@ -134,12 +134,12 @@ def calling_processes(server: Server) -> list[int]:
     ]
 
 
-def connection_to(server: Server, pid: int) -> socket.socket:
+def connection_to(server: Server, pid: int, *, source: str = "127.0.0.1") -> socket.socket:
     """Open connections until this process of a host has accepted a connection, and return that connection."""
     refused = []
     try:
         while True:
-            made = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+            made = socket.create_connection(("127.0.0.1", server.port), timeout=60, source_address=(source, 0))
             if owner_of(server, made) == pid:
                 return made
             refused.append(made)

@@ -40,6 +40,7 @@ _CALLS_AHEAD: Final = 4
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
 _PART_BYTES: Final = 1 << 16  # bytes of a response to pass on at once
 _OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
+_FORWARDED_FOR: Final = b"x-forwarded-for"
 
 
 class CallProcess(Part):
@@ -224,7 +225,9 @@ class _PassedOn:
 
 async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWriter) -> None:
     """Pass a request on as it arrives. Close the connection if the client closes its own."""
-    headers = [one for one in scope["headers"] if one[0] not in _OF_CONNECTIONS] + [(b"connection", b"close")]
+    headers = [one for one in scope["headers"] if one[0] not in _OF_CONNECTIONS | {_FORWARDED_FOR}]
+    # the first process trusts this header, because the request comes from this machine
+    headers += [(b"connection", b"close"), (_FORWARDED_FOR, (scope["client"] or ("unknown",))[0].encode("latin-1"))]
     chunked = any(name == b"transfer-encoding" for name, _ in headers)
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     lines = [b"%b %b HTTP/1.1" % (scope["method"].encode(), target), *map(b"%b: %b".__mod__, headers), b"", b""]

@@ -16,7 +16,8 @@ import pytest
 
 from evaluator_host.cli.serve import listen
 from tests import forked
-from tests.keyed import eventually
+from tests.databases import Databases
+from tests.keyed import eventually, make_key
 from tests.over_http import calling_processes, connection_to, owner_of
 from tests.processes import is_running
 from tests.server import Server, new_home
@@ -122,6 +123,21 @@ def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
         with client.stream("GET", f"/v1/jobs/{job['id']}/events") as events:
             assert any('"completed"' in line for line in events.iter_lines())
         assert client.get(f"/v1/jobs/{job['id']}").json()["progress"]["done"] == 50_000
+
+
+def test_the_log_names_the_address_of_a_caller_whose_request_was_passed_on(
+    databases: Databases, tmp_path: Path
+) -> None:
+    url = databases.make("sqlite")
+    make_key("ci", "default", url=url)
+    environment = {"EVALUATOR_HOST_WORKERS": "2", "EVALUATOR_HOST_DATABASE_URL": url}
+    with Server(data_dir=new_home(tmp_path), log=tmp_path / "log", environment=environment) as server:
+        eventually(lambda: len(calling_processes(server)) == 1, within_s=60)
+        (pid,) = calling_processes(server)
+        with connection_to(server, pid, source="127.0.0.2") as asking:
+            asking.sendall(b"GET /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n")
+            assert b" 401 " in asking.recv(4096)
+        eventually(lambda: "1 from 127.0.0.2" in server.log)
 
 
 def test_connections_are_spread_over_the_processes(host: Server) -> None:
