@@ -64,7 +64,9 @@ def running_engine() -> Iterator[str]:
             yield address
             return
     if os.geteuid() != 0 or shutil.which("dockerd") is None:
-        pytest.fail("no Docker engine answers, and starting one takes root and dockerd: install docker.io, or start it")
+        pytest.fail(
+            "no Docker engine answers, and only root can start one, with dockerd: install docker.io, or start an engine"
+        )
     ENGINE_DIR.mkdir(parents=True, exist_ok=True)
     with (ENGINE_DIR / "users.lock").open("w") as users:
         with _exclusive("start.lock"):

@@ -220,7 +220,7 @@ def question_of(body: dict[str, Any]) -> str:
 
 
 def error_body(message: str, kind: str = "invalid_request_error", code: str | None = None) -> bytes:
-    """Return an error in the form of the protocol."""
+    """Return an error in the form of OpenAI's protocol."""
     return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
 
 

@@ -56,7 +56,7 @@ _MEETS: dict[str, Callable[[float, float], bool]] = {"≤": operator.le, "≥": 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the table: a figure, its floor, and the limit for their ratio or for the figure, if there is a limit."""
+    """One line of the table: a measured figure, the floor with which it is compared, and the limit for it or for the ratio."""
 
     figure: str
     value: float
@@ -445,11 +445,11 @@ async def _serve(
             try:
                 await client.get("/readyz")
             except httpx.TransportError:
-                assert process.poll() is None, "the server ended"
+                assert process.poll() is None, "the server ended before it was ready"
             else:
                 return process, port
     process.kill()
-    raise TimeoutError("the server did not start")
+    raise TimeoutError("the server did not start in time")
 
 
 def show(lines: list[Line]) -> None:

@@ -239,6 +239,6 @@ for part in (
 ):
     part()
 missing = BY_NAME.keys() - set(called)
-assert not missing, f"not called: {sorted(missing)}"
+assert not missing, f"operations that were not called: {sorted(missing)}"
 Path(RECORD).write_text("".join(f"{json.dumps(one, default=lambda _: None)}\n" for one in recorded))
 print(len(BY_NAME), "operations")

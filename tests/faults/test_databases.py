@@ -75,7 +75,7 @@ def test_the_server_is_killed_and_started_again(
     where = conninfo_to_dict(served[1])
     for part in ("host", "dbname"):
         assert str(where[part]) in host.server.log
-        assert str(where[part]) not in refused.text, "callers are not told where the database is"
+        assert str(where[part]) not in refused.text, "callers must not learn where the database is"
     postgresql.start()
     recovery(until_listed(host))
     assert_whole(host, job)

@@ -122,7 +122,7 @@ class RunnerProcess:
         return name
 
     def call(self, *args: Any, timeout_s: float = 10.0, share: str | None = None) -> protocol.Frame:
-        """Call with positional arguments and return the answer."""
+        """Call the evaluator with positional arguments and return the answer."""
         self.post({"args": list(args)}, timeout_s=timeout_s, share=share)
         return self.receive(timeout_s=timeout_s + 20)
 

@@ -14,7 +14,7 @@ from evaluator_host.types.outcome import EvaluationResult
 
 
 async def nothing_is_to_run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
-    raise AssertionError("nothing is to run")
+    raise AssertionError("no code may run here")
 
 
 CONTEXT = MigrationContext(nothing_is_to_run, LimitedProcesses())

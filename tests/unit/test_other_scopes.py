@@ -15,7 +15,7 @@ async def test_only_http_and_the_start_of_the_application_pass(kind: str) -> Non
         seen.append(scope["type"])
 
     async def none() -> Any:
-        raise AssertionError("nothing is read of it")
+        raise AssertionError("the middleware must not read from this connection")
 
     middleware = AccessMiddleware(
         app, access=None, hosts=(), body_bytes=1, upload_bytes=1, body_timeout_s=1, memory_bytes=1, open_paths=("/",)

@@ -192,7 +192,7 @@ def test_no_other_module_walks_or_removes_trees() -> None:
                 walks = called == "walk" and isinstance(node, ast.Attribute) and ast.unparse(node) == "os.walk"
                 if called in BANNED or walks:
                     found.append(f"{name}:{node.lineno} {called}")  # type: ignore[attr-defined]
-    assert found == [], "use evaluator_host.engine.system.tree"
+    assert found == [], "these modules must use evaluator_host.engine.system.tree"
 
 
 @pytest.mark.long

@@ -252,7 +252,9 @@ def main() -> int:
     parser.add_argument("command", choices=["run", "draw"])
     parser.add_argument("checkouts", type=Path, help="folder of git repositories, as owner+name")
     parser.add_argument("--only", default="", help="take only files whose addresses contain this text")
-    parser.add_argument("--packages", action="append", default=[], help="pins of all evaluators, or auto")
+    parser.add_argument(
+        "--packages", action="append", default=[], help="exact versions of packages for every evaluator, or auto"
+    )
     parser.add_argument(
         "--in-checkout", action="store_true", help="run each file in its checkout, with the modules that it imports"
     )

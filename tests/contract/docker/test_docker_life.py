@@ -258,6 +258,6 @@ async def test_findings_say_what_works_and_a_stale_image(backend: DockerBackend)
     assert found["engine"].ok
     assert found["python sandbox"].detail.startswith("starts: probe python 3.13")
     assert found["javascript sandbox"].detail.startswith("starts: probe node 24")
-    assert not found["image"].ok, "the probe image holds other runners than this package"
+    assert not found["image"].ok, "the probe image has other runners than this package"
     assert found["image"].fix == "run `evaluator-host images build`"
     assert {"runtime", "memory limit", "process limit", "cpu limit", "seccomp"} <= set(found)

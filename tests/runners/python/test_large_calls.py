@@ -38,7 +38,7 @@ def waiting_row(runner: RunnerProcess) -> int:
                 if psutil.Process(row).status() == psutil.STATUS_SLEEPING:
                     return row
         time.sleep(0.01)
-    raise AssertionError("no row waits")
+    raise AssertionError("no process waits for the next row")
 
 
 def call_frame(name: str, *args: Any, share: str | None = None) -> bytes:
