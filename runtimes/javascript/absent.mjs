@@ -184,7 +184,7 @@ function changesOthers(node, made, reached) {
   return partsOf(node).some((one) => changesOthers(one, made, reached));
 }
 
-/** Return the name with which a chain of calls and members begins; null if there is none. @param {Node | null} node @returns {string | null} */
+/** Return the name with which a chain of calls and members begins, or null if there is none. @param {Node | null} node @returns {string | null} */
 function rootOf(node) {
   switch (node?.type) {
     case 'Identifier': return node.name;
@@ -197,7 +197,7 @@ function rootOf(node) {
   }
 }
 
-/** Return the call with which esbuild gives an object the exports of a module; null for any other statement. @param {Node} node @returns {Node | null} */
+/** Return the call with which esbuild gives an object the exports of a module, or null for any other statement. @param {Node} node @returns {Node | null} */
 function exportsOf(node) {
   const { type, callee } = node.expression ?? {};
   return type === 'CallExpression' && /^__export\d*$/.test(callee.name ?? '') ? node.expression : null;

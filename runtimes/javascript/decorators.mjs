@@ -31,7 +31,7 @@ const NAMES = {
   target: /^_*(?:target|proto\w*|prototype|object|obj|instance|ctor|constructor|klass|cls|parent)$/i,
 };
 
-/** Return the rules for which decorators were written; null if there are none. @param {string} text of esbuild @returns {Kinds | null} */
+/** Return the rules for which decorators were written, or null if there are none. @param {string} text of esbuild @returns {Kinds | null} */
 export function kindsOf(text) {
   if (!text.includes('__decorateElement')) return null;
   const kinds = /** @type {Kinds} */ ({ legacy: [], standard: [], unclear: [] });
@@ -79,7 +79,7 @@ class Known {
     if (!this.#values.has(name)) this.#values.set(name, value);
   }
 
-  /** Return the functions that an expression may stand for; null if they are not known. @param {Node | null | undefined} node @param {number} steps @returns {Node[] | null} */
+  /** Return the functions that an expression may stand for, or null if they are not known. @param {Node | null | undefined} node @param {number} steps @returns {Node[] | null} */
   functionsOf(node, steps) {
     if (!node || steps === 0) return null;
     if (isFunction(node)) return [node];

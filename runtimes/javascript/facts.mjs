@@ -68,7 +68,7 @@ function factsIn({ uses, rest }, text) {
   };
 }
 
-/** Return what a function returns; null if the code nests too deeply. @template T @param {() => T | null} read @returns {T | null} */
+/** Return what a function returns, or null if the code nests too deeply. @template T @param {() => T | null} read @returns {T | null} */
 function orNothing(read) {
   try {
     return read();

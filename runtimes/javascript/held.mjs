@@ -13,7 +13,7 @@ const ENTRY = /\b(?:evaluate|main|performEval|perform_eval|handler|get_assert|ex
 const FUNCTION = /=>|\bfunction\b/;
 const MOST_CHARS = 200_000;
 
-/** Return the evaluator inside the code; null if there is none, or there are several. @param {string} code @returns {Held | null} */
+/** Return the evaluator inside the code, or null if there is none, or there are several. @param {string} code @returns {Held | null} */
 export function findHeld(code) {
   if (code.length > MOST_CHARS || !FUNCTION.test(code)) return null;
   return fromFactory(code) ?? fromText(code);

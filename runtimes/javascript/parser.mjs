@@ -10,7 +10,7 @@ export function readParser() {
   acorn ??= start();
 }
 
-/** Return the syntax tree of a program; null if the text is not a program. @param {string} text @param {'script' | 'module'} [sourceType] */
+/** Return the syntax tree of a program, or null if the text is not a program. @param {string} text @param {'script' | 'module'} [sourceType] */
 export function parse(text, sourceType = 'script') {
   acorn ??= start();
   try {

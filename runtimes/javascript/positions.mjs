@@ -131,7 +131,7 @@ export class Positions {
     return isOwn ? inFile(this.shownName, this.within(found.line, found.column)) : null;
   }
 
-  /** Return a place in the user's code; null for the accessor after it. @param {number | null} line @param {number | null} column */
+  /** Return a place in the user's code, or null for the accessor after it. @param {number | null} line @param {number | null} column */
   within(line, column) {
     return line === null || line > this.lineCount ? null : { line, column };
   }

@@ -8,7 +8,7 @@ import { parse } from './parser.mjs';
 const NAMES = ['tsconfig.json', 'jsconfig.json'];
 const MOST_STEPS = 10;
 
-/** Return the path of the configuration that applies to the evaluator's own code; null if none came with the code. @param {Files | null | undefined} files @returns {string | null} */
+/** Return the path of the configuration that applies to the evaluator's own code, or null if none came with the code. @param {Files | null | undefined} files @returns {string | null} */
 export function configOf(files) {
   if (!files) return null;
   for (let folder = posix.dirname(files.path); ; folder = posix.dirname(folder)) {

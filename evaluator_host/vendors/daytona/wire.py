@@ -161,7 +161,7 @@ def _language(name: Any) -> Language:
 
 
 def _installs(code: str) -> list[str] | None:
-    """Return the packages that a short script installs with pip or npm (as Phoenix does); None for other scripts."""
+    """Return the packages that a short script installs with pip or npm (as Phoenix does), or None for other scripts."""
     found = _INSTALL.search(code) if len(code) <= _INSTALL_CHARS else None
     if found is None:
         return None

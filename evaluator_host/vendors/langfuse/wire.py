@@ -179,7 +179,7 @@ def _aws_error(status: int, name: str, message: str) -> Response:
 
 
 def access_key_id(_scope: Scope, headers: Mapping[str, str]) -> str | None:
-    """Return the access key id of a request that AWS's SDK has signed; None for other requests.
+    """Return the access key id of a request that AWS's SDK has signed, or None for other requests.
 
     Langfuse's operator configures a key of this host as the access key id.
     """

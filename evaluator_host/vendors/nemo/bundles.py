@@ -131,7 +131,7 @@ def evaluator_of(bundle: dict[str, Any], *, field: str) -> Evaluator:
 
 
 def python_of(bundle: dict[str, Any]) -> str | None:
-    """Return the Python version that a checked bundle needs, such as `3.13`; None if any version works."""
+    """Return the Python version that a checked bundle needs, such as `3.13`, or None if any version works."""
     found = _PYTHON.fullmatch(str(bundle["payload"].get("python_version", "")))
     return found[1] if found is not None else None
 

@@ -62,7 +62,7 @@ def fields(*names: str, **elsewhere: str) -> Fields:
 
 
 def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | None:
-    """Read the filter in a query string; None if there is none.
+    """Read the filter in a query string, or None if there is none.
 
     Raises:
       InvalidRequest: the filter is not valid, or this list does not support it.

@@ -115,13 +115,13 @@ class NemoModels:
         return kept
 
     def reference_of(self, url: str) -> tuple[str, str] | None:
-        """Read `(workspace, name)` from a URL of the client's model gateway; None for any other URL."""
+        """Read `(workspace, name)` from a URL of the client's model gateway, or None for any other URL."""
         found = _GATEWAY.search(url)
         return (found[1], found[2]) if found is not None else None
 
 
 async def find_model(database: Database, workspace_id: str, namespace: str, name: str) -> ModelPlace | None:
-    """Return the endpoint of a model that a caller registered; None if there is no such model.
+    """Return the endpoint of a model that a caller registered, or None if there is no such model.
 
     Raises:
       InvalidRequest: neither the model nor its provider has a URL, or the provider's name is not valid.

@@ -101,7 +101,7 @@ class NemoResults:
         self._rows = rows
 
     async def listed(self, workspace_id: str, namespace: str, name: str) -> list[dict[str, Any]]:
-        """Return the list of a job's results; empty before the job has completed.
+        """Return the list of a job's results, which is empty before the job has completed.
 
         Raises:
           NotFound: there is no such job.

@@ -18,7 +18,7 @@ _NIM_TOKENS: Final = 4096  # token limit that NeMo's client sets for a NIM
 
 
 async def target_of(models: NemoModels, workspace_id: str, namespace: str, spec: SpecIn) -> Target | None:
-    """Return the model that a job calls to produce outputs; None when the rows already have outputs.
+    """Return the model that a job calls to produce outputs, or None when the rows already have outputs.
 
     Raises:
       InvalidRequest: the model or its prompt is not valid or not supported.
@@ -137,7 +137,7 @@ def _template(spec: SpecIn) -> str | dict[str, Any] | None:
 
 
 def template_of(row: dict[str, Any], url: str) -> str | dict[str, Any] | None:
-    """Return the prompt template that NeMo infers from a row for the model at `url`; None if it infers none."""
+    """Return the prompt template that NeMo infers from a row for the model at `url`, or None if it infers none."""
     try:
         template = inferred_template(row, url)
     except ValueError:

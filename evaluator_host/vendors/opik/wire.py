@@ -93,7 +93,7 @@ def _answer(found: EvaluationResult | EvaluationError) -> Response:
 
 
 def _unusable(score: Json) -> str | None:
-    """Return why Opik cannot store a score; None if Opik can store it."""
+    """Return why Opik cannot store a score, or None if Opik can store it."""
     found = score if isinstance(score, dict) else {}
     name = re.sub(r"[\x00-\x1f\x7f]", " ", str(found.get("name") or "<unnamed>"))[:_NAME_CHARS]
     if found.get("value") is None:

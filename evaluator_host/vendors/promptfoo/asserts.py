@@ -175,7 +175,7 @@ WITH_THRESHOLD: Final = frozenset({"levenshtein"})
 
 
 def program(type_: str) -> str | None:
-    """Return the JavaScript program for an assertion type such as `contains` or `not-contains`; else None."""
+    """Return the JavaScript program for an assertion type such as `not-contains`, or None if the type has none."""
     plain = type_.removeprefix(NEGATION)
     if plain not in _CONDITIONS:
         return None

@@ -83,7 +83,7 @@ def interpret(
 
 
 def _from_text(text: str) -> Json:
-    """Parse a string as promptfoo does: true, false, an object, or the number at its beginning; else None."""
+    """Parse a string as promptfoo does: true, false, an object, or the number at its beginning. Other text is None."""
     if text.strip().lower() in ("true", "false"):
         return text.strip().lower() == "true"
     if text.strip().startswith("{"):

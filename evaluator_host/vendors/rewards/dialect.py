@@ -77,7 +77,7 @@ def _is_reward(one: Any) -> bool:
 
 
 def _number(reward: Json) -> float | int | None:
-    """Convert a reward to a number; None if the reward does not apply."""
+    """Convert a reward to a number, or None if the reward does not apply."""
     value = reward.get("score") if isinstance(reward, dict) else reward
     return float(value) if isinstance(value, bool) else value
 
@@ -123,7 +123,7 @@ def _nan(one: dict[str, Any]) -> Note:
 
 
 def _sum(rewards: list[dict[str, Any]], at: int) -> float | int | None:
-    """Return the weighted sum of the rewards for row `at` that are not None; None if all are None."""
+    """Return the weighted sum of the rewards for row `at` that are not None, or None if all are None."""
     found = [(one["weight"], _number(one["values"][at])) for one in rewards]
     known = [(weight, number) for weight, number in found if number is not None]
     if len(known) == 1 and known[0][0] == 1:

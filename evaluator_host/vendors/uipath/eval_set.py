@@ -74,7 +74,7 @@ def is_eval_set(value: Json) -> bool:
 
 
 def items_of(value: dict[str, Json]) -> list[Json]:
-    """Return the unparsed test cases of an eval set in either format; empty if there is no list of test cases."""
+    """Return the unparsed test cases of an eval set in either format, or `[]` if there is no list of test cases."""
     return next((value[name] for name in _ITEM_LISTS if isinstance(value.get(name), list)), [])
 
 

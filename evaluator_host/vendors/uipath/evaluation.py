@@ -40,7 +40,7 @@ class EvalRun:
     job: str | None = None
 
     def agent_error(self, item: EvalItem) -> str | None:
-        """Return why a test case has no execution to score; None if the test case has an execution."""
+        """Return why a test case has no execution to score, or None if the test case has an execution."""
         execution = self.executions.get(item.id)
         return "this test case has no recorded execution" if execution is None else execution.error
 
@@ -103,7 +103,7 @@ def scores(run: EvalRun) -> list[EvalSetScore]:
 
 
 def overall(found: Sequence[EvalSetScore]) -> float | None:
-    """Return the weighted mean of the evaluators' means; None when there is no score."""
+    """Return the weighted mean of the evaluators' means, or None when there is no score."""
     known = [(one.mean, one.weight) for one in found if one.mean is not None]
     total = sum(weight for _, weight in known)
     return sum(mean * weight for mean, weight in known) / total if total else None

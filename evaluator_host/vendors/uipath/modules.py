@@ -18,7 +18,7 @@ def project_of(layout: Layout) -> Project:
 
 
 def project_around(file: Path) -> Project | None:
-    """Return the project around an evaluator's file, `<root>/<folder>/evaluators/…`; None if there is no project."""
+    """Return the project around an evaluator's file, `<root>/<folder>/evaluators/…`, or None if there is no project."""
     for folder in file.absolute().parents:
         if folder.name == "evaluators" and folder.parent.name in FOLDERS:
             return project_of(Layout(folder.parent.parent, folder.parent.name))

@@ -110,7 +110,7 @@ def find_eval_set(layout: Layout, named: str) -> Path:
 
 
 def layout_of_eval_set(eval_set: Path) -> Layout | None:
-    """Return the project layout around an eval set, `<root>/<folder>/<eval sets>/<file>`; None if there is none."""
+    """Return the project layout around an eval set, `<root>/<folder>/<eval sets>/<file>`, or None if there is none."""
     folder = eval_set.resolve().parent.parent
     if (folder / "evaluators").is_dir():
         return Layout(folder.parent, folder.name)

@@ -76,7 +76,7 @@ def _row(body: dict[str, Any], evaluator: Evaluator) -> tuple[Row, bool]:
 
 
 def _promptfoo_s(result: EvaluationResult) -> dict[str, Json] | None:
-    """Return a promptfoo assertion's result as promptfoo stores it; None for other evaluators."""
+    """Return a promptfoo assertion's result as promptfoo stores it, or None for other evaluators."""
     if result.evaluator.contract is not Contract("promptfoo") or not result.native:
         return None
     native = result.native[0]

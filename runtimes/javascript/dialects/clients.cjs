@@ -11,7 +11,7 @@ const CLIENTS = [
   'braintrust', 'cohere-ai', 'dotenv', 'groq-sdk', 'langchain', 'langfuse', 'langsmith', 'ollama', 'openai',
 ];
 
-/** Return the client package that a specifier names; null for any other specifier. @param {string} specifier */
+/** Return the client package that a specifier names, or null for any other specifier. @param {string} specifier */
 function clientOf(specifier) {
   return CLIENTS.find((one) => specifier === one || specifier.startsWith(`${one}/`)) ?? null;
 }

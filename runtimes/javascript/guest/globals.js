@@ -47,7 +47,7 @@
     });
   }
 
-  /** Return Node's own value of a name; undefined if there is none. */
+  /** Return Node's own value of a name, or undefined if there is none. */
   function builtin(id) {
     const name = p.startsWith(id, 'node:') ? p.slice(id, 5) : id;
     switch (name) {

@@ -292,7 +292,7 @@ def _only(outline: Outline) -> list[str]:
 
 
 def _method(outline: Outline) -> _Method | None:
-    """Return the only method that scores, of the only public class that has one; else None."""
+    """Return the only method that scores, of the only public class that has one. Otherwise return None."""
     if not outline.parsed or {"evaluate", "main"} & outline.binds or not outline.classes:
         return None
     public = candidates.public(outline)

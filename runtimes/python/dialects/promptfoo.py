@@ -60,7 +60,7 @@ def _is_assert(function: Function) -> bool:
 
 
 def source(code: str) -> str:
-    """Return the code to run when the evaluator is loaded; empty for an inline assertion, which is compiled later."""
+    """Return the code to run when the evaluator is loaded, or "" for an inline assertion, which is compiled later."""
     return "" if _is_inline(code) else code
 
 

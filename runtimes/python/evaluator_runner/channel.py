@@ -180,7 +180,7 @@ class Channel:
         return self._arriving if self._arriving is not None and self._arriving.left else None
 
     def read(self) -> list[tuple[dict[str, Any], bytes | memoryview | Arriving]] | None:
-        """Return the frames that have arrived, and a large call that has begun; None at the end of the channel.
+        """Return the frames that have arrived, and a large call that has begun. Return None at the end of the channel.
 
         Raises:
           BrokenChannel: the bytes are not frames.
@@ -221,7 +221,7 @@ class Channel:
         return frames
 
     def _begin(self, start: int, middle: int, size: int) -> list[tuple[dict[str, Any], Arriving]]:
-        """Return the frame whose body has just begun, in a list; empty unless it is a call to a new row process."""
+        """Return a list with the frame whose body has just begun, if it is a call to a new row process."""
         try:
             header = _decode_header(self._buffer[start:middle])
         except BrokenChannel:  # an invalid frame is refused once it has arrived

@@ -60,7 +60,7 @@ say what a function does or gets, if no platform is known."""
 
 
 def _found(folder: str) -> dict[str, tuple[str, ...] | None]:
-    """Return the `WORDS` of each dialect in a folder, by the dialect's module; None for a dialect without them."""
+    """Return the `WORDS` of each dialect in a folder, by the dialect's module, or None for a dialect without them."""
     found: dict[str, tuple[str, ...] | None] = {}
     for name in sorted(os.listdir(folder)):
         module = name.removesuffix(".py")
@@ -136,7 +136,7 @@ class Recognised:
 
 
 def recognise(code: str, *, contract: str, name: str | None) -> Recognised | None:
-    """Return the dialect of code that has not run; None if the source does not show the dialect.
+    """Return the dialect of code that has not run, or None if the source does not show the dialect.
 
     Raises:
       Failure: two dialects match equally.

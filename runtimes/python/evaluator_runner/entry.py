@@ -310,7 +310,7 @@ def is_likely(name: str) -> bool:
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
-    """Return the name of a function, or else string, that contains the source of a function; None if none does."""
+    """Return the name of a function (without functions, of a string) that contains a function's source, or None."""
     names = functions or [name for name, value in own.items() if type(value) is str]
     return next((name for name in names if any(map(_is_code, _texts_of(own[name])))), None)
 

@@ -127,7 +127,7 @@ class _Scope:
 
 
 def facts_of(code: str, entry: Entry) -> dict[str, Any]:
-    """Return `facts` on the functions that a row calls, and `reads` (see runtimes/PROTOCOL.md); empty if unknown."""
+    """Return `facts` on the functions that a row calls, and `reads` (see runtimes/PROTOCOL.md)."""
     if entry.facts is not None:
         return entry.facts
     nothing: dict[str, Any] = {"facts": [], "reads": []}
@@ -157,7 +157,7 @@ def _is_called_by_name(method: str) -> bool:
 
 
 def _own_code(call: Any) -> Any:
-    """Return the code object of the function behind a callable; None if the function is not in the evaluator's code."""
+    """Return the code object of the function behind a callable, or None if other code defines the function."""
     for _ in range(_WRAPPINGS):
         kind = type(call)
         if kind is _METHOD:

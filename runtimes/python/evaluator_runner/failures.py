@@ -139,7 +139,7 @@ def _reads_argv(lines: list[str], line: int) -> bool:
 
 
 def _own_module(lines: list[str], line: int) -> str | None:
-    """If a line has a relative import, return advice to send the imported file; else None."""
+    """If a line has a relative import, return advice to send the imported file. Otherwise return None."""
     for one in _nodes_in(lines, line):
         if type(one).__name__ == "ImportFrom" and one.level:
             name = one.module or one.names[0].name
@@ -249,7 +249,7 @@ def _hint_on_memory(kind: type) -> str | None:
 
 
 def _unmapped(raised: BaseException) -> str | None:
-    """Return advice if the exception says that a library does not fit into the memory limit, else None."""
+    """Return advice if the exception says that a library does not fit into the memory limit. Otherwise return None."""
     text = tracebacks.text_of(raised)
     if not any(one in text for one in _NO_ROOM):
         return None
@@ -278,7 +278,7 @@ def _pin_for(raised: BaseException) -> str | None:
 
 
 def _missing(raised: BaseException) -> str:
-    """Return the dotted name that an import error or attribute error is about; empty for any other exception."""
+    """Return the dotted name that an import error or attribute error is about, or "" for any other exception."""
     if issubclass(type(raised), AttributeError):
         module, name = getattr(getattr(raised, "obj", None), "__name__", None), getattr(raised, "name", None)
     elif issubclass(type(raised), ImportError):

@@ -25,7 +25,7 @@ _urandom, _byteorder, _modules = os.urandom, sys.byteorder, sys.modules
 
 
 renewals: list[tuple[Callable[..., Any], Any]] = []
-"""The calls that `renew` makes, set by `settle`; empty if no module with generators was loaded."""
+"""The calls that `renew` makes. `settle` sets them if a module with generators was loaded."""
 
 
 class _Loader:

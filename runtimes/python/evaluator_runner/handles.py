@@ -251,7 +251,7 @@ class ZygoteHandle:
         self._told = False  # whether the zygote knows the address of the listener
 
     def report(self) -> tuple[bytes, bytes, bytes] | None:
-        """Return the outcome of loading or of preimports (kind, description, body); None while the zygote still works.
+        """Return the outcome of loading or of preimports (kind, description, body), or None while the zygote works.
 
         Raises:
           Lost: the zygote ended first, or sent anything else.

@@ -28,7 +28,7 @@ class Watch:
         absent.failed_imports.clear()
 
     def end(self) -> str:
-        """Return the name of an absent module that the evaluator needs but hides; empty if there is none."""
+        """Return the name of an absent module that the evaluator needs but hides, or "" if there is none."""
         own = dict(absent.failed_imports)
         absent.failed_imports.clear()
         absent.failed_imports.update({**self._earlier, **own})
@@ -61,7 +61,7 @@ def _imports(tree: Any, line: int) -> bool:
 
 
 def _catching(tree: Any, line: int) -> Any:
-    """Return the innermost `try` around a line that catches failed imports; None if there is none."""
+    """Return the innermost `try` around a line that catches failed imports, or None if there is none."""
     found = None
     for one in absent.all_nodes(tree):
         inside = type(one).__name__ in {"Try", "TryStar"} and absent.covers(one.body, line)

@@ -269,7 +269,7 @@ def is_provided(module: str) -> bool:
 
 
 def _folders(namespace: str) -> Any:
-    """Return the folders of a namespace package; None if the package is not installed."""
+    """Return the folders of a namespace package, or None if the package is not installed."""
     if namespace in sys.modules:
         return getattr(sys.modules[namespace], "__path__", None)
     above = namespace.rpartition(".")[0]

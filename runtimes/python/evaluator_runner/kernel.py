@@ -136,7 +136,7 @@ def is_dead(pid: int) -> bool:
 
 
 def peak_memory_kb(pid: int) -> int | None:
-    """Return the peak resident memory of a running process, in kB; None if the value is not known."""
+    """Return the peak resident memory of a running process, in kB, or None if the value is not known."""
     try:
         for line in read_text(f"/proc/{pid}/status").splitlines():
             if line.startswith("VmHWM:"):
@@ -147,7 +147,7 @@ def peak_memory_kb(pid: int) -> int | None:
 
 
 def private_memory_kb(pid: int) -> int:
-    """Return the anonymous memory of a process (not backed by a file), in kB; 0 when the process is gone."""
+    """Return the anonymous memory of a process (not backed by a file), in kB, or 0 when the process is gone."""
     try:
         resident, shared = read_text(f"/proc/{pid}/statm").split()[1:3]
     except (OSError, ValueError):
@@ -165,7 +165,7 @@ class ProcessCounter:
             self._fd = -1
 
     def last(self) -> int:
-        """Return the last process id given out in this pid namespace; 0 if the kernel does not report it."""
+        """Return the process id that this pid namespace gave out last, or 0 if the kernel does not report it."""
         if self._fd < 0:
             return 0
         try:

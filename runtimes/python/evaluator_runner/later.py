@@ -295,7 +295,7 @@ class StandIns(Loader):
         self._tops = frozenset(name.removesuffix(".py") for name in os.listdir(folder))
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec of a light module, as finders in `sys.meta_path` do; None for other modules.
+        """Return the spec of a light module, as finders in `sys.meta_path` do, or None for other modules.
 
         While code loads, it may also be the spec of a placeholder for a submodule that a light module lacks.
         """
@@ -370,7 +370,7 @@ class _Module(type(sys)):  # type: ignore[misc]
 
 
 def _provider(module: str, known: dict[str, str]) -> str | None:
-    """Return the distribution that provides an absent module; None if none is known, empty for a file of the author."""
+    """Return the distribution that provides an absent module, "" for a file of the author, or None if none is known."""
     found: str | None = PACKAGES.get(module.partition(".")[0])
     for name, package in known.items():
         if module == name or module.startswith(f"{name}."):
@@ -401,7 +401,7 @@ class Finder(Loader):
         self._fallbacks = _lines_of_imports([one for handler in handlers for one in handler.body])
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> Any:
-        """Return the spec of a module, as `sys.meta_path` requires; None for a module whose import should fail."""
+        """Return the spec of a module, as `sys.meta_path` requires, or None for a module whose import should fail."""
         if not _loading[0]:
             return None
         client = is_client(name)
@@ -440,7 +440,7 @@ def is_of(name: str, known: str) -> bool:
 
 
 def _importer() -> FrameType | None:
-    """Return the frame in the evaluator's own code that imports a module; None if other code imports it."""
+    """Return the frame in the evaluator's own code that imports a module, or None if other code imports it."""
     frame: FrameType | None = _frame(2)
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib._bootstrap"):
         frame = frame.f_back
@@ -457,7 +457,7 @@ def _lines_of_imports(body: Any) -> set[int]:
 
 
 def parsed(code: str) -> Any:
-    """Return the syntax tree of code; None if the code does not parse."""
+    """Return the syntax tree of code, or None if the code does not parse."""
     try:
         return compile(code, tracebacks.FILENAME, "exec", _ONLY_AST, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

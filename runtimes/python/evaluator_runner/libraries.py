@@ -15,7 +15,7 @@ _SHORT = 3  # memory is short when less than an eighth of the limit is left
 
 
 def needed_mb(library: str, importer: str | None) -> int | None:
-    """Return how many MB of data this process needs once it has loaded a library; None if that is unknown.
+    """Return how many MB of data this process needs once it has loaded a library, or None if that is unknown.
 
     Args:
       library: The library's path, or its name in the folder of `importer`.

@@ -122,7 +122,7 @@ def install(body: dict[str, Any], own_path: str) -> None:
 
 
 def package_of(own_path: str) -> str:
-    """Return the package in which relative imports of an evaluator begin; empty in the root of the files."""
+    """Return the package in which relative imports of an evaluator begin, or "" in the root of the files."""
     return own_path.rpartition("/")[0].replace("/", ".")
 
 

@@ -79,7 +79,7 @@ def find_held(code: str, name: str | None, contract: str) -> Held | None:
 
 
 def without_magics(code: str) -> str | None:
-    """Return a notebook's cell with its magics (`%pip`, `!ls`) as comments; None if the cell has no magics."""
+    """Return a notebook's cell with its magics (`%pip`, `!ls`) as comments, or None if the cell has no magics."""
     lines = code.split("\n")
     kept = [f"#{line[1:]}" if line[:1] in {"%", "!"} else line for line in lines]
     return "\n".join(kept) if kept != lines else None
@@ -107,7 +107,7 @@ def _from_factories(code: str, outline: Outline, name: str | None, contract: str
 
 
 def _from_texts(outline: Outline, name: str | None, contract: str) -> Held | None:
-    """Return the evaluator in the only string constant that contains one; None if none or several contain one."""
+    """Return the evaluator in the only string constant that contains one, or None if none or several contain one."""
     found = []
     for line, text in texts_in(outline)[:_MOST_TEXTS]:
         if not any(word in text for word in _WORDS):

@@ -59,7 +59,7 @@ def bind_typing(namespace: dict[str, Any], code: str, filename: str) -> list[str
 
 
 def imported(path: str) -> Any:
-    """Return the object at a path such as `module:name`; None if there is no such object."""
+    """Return the object at a path such as `module:name`, or None if there is no such object."""
     module, _, name = path.partition(":")
     try:
         return getattr(__import__(module, fromlist=[name]), name, None)

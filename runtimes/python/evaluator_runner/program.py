@@ -216,7 +216,7 @@ def _find(
 
 
 def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
-    """Return the module-level names that are called for a row; empty if they are not known."""
+    """Return the module-level names that are called for a row."""
     if found.parts:
         return list(found.parts)
     made = [found.call, getattr(found.call, "__self__", None)]
@@ -240,7 +240,7 @@ def _prepare_imports(
 ) -> Whole | None:
     """Let the code import its own files and absent well-known packages.
 
-    Return the code's statements if they have to run one by one, else None.
+    Return the code's statements if they have to run one by one. Otherwise return None.
     """
     known = body.get("known") or {}
     later.give_keys("\n".join((body["code"], *(body.get("files") or {}).values())), os.environ)
@@ -270,7 +270,7 @@ def _load_plain(body: dict[str, Any], order: dict[str, Any], code: str, *, optio
 
 
 def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
-    """Return a `fix`: how code that does not compile was probably meant (see runtimes/PROTOCOL.md); None if unknown."""
+    """Return a `fix`: how code that does not compile was probably meant (see runtimes/PROTOCOL.md), or None."""
     if not isinstance(raised, SyntaxError):
         return None
     from evaluator_runner.repair import find_fix  # takes 10 ms, so it is imported only after an error

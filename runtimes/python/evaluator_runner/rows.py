@@ -148,7 +148,7 @@ class Rows:
         self._retire()
 
     def patience_s(self) -> float | None:
-        """Return how many seconds the main loop may sleep before `check_time` has to run; None for no limit."""
+        """Return how many seconds the main loop may sleep before `check_time` has to run, or None for no limit."""
         handle = self._row
         if handle is None:
             return 0.0

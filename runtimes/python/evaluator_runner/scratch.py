@@ -123,7 +123,7 @@ def _links(data: str, files: Collection[str], below: str = "") -> Iterator[tuple
 
 
 def _size_if_empty(directory: str) -> int | None:
-    """Return an empty directory's size if the size shows whether a directory is empty, as on tmpfs; else None."""
+    """Return an empty directory's size if the size shows whether a directory is empty, as on tmpfs, or None."""
     name = f"{directory}/.{os.urandom(8).hex()}"
     try:
         before = os.stat(directory).st_size

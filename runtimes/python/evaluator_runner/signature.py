@@ -94,7 +94,7 @@ class Signature:
 
 
 def read(target: Any) -> Signature | None:
-    """Return the signature of a callable; None if the signature cannot be read, as for some built-in functions."""
+    """Return the signature of a callable, or None if the signature cannot be read, as for some built-in functions."""
     kind = type(target)
     if kind is _FUNCTION and "__wrapped__" not in target.__dict__ and "__signature__" not in target.__dict__:
         return _of_code(target.__code__, target.__defaults__, target.__kwdefaults__)

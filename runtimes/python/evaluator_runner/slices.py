@@ -155,7 +155,7 @@ class Slices:
 
 
 def slices_of(code: str) -> Slices | None:
-    """Return the statements of code; None if the code does not parse, or nests too deeply."""
+    """Return the statements of code, or None if the code does not parse, or nests too deeply."""
     try:
         return Slices(compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -163,7 +163,7 @@ def slices_of(code: str) -> Slices | None:
 
 
 def needed_for_rows(source: str, names: list[str]) -> list[Statement] | None:
-    """Return the statements that rows need; None if they are not known.
+    """Return the statements that rows need, or None if they are not known.
 
     Args:
       source: The program.
@@ -299,7 +299,7 @@ def _is_constant(node: Any) -> bool:
 
 
 def _held_by(node: Any) -> set[str] | None:
-    """Return the names in a list, tuple, set or dict that a statement binds without any call; else None."""
+    """Return the names in a list, tuple, set or dict that a statement binds without any call. Otherwise return None."""
     if type(node).__name__ not in {"Assign", "AnnAssign"} or node.value is None:
         return None
     if any(type(one).__name__ != "Name" for one in getattr(node, "targets", [getattr(node, "target", None)])):

@@ -230,7 +230,7 @@ class Supervisor:
             self.scratch.wipe()
 
     def left_at_load(self) -> str | None:
-        """Return what loading left outside the zygote, so that rows would share it; None if there is nothing."""
+        """Return what loading left outside the zygote, so that rows would share it, or None if there is nothing."""
         if self.zygote is not None and any(pid != self.zygote.pid for pid in kernel.children_of(os.getpid())):
             return "processes"
         return "files" if self.scratch is not None and not self.scratch.is_empty() else None

@@ -75,7 +75,7 @@ def _noting(kind: Any) -> Any:
 
 
 def take() -> str:
-    """Return a message about the hosts that code could not reach, and forget these hosts; empty if there are none."""
+    """Return a message about the hosts that code could not reach, and forget them. Return "" if there are none."""
     if not hosts:
         return ""
     told = ", ".join(list(hosts))

@@ -20,7 +20,7 @@ _FUTURE = 0x1FE0000  # flags of `__future__` imports
 
 
 def whole_of(code: str, flags: int, known: dict[str, str]) -> Whole | None:
-    """Return the file to run statement by statement; None if no well-known package is missing.
+    """Return the file to run statement by statement, or None if no well-known package is missing.
 
     Args:
       code: The source.
@@ -85,7 +85,7 @@ class Whole:
                 raise ImportError(f"No module named {one.module!r}", name=one.module)
 
     def lacks(self, name: str) -> str | None:
-        """Return why the entry with this name cannot be called, as text for people; None if it can be called."""
+        """Return why the entry with this name cannot be called, as text for people, or None if it can be called."""
         for one in self._slices.needed_by([name]):
             if id(one.node) in self._stopped:
                 return str(self._stopped[id(one.node)])

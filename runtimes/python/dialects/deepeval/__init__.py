@@ -154,7 +154,7 @@ async def _measured(metric: Any, case: Any) -> None:
 
 
 def _line_of(error: BaseException) -> int | None:
-    """Return the number of the last line of the user's code in an exception's traceback; None if there is none."""
+    """Return the number of the last line of the user's code in an exception's traceback, or None if there is none."""
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__") == "evaluator":

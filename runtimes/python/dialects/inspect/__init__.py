@@ -83,7 +83,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _scorer_name(value: Any) -> str | None:
-    """Return the scorer's name if the value is a scorer that the code defines, else None."""
+    """Return the scorer's name if the value is a scorer that the code defines. Otherwise return None."""
     name = getattr(value, "__scorer__", None)
     info = getattr(value, "__registry_info__", None)
     if name is None and getattr(info, "type", None) == "scorer" and getattr(value, "__module__", None) == "evaluator":

@@ -41,7 +41,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def _not_imported(outline: Outline) -> Function | None:
-    """Return the first function whose metric decorator the code does not import; None if there is none."""
+    """Return the first function whose metric decorator the code does not import, or None if there is none."""
     names = set(_DECORATORS) - outline.binds
     return next((one for one in outline.functions.values() if any(names & set(way) for way in one.decorators)), None)
 

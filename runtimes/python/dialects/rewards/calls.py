@@ -61,7 +61,7 @@ def is_verl(name: str, names: list[str]) -> bool:
 
 
 def style_of(name: str, names: list[str]) -> str | None:
-    """Return how to call a reward function with these parameters; None if they are not a reward function's."""
+    """Return how to call a reward function with these parameters, or None if they are not a reward function's."""
     found = set(names)
     if name == "compute_score" and found >= {"predicts", "ground_truths"}:
         return _EASY_PAIRS

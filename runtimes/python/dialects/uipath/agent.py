@@ -85,7 +85,7 @@ def load():
 
 
 def given(function, inputs):
-    """Return the agent's arguments: the inputs, converted to the first parameter's type; empty without a parameter."""
+    """Return the agent's arguments: the inputs, converted to the type of the first parameter, if there is one."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
         return []

@@ -135,7 +135,7 @@ def explained(error: BaseException, what: str) -> str:
 
 
 def unknown(kind: Any, given: Any) -> list[str]:
-    """Return the keys in `given` that the model `kind` lacks; empty if the model does not ignore unknown keys."""
+    """Return the keys in `given` that the model `kind` lacks, or `[]` if the model does not ignore unknown keys."""
     if not isinstance(given, dict) or kind.model_config.get("extra", "ignore") != "ignore":
         return []
     known = {

@@ -21,7 +21,7 @@ _MOST_FIXED_CHARS = 2 * MOST_CHARS
 
 
 def find_fix(code: str) -> dict[str, Any] | None:
-    """Return the code with its indentation restored; None if a line is indented, or no structure parses.
+    """Return the code with its indentation restored. Return None if a line is indented, or if no structure parses.
 
     Returns:
       `{"code", "diff", "unique": true, "candidates": []}`, or `{"code": null, "diff": null, "unique": false,

@@ -36,7 +36,7 @@ def indented(code: str, units: list[Statement], depths: list[int]) -> str:
 
 
 def _within(code: str) -> dict[int, int | None]:
-    """Return for each line how many levels deeper than its statement it is indented; None inside a string."""
+    """Return for each line how many levels deeper than its statement it is indented, or None inside a string."""
     within: dict[int, int | None] = {}
     opened: list[int] = []  # lines in which the open brackets begin
     strings: list[int] = []

@@ -212,7 +212,7 @@ def _keys(node: nodes.Node, names: set[str]) -> list[str]:
 
 
 def _key(node: nodes.Node, names: set[str]) -> str | None:
-    """Return the column that a node reads: `inputs.question` or `question`; None for other nodes."""
+    """Return the column that a node reads: `inputs.question` or `question`. Return None for other nodes."""
     if isinstance(node, nodes.Name):
         return node.name if node.name in names and node.name not in _NO_COLUMNS and node.ctx == "load" else None
     if not isinstance(node, (nodes.Getattr, nodes.Getitem)):

@@ -76,7 +76,7 @@ def _children(value: Any, name: str | int) -> Iterable[Any]:
 
 
 def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
-    """Return the last value at a JSONPath; None if there is no value and none is required.
+    """Return the last value at a JSONPath, or None if there is no value and none is required.
 
     Raises:
       ValueError: a value is required, but there is none; the message names the `field` that has the path.

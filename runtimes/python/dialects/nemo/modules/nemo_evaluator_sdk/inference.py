@@ -190,7 +190,7 @@ def is_chat(url: str) -> bool:
 
 
 def output_text(response: dict[str, Any], reasoning: ReasoningParams | None = None) -> str | None:
-    """Return the text of an answer, but not the reasoning before it; None if the text is null.
+    """Return the text of an answer, but not the reasoning before it. Return None if the text is null.
 
     Raises:
       ValueError: the answer has no text.

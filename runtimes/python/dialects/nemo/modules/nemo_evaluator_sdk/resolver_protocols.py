@@ -13,7 +13,7 @@ class SecretResolver(Protocol):
     """Looks up secrets by reference."""
 
     async def resolve_secret(self, secret_ref: SecretRef) -> str | None:
-        """Return a secret; None if there is no secret with that name."""
+        """Return a secret, or None if there is no secret with that name."""
         ...
 
 

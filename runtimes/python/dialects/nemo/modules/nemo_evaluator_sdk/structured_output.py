@@ -99,7 +99,7 @@ def with_system(request: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def schema_of_scores(scores: list[RubricScore | RangeScore]) -> dict[str, Any] | None:
-    """Make the JSON schema of an answer with these scores; None if no score is read from JSON.
+    """Make the JSON schema of an answer with these scores, or None if no score is read from JSON.
 
     Raises:
       ValueError: two scores need different values under one key.

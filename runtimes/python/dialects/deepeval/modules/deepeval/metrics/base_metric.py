@@ -28,7 +28,7 @@ class BaseMetric:
         )
 
     def is_successful(self):
-        """Return whether the score is at least the threshold; None if there is no threshold."""
+        """Return whether the score is at least the threshold, or None if there is no threshold."""
         if self.error is not None:
             self.success = False
         elif self.threshold is None:

@@ -96,7 +96,7 @@ class LLMJudgeMetric(LLMJudge):
             self._mode = default_structured_output_mode(self.model.format)
 
     def secrets(self) -> dict[str, SecretRef]:
-        """Return the reference to the judge's API key, by its environment variable; empty if the judge has no key."""
+        """Return the reference to the judge's API key, by its environment variable, or `{}` if the judge has no key."""
         secret = self.model.api_key_secret if isinstance(self.model, Model) else None
         return {} if secret is None else {secret.root.replace("-", "_").replace("/", "_"): secret}
 

@@ -70,7 +70,7 @@ class CorpusMetric(Protocol):
     """A metric that also scores all rows together."""
 
     async def compute_corpus_scores(self, inputs: list[MetricInput]) -> MetricResult | None:
-        """Return the scores over all rows; None if there are no such scores."""
+        """Return the scores over all rows, or None if there are no such scores."""
         ...
 
 

@@ -16,7 +16,7 @@ class Parser:
         return self.extract_fn(text)
 
     def parse_answer(self, completion):
-        """Return the last answer in a completion; None if it has no answer."""
+        """Return the last answer in a completion, or None if it has no answer."""
         if isinstance(completion, str):
             return self.parse(completion)
         answers = self.get_assistant_messages(completion)

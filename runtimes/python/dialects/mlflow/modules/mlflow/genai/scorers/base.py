@@ -6,7 +6,7 @@ _FIELDS = ("inputs", "outputs", "expectations", "trace", "session")
 
 
 def _taken(function):
-    """Return the names of a function's parameters; None if the function accepts keyword arguments with any name."""
+    """Return the names of a function's parameters, or None if the function accepts keyword arguments with any name."""
     code = function.__code__
     if code.co_flags & 8:
         return None

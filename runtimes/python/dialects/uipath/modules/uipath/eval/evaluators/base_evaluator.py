@@ -36,7 +36,7 @@ class BaseEvaluatorJustification(BaseModel):
 
     @classmethod
     def try_from(cls, details: object) -> BaseEvaluatorJustification | None:
-        """Convert a result's details to a justification; None if the details do not fit."""
+        """Convert a result's details to a justification. Return None if the details do not fit."""
         if isinstance(details, cls):
             return details
         try:
