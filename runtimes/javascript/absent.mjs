@@ -29,7 +29,7 @@ const PACKAGE = /^\/\/ \S*\bnode_modules\//; // esbuild's comment above a module
 const READERS = new Set(['eval', 'Function', 'globalThis']);
 const MOST_CHARS = 500_000;
 
-/** Return the well-known package that a specifier names. Return "" for any other package, and null for other specifiers. @param {string} specifier @param {Record<string, string>} known */
+/** Return the well-known package that a specifier names. Return "" for an unknown package that the code imports, and null for anything else. @param {string} specifier @param {Record<string, string>} known */
 export function packageOf(specifier, known) {
   const name = /^(?:@[^/]+\/)?[^/@]+/.exec(specifier)?.[0] ?? '';
   return Object.hasOwn(known, name) ? known[name] : null;

@@ -79,7 +79,7 @@ def run(fd: int) -> None:
     from evaluator_runner import handles, supervisor  # noqa: F401 - imported once, for all sandboxes
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # each sandbox takes a descriptor here
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # each sandbox takes a descriptor of this process
     gc.collect()
     gc.freeze()
     _Template(_socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, fd)).serve()

@@ -27,7 +27,7 @@ _BEFORE = {
 
 
 class NotRead(Exception):
-    """The code is not a list of statements without indentation: a statement is indented, or does not parse alone."""
+    """The code is not a list of unindented statements: a statement is indented, or cannot be parsed on its own."""
 
 
 class Statement:

@@ -18,7 +18,7 @@ class NotRun:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        raise _refuse("the result of an experiment")
+        raise _refuse("the result of an experiment, which does not run here,")
 
 
 class Client:

@@ -18,7 +18,7 @@ class BLEUMetric(BLEU):
     def model_post_init(self, context: Any, /) -> None:
         """Import sacrebleu before the first row."""
         super().model_post_init(context)
-        with suppress(ImportError):  # an evaluation without rows does not need it
+        with suppress(ImportError):  # an evaluation without rows does not need sacrebleu
             import sacrebleu  # noqa: F401
 
     def output_spec(self) -> list[MetricOutputSpec]:
