@@ -345,6 +345,15 @@ async def test_jobs_are_listed_in_pages_the_newest_first(store: Store) -> None:
     ] == [made[0].id]
 
 
+@pytest.mark.parametrize("sought", ["übung 1", "ÜBUNG", "Übung", "ДОМ", "дом", "50%", "% _", "N\u0303", "ﬀ"])
+async def test_a_search_finds_letters_of_every_script_in_upper_and_lower_case(store: Store, sought: str) -> None:
+    names = ["Übung 1", "übung 2", "ÜBUNG 3 ДОМ", "дом", "Дом", "50% _ n\u0303 ﬀ", "plain"]
+    for name in names:
+        await tables(store).jobs.rename_job(WORKSPACE, (await queued(store)).id, name)
+    found = await tables(store).jobs.list_overviews(WORKSPACE, limit=99, search=sought)
+    assert [one.job.name for one in found] == [name for name in reversed(names) if sought.lower() in name.lower()]
+
+
 async def test_an_overview_has_the_labels_the_data_set_and_the_model_calls(store: Store) -> None:
     plain, online = await queued(store, count=2), await queued(store)
     assert await tables(store).job_queue.claim_job(online, "host")

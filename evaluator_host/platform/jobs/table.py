@@ -29,6 +29,7 @@ from sqlalchemy import (
     exists,
     func,
     insert,
+    literal,
     or_,
     select,
     text,
@@ -753,8 +754,30 @@ def _tally(row: Any) -> EvaluatorTally:
     return EvaluatorTally(row[0], row[1], row[2], row[3], tally, row.previous_job, before, scored, failed, zero)
 
 
+class _Lower(FunctionElement[str]):
+    """A column in lower case, letters beyond ASCII too. The other two arguments are such letters, upper and lower."""
+
+    inherit_cache = True
+    type = Text()
+
+
+@compiles(_Lower)
+def _lower(element: Any, compiler: Any, **more: Any) -> str:
+    return f"lower({compiler.process(next(iter(element.clauses)), **more)})"  # every connection has Python's `lower`
+
+
+@compiles(_Lower, "postgresql")
+def _lower_of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
+    column, uppers, lowers = (compiler.process(one, **more) for one in element.clauses)
+    # a database with the locale C changes only the letters of ASCII
+    return f"translate(lower({column}), CAST({uppers} AS TEXT), CAST({lowers} AS TEXT))"
+
+
 def _has(column: Any, text: str) -> ColumnElement[bool]:
-    found: ColumnElement[bool] = func.lower(column).contains(text.lower(), autoescape=True)
+    pairs = {one.upper(): one.lower() for one in text}
+    others = {upper: lower for upper, lower in pairs.items() if not upper.isascii() and len(upper) == len(lower) == 1}
+    lowered = _Lower(column, literal("".join(others)), literal("".join(others.values())))
+    found: ColumnElement[bool] = lowered.contains(text.lower(), autoescape=True)
     return found
 
 

@@ -498,6 +498,8 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
     for pragma in ("foreign_keys = ON", "synchronous = NORMAL"):  # WAL mode is stored in the file, see `schema`
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+    # SQLite's own function changes only the letters of ASCII
+    connection.create_function("lower", 1, lambda value: None if value is None else str(value).lower())
 
 
 def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
