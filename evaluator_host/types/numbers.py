@@ -1,11 +1,23 @@
-"""Formats scores and shares for people; only 1 is shown as 1 or 100 %, and only 0 as 0 %."""
+"""Reads numbers in texts, and formats scores for people; only 1 is shown as 1 or 100 %, and only 0 as 0 %."""
 
+import re
 from math import copysign
 from typing import Final
 
 from .bounds import ROUNDING
 
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _POINTS: Final = 0.05  # smallest difference of percentages that one decimal shows
+
+
+def parsed(text: str) -> float | None:
+    """Return the number that a string contains, if all languages write numbers in this way; else None.
+
+    Rejected: hexadecimal (JavaScript only), digit groups (Python only), an empty string (0 in JavaScript), `nan`,
+    `inf`. A number that is too large for a float is infinity.
+    """
+    stripped = text.strip()
+    return float(stripped) if _DECIMAL.fullmatch(stripped) else None
 
 
 def rounded(value: float, form: str = ".4g") -> str:

@@ -222,6 +222,14 @@ def test_each_row_that_agreement_leaves_out_has_a_reason() -> None:
     assert (none.rows, none.accuracy, none.kappa, none.weighted_kappa, none.left_out) == (0, None, None, None, "")
 
 
+def test_labels_are_one_class_only_if_they_are_equal_numbers() -> None:
+    rows = LabelledRows()
+    for row, label in enumerate(("1_2", "12", "12.0", "1_2")):
+        rows.add(row, label, {"status": "scored", "score": None, "label": "12", "passed": None})
+    found = agreement("e", "human", rows)
+    assert (found.rows, found.accuracy, [one.name for one in found.classes]) == (4, 0.5, ["12", "1_2"])
+
+
 def test_the_first_rows_of_a_difference_are_named() -> None:
     rows = LabelledRows()
     for row in range(20):

@@ -1,5 +1,6 @@
 """Lines of a data file become rows, or are reported as bad, or end the command with an error."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,27 @@ def test_numbers_over_2_to_the_53_are_not_rounded_in_a_condition(tmp_path: Path,
     assert [one.index for one in rows] == found
     ordered = search_rows(file, "", [Condition.parse("id>1")], "id", 0, 10).rows
     assert [one.index for one in ordered] == [2, 0, 1]
+
+
+@pytest.mark.parametrize("text", ["1_000", "12_34", "0x10", "inf", "nan", "٣", "1e999"])
+def test_texts_that_only_some_languages_read_as_numbers_are_texts(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "rows"
+    file.write_text("".join(json.dumps({"id": one}) + "\n" for one in ("5", text, "10")))
+    (column,) = describe_columns(file)
+    assert (column.min, column.max, column.mean) == (None, None, None)
+    compared = [search_rows(file, "", [Condition.parse(f"id{sign}0")], None, 0, 9).rows for sign in (">", "<")]
+    assert [[one.index for one in rows] for rows in compared] == [[0, 2], []]
+    digits = search_rows(file, "", [Condition.parse(f"id={text.replace('_', '')}")], None, 0, 9).rows
+    assert [one.index for one in digits] == [] if "_" in text else [1]
+    assert [one.index for one in search_rows(file, "", [], "id", 0, 9).rows] == [0, 2, 1]
+
+
+def test_thousands_of_digits_are_a_text(tmp_path: Path) -> None:
+    file, text = tmp_path / "rows", "0" * 5000
+    file.write_text(json.dumps({"id": text}) + "\n")
+    (column,) = describe_columns(file)
+    assert (column.min, column.mean) == (None, None)
+    assert [one.index for one in search_rows(file, "", [Condition.parse("id>0")], "id", 0, 9).rows] == []
 
 
 def test_what_is_empty_is_counted_apart_from_what_is_missing(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ runner reports, or that nests deeper than a runner allows, counts as a crash of 
 
 import json
 import math
-import re
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeGuard
 
@@ -15,6 +14,7 @@ from evaluator_host.engine.contracts.metric_leaves import NotFinite, TooDeep, ad
 from evaluator_host.engine.contracts.verdicts import REASON_KEYS, Verdict, counted_checks, reason, verdict
 from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.json_values import VALUE_DEPTH
+from evaluator_host.types.numbers import parsed
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
 from evaluator_host.types.warnings import remedy_of
 
@@ -24,7 +24,6 @@ FINITE: Final = "return a finite number; look for a division by zero, or the mea
 _SCORE_NAMES: Final = frozenset(("score", "value", "result", "rating", "scores", "grade", "accuracy"))
 _KEYS_READ: Final = 50
 _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
-_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
 # texts that runners send in place of a type, if a value is cyclic or nests too deeply
@@ -167,16 +166,6 @@ def labelled(text: str) -> Scored:
     )
     note = Note("no_score", "the evaluator returned text, which is kept as the label; score is null", remedy)
     return Scored(None, None, {}, label=text, notes=(note,))
-
-
-def parsed(text: str) -> float | None:
-    """Return the number that a string contains, if all languages write numbers in this way; else None.
-
-    Rejected: hexadecimal (JavaScript only), digit groups (Python only), an empty string (0 in JavaScript), `nan`,
-    `inf`.
-    """
-    stripped = text.strip()
-    return float(stripped) if _DECIMAL.fullmatch(stripped) else None
 
 
 def text_as_number(text: str, path: str, language: Language) -> Scored | EvaluationError | None:

@@ -1,5 +1,6 @@
 """Searches, compares and edits the rows of data sets, and describes their columns. Runs in limited processes."""
 
+import math
 import re
 from array import array
 from collections import Counter
@@ -15,6 +16,7 @@ from evaluator_host.platform.datasets.readers import Record
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.json_values import decode_json, encode_json, value_at
+from evaluator_host.types.numbers import parsed
 from evaluator_host.types.stored import (
     ColumnFacts,
     DatasetFacts,
@@ -314,11 +316,11 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        number = float(value)
-        if not abs(number) < float("inf"):
+        number = parsed(value) if isinstance(value, str) else float(value)
+        if number is None or not math.isfinite(number):
             return None
         return number if isinstance(value, float) or not _WHOLE.fullmatch(str(value)) else int(value)
-    except (ValueError, OverflowError):
+    except (OverflowError, ValueError):  # Python refuses to read thousands of digits as an int, even if they are zeros
         return None
 
 

@@ -16,6 +16,7 @@ from evaluator_host.types.bounds import reaches
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.names import counted
+from evaluator_host.types.numbers import parsed
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.results import Agreement, AgreementCell, ClassAgreement
 
@@ -252,10 +253,10 @@ def _weighted(
 
 def _number(value: str | float) -> float | None:
     try:
-        number = float(value)
-    except (ValueError, OverflowError):
+        number = parsed(value) if isinstance(value, str) else float(value)
+    except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _in_order(names: set[str]) -> list[str]:
