@@ -2,6 +2,7 @@
 
 import gc
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -52,3 +53,32 @@ async def test_traces_as_rows_take_bounded_memory_and_do_not_hold_the_event_loop
             other.reserve(20 * MB)
             with pytest.raises(Busy):
                 await traffic.rows_of_traces(WORKSPACE, "exact", [numbers[6]], memory=memory)
+
+
+@pytest.mark.parametrize(
+    ("scores", "mean"),
+    [
+        ([0.1, 0.1, 0.1], 0.1),
+        ([1e308, 1.5e308, 1.7e308], 1.4e308),
+        ([-1.7e308, -1.7e308, 0.25], -1.13333333333e308),
+        ([1e200, 2e200, None], 1.5e200),
+        ([5e-324, 5e-324], 5e-324),
+        ([1.0, -1e300, 1e300], 1 / 3),
+        ([None, None], None),
+        ([], None),
+    ],
+)
+async def test_the_mean_of_live_scores_is_the_same_in_every_database(
+    database_url: str, tmp_path: Path, scores: list[float | None], mean: float | None
+) -> None:
+    async with open_store(database_url, tmp_path) as store:
+        made = await tables(store).evaluators.create_evaluator(WORKSPACE, "exact", CONTENT)
+        known = Traces(store.database)
+        since = TRACE.received_at - timedelta(seconds=1)
+        if scores:
+            await known.add_traces([replace(TRACE, evaluator_id=made.evaluator_id, score=one) for one in scores])
+        found = await known.live_statistics(WORKSPACE, "exact", since=since)
+        assert (found.mean, found.mean_rows) == (
+            None if mean is None else pytest.approx(mean, rel=1e-11),
+            len(scores) - scores.count(None),
+        )

@@ -16,6 +16,7 @@ from evaluator_host.types.jobs import JobScore
 
 _PRUNED_AT_ONCE: Final = 1000
 _PAGE_BYTES: Final = 16 << 20
+_LARGE, _SCALE = 1e280, 1e20  # scores from `_LARGE` on are summed in units of `_SCALE`, so that no sum overflows
 
 
 class TraceTable(Table):
@@ -117,11 +118,13 @@ class Traces(Repository):
     async def live_statistics(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
         """Return an evaluator's row counts, mean score and pass rate for the live traces that arrived after `since`."""
         table = TraceTable
+        is_large = func.abs(table.score) >= _LARGE
         query = select(
             func.count(),
             func.count(case((table.status == "scored", 1))),
             func.count(case((table.status == "failed", 1))),
-            func.avg(table.score),
+            func.sum(case((is_large, 0.0), else_=table.score)),
+            func.sum(case((is_large, table.score / _SCALE), else_=0.0)),
             func.count(table.score),
             func.count(table.passed),
             func.count(case((table.passed.is_(True), 1))),
@@ -129,14 +132,14 @@ class Traces(Repository):
         query = query.join(EvaluatorTable, EvaluatorTable.id == table.evaluator_id).where(
             named(workspace_id, name), table.received_at > since
         )
-        rows, scored, failed, mean, scores, judged, passed = await self._database.fetch_first(query)
+        rows, scored, failed, small, large, scores, judged, passed = await self._database.fetch_first(query)
         return JobScore(
             evaluator=name,
             rows=rows,
             scored=scored,
             failed=failed,
             skipped=rows - scored - failed,
-            mean=mean,
+            mean=_mean(small, large, scores) if scores else None,
             pass_rate=passed / judged if judged else None,
             previous=None,
             change=None,
@@ -158,3 +161,8 @@ class Traces(Repository):
     async def delete_before(self, before: datetime) -> int:
         """Delete traces that were received before this time, and return their number."""
         return await self._database.delete_rows(TraceTable.id, TraceTable.received_at < before, at_once=_PRUNED_AT_ONCE)
+
+
+def _mean(small: float, large: float, count: int) -> float:
+    """Return the mean of scores, from the sums of small and large ones. Its 12 digits are those of every database."""
+    return float(f"{small / count + large / count * _SCALE:.12g}")
