@@ -273,6 +273,27 @@ async def test_an_alert_tells_of_each_run_of_its_schedule_that_made_no_job(desk:
     assert {one.job for one in last.deliveries} == {None}
 
 
+async def test_an_alert_that_cannot_be_checked_does_not_end_the_checks_of_others(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
+    for name in ("first", "second"):
+        await alerts.add_alert(WORKSPACE, name, AlertRule(Metric.MEAN, None, schedule="weekly", below=0.5))
+    seen: list[str] = []
+
+    async def look(stored: StoredObject) -> None:
+        seen.append(stored.name)
+        if stored.name == "first":
+            raise InvalidRequest("the database cannot compare a value")
+
+    monkeypatch.setattr(alerts, "look", look)
+    monkeypatch.setattr("evaluator_host.platform.alerts.service._LOOK_EVERY_S", 0.05)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(alerts.run(), 1)
+    assert {*seen[2:]} == {"first", "second"}
+
+
 async def test_an_alert_without_a_webhook_keeps_its_messages(desk: Desk, tmp_path: Path) -> None:
     alerts = alerts_of(desk, tmp_path)
     job = await desk.ended(await desk.start(["1", "0"]))

@@ -470,9 +470,15 @@ class Alerts:
 
 
 async def _unless_gone(work: Callable[[], Awaitable[object]]) -> None:
-    """Run `work` on an alert. Ignore the error if the alert was deleted or the database does not answer."""
-    with suppress(NotFound, StoreUnavailable):
-        await work()
+    """Run `work` on an alert. Ignore the error if the alert was deleted or the database does not answer.
+
+    Other errors are logged, because an error of one alert must not end the work on others.
+    """
+    try:
+        with suppress(NotFound, StoreUnavailable):
+            await work()
+    except HostError as error:
+        _log.warning("an alert cannot be checked: %s", error.detail)
 
 
 def _not_allowed(host: str) -> InvalidRequest:
