@@ -15,6 +15,7 @@ from evaluator_host.migrate import imports
 from evaluator_host.migrate.imports import ImportWish, encoded_import, read_import
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Language
+from evaluator_host.vendors.promptfoo import config
 from evaluator_host.vendors.promptfoo.asserts import program
 from evaluator_host.vendors.promptfoo.config import CONFIGURATIONS
 
@@ -338,6 +339,19 @@ def test_variables_in_a_value_are_written_as_in_javascript() -> None:
     tests = "tests: [{vars: {n: 4.0, o: {l: [1, 2.5, true], m: {}}, z: null}, assert: [{type: equals, value: '{{n}} {{o.l}} {{o.m}} {{z}}'}]}]"
     [made] = read(f"prompts: []\n{tests}").evaluators
     assert made.config == {"value": "4 1,2.5,true [object Object] "}
+
+
+def test_numbers_in_a_value_are_written_as_in_javascript() -> None:
+    numbers = [
+        *(0, -0.0, 7, -2.5, 0.1, 123.456, 1e-6, 1e-7, -1.5e-7, 1.234e-5, 5e-324, 1e20, 1e21, -1e22, 1.5e300),
+        *(2**53 + 1, 10**21, 123456789012345678901234, 999999999999999900000.0, True, False),
+    ]
+    script = "console.log(JSON.stringify(JSON.parse(process.argv[1]).map(String)))"
+    said = subprocess.run(
+        [NODE, "-e", script, json.dumps(numbers)], capture_output=True, text=True, timeout=120, check=True
+    )
+    values = [json.loads(json.dumps(one)) for one in numbers]
+    assert [config._text(one) for one in values] == json.loads(said.stdout)
 
 
 def test_asserts_refuse_the_values_that_promptfoo_refuses() -> None:

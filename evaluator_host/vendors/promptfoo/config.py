@@ -9,10 +9,12 @@ import csv
 import io
 import itertools
 import json
+import math
 import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, Final
 
 from evaluator_host.engine.contracts.imports import (
@@ -33,7 +35,7 @@ from evaluator_host.vendors.promptfoo import asserts, judged
 _FILE: Final = "file://"
 _CODE: Final = {"python": Language.PYTHON, "javascript": Language.JAVASCRIPT}
 _MOST_ROWS: Final = 100_000
-_EXPONENT: Final = 1e21  # JavaScript writes numbers of this size or more with an exponent
+_DIGITS, _ZEROS = 21, 6  # JavaScript writes numbers with an exponent from 1e21 on, and below 1e-6
 _DEEPEST: Final = 20  # maximum depth of references from file to file, and of nested assert-sets
 _USED: Final = frozenset({"tests", "defaultTest", "scenarios", "assertionTemplates", "description", "$schema", "tags"})
 _REASONS: Final = {
@@ -449,6 +451,30 @@ def _text(value: Json) -> str:
         return ",".join(map(_text, value))
     if isinstance(value, dict):
         return "[object Object]"
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT:
-        return str(int(value))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _number_text(value)
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def _number_text(value: float) -> str:
+    """Return a number as JavaScript's `String` writes it (ECMA-262, Number::toString); its integers are floats, too."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    if not math.isfinite(number):
+        return json.dumps(number)
+    sign, all_digits, exponent = Decimal(repr(number)).as_tuple()
+    digits = "".join(map(str, all_digits)).rstrip("0")
+    if not digits:
+        return "0"
+    before = len(all_digits) + int(exponent)  # digits before the decimal point
+    if len(digits) <= before <= _DIGITS:
+        text = digits.ljust(before, "0")
+    elif 0 < before <= _DIGITS:
+        text = f"{digits[:before]}.{digits[before:]}"
+    elif -_ZEROS < before <= 0:
+        text = f"0.{'0' * -before}{digits}"
+    else:
+        text = f"{digits[0]}{'.' if len(digits) > 1 else ''}{digits[1:]}e{before - 1:+d}"
+    return f"{'-' if sign else ''}{text}"
