@@ -49,7 +49,17 @@ EDGES: dict[str, list[Case]] = {
         answer(-2, "it is -2", 1),
         answer(3, None, 0),
         answer("0", "0", 1),
+        answer("1e-7", 1e-7, 1),
+        answer(" +1.5e3 ", "1,500.", 1),
         *(answer(wrong, "0", "correct_answer is not a number") for wrong in ("about 3", "", None)),
+        *(
+            answer(odd, "16", "correct_answer is not a number")
+            for odd in ("0x10", "1_6", "nan", "Infinity", True, [16])
+        ),
+        *(
+            ({"inputs": {"correct_answer": 16, "tolerance": odd}, "outputs": "99"}, "tolerance is not a number")
+            for odd in (None, "", "5 %", "1e999")
+        ),
     ],
     "length-limit": [
         ({"inputs": {}, "outputs": None}, 1),
