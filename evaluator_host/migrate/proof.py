@@ -168,6 +168,8 @@ def differs(old: EvaluationResult, new: EvaluationResult) -> str | None:
         return f"old score {old.score}, new score {new.score}"
     if old.passed != new.passed:
         return f"old passed {old.passed}, new passed {new.passed}"
+    if old.label != new.label:
+        return f"old label {old.label!r:.200}, new label {new.label!r:.200}"
     if old.metrics.keys() != new.metrics.keys() or not all(
         _same(old.metrics[name], new.metrics[name]) for name in old.metrics
     ):

@@ -47,3 +47,12 @@ async def test_a_row_that_timed_out_once_is_no_difference(side: str) -> None:
         ProofVerdict.NOT_COMPARABLE,
         True,
     )
+
+
+async def test_another_label_is_a_difference() -> None:
+    async def run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
+        return [result_of(score=None, label="good" if evaluator.code == "old" else "bad") for _ in rows]
+
+    proof = await Proving(run).prove(PAIR, [Row()], generated=False)
+    assert (proof.verdict, proof.differing) == (ProofVerdict.DIFFERS, 1)
+    assert proof.differences[0].message == "old label 'good', new label 'bad'"
