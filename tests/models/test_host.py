@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -13,7 +14,7 @@ from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.models import RegisteredModel
 from tests import forked
 from tests.keyed import audited, eventually
-from tests.model_server import ModelServer
+from tests.model_server import Fault, ModelServer, no_fault
 from tests.models.conftest import KEY
 from tests.models.test_gateway import ONE
 from tests.server import Server, new_home
@@ -116,6 +117,36 @@ def test_a_job_has_a_budget_and_its_answers_are_recorded(
     command(host, "models", "forget")
     assert "4 answers" in command(host, "models", "import", str(file))
     assert "judge" in command(host, "models", "usage")
+
+
+def test_the_budget_of_a_job_counts_requests_from_before_a_pause(host: Server, provider: ModelServer) -> None:
+    begun, go_on = Event(), Event()
+
+    def faults(question: str, _attempt: int) -> Fault:
+        if question.endswith("text 2"):
+            begun.set()
+            go_on.wait(60)
+        return no_fault(question, 1)
+
+    with Client(host.url) as client, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(provider, "faults", faults)
+        budget = ModelBudget(requests=4)
+        rows = [{"answer": f"text {n}"} for n in range(9)]
+        evaluator = Evaluator(ONE, models=("judge",))
+        job = client.jobs.create([evaluator], rows, mapping={"outputs": "answer"}, parallelism=1, budget=budget)
+        try:
+            assert begun.wait(60)
+            eventually(lambda: client.jobs.get(job.id).progress.done == 2)
+            client.jobs.pause(job.id)
+            eventually(lambda: client.jobs.get(job.id).status is JobStatus.PAUSED)
+        finally:
+            go_on.set()
+        client.jobs.resume(job.id)
+        assert client.jobs.wait(job.id).status is JobStatus.COMPLETED
+        (found,) = client.jobs.results(job.id).evaluators
+    assert (found.scored, [(one.code, one.count) for one in found.errors]) == (4, [("budget_exceeded", 5)])
+    assert found.usage is not None
+    assert found.usage.requests == 4
 
 
 def test_a_new_price_counts_from_the_next_request_on(host: Server, provider: ModelServer) -> None:

@@ -93,6 +93,11 @@ class Meter:
         """Count a request that is about to be made."""
         self.requests += 1
 
+    def continue_from(self, used: ModelUsage) -> None:
+        """Count what was used before, such as by earlier runs of a job."""
+        self.requests += used.requests
+        self.add(RequestUse(used.input_tokens, used.output_tokens, used.cost))
+
     def undo(self) -> None:
         """Stop counting a request, because it is not sent after all."""
         self.requests -= 1

@@ -4,13 +4,14 @@ A host that runs a job owns it. Every write names the owner, so that a host whic
 change a job that another host has claimed.
 """
 
+import asyncio
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import and_, case, func, insert, literal, or_, select, update
+from sqlalchemy import and_, case, func, insert, literal, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import aliased
 
@@ -38,9 +39,11 @@ from evaluator_host.platform.store.database import (
     row_values,
 )
 from evaluator_host.types.jobs import JobStatus
-from evaluator_host.types.json_values import encode_json
-from evaluator_host.types.outcome import Note, Status
+from evaluator_host.types.json_values import decode_json, encode_json
+from evaluator_host.types.outcome import ModelUsage, Note, Status
 from evaluator_host.types.warnings import DOUBTFUL, WarningTally
+
+_USED: Final = '"usage":{'  # text in the JSON of every result that used models, and in some others
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +205,18 @@ class JobQueue(Repository):
         """Return whether an evaluator's score over all rows together is stored."""
         return await self._database.fetch_value(_together(job_id, position)) is not None
 
+    async def model_usage(self, job_id: str) -> ModelUsage:
+        """Return how much the results of a job that are stored so far used models."""
+        table, total = ResultTable, ModelUsage()
+        key = tuple_(table.position, table.row)
+        query: Any = select(table.position, table.row, table.result).where(table.job_id == job_id)
+        query = query.where(table.result.contains(_USED)).order_by(table.position, table.row)
+        part = await self._database.fetch_part(query)
+        while part:
+            total += await asyncio.to_thread(_added_usage, [one.result for one in part])
+            part = await self._database.fetch_part(query.where(key > (part[-1].position, part[-1].row)))
+        return total
+
     async def unscored_rows(self, job_id: str, position: int, *, count: int) -> bytearray:
         """Return one byte for each of a job's `count` rows: 0 if the evaluator has scored the row, else 1."""
         table = ResultTable
@@ -358,6 +373,12 @@ async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
 def _identity(table: Any) -> Any:
     """Return an SQL expression that identifies an evaluator in different jobs: its name, or else its label."""
     return func.coalesce(table.name, table.label)
+
+
+def _added_usage(results: Sequence[str]) -> ModelUsage:
+    """Return the sum of the model use in results, which are JSON."""
+    used = (decode_json(one.encode()).get("usage") for one in results)
+    return sum((ModelUsage(**one) for one in used if isinstance(one, dict)), start=ModelUsage())
 
 
 def _together(job_id: str, position: int) -> Any:

@@ -41,7 +41,7 @@ from evaluator_host.types.errors import (
     Misconfigured,
     StoreUnavailable,
 )
-from evaluator_host.types.evaluator import Evaluator, Row
+from evaluator_host.types.evaluator import Evaluator, ModelBudget, Row
 from evaluator_host.types.jobs import Executor, JobConfig, JobStatus
 from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import EvaluationError
@@ -97,7 +97,8 @@ class JobRun:
         self.is_put_back = False
         config = self._request.config
         self._failures = RowFailures(config.max_failures, evaluators=len(evaluators))
-        self._terms = ModelTerms(config.replay, Meter(config.budget, "the job"))
+        self._meter = Meter(config.budget, "the job")
+        self._terms = ModelTerms(config.replay, self._meter)
         self._executor = context.executor_of(job, config)
         self.set_desired_state(job.wanted)
 
@@ -202,6 +203,8 @@ class JobRun:
         if self._request.target is not None:
             await Retries(self._job.id).run(self._generate)
         config = self._request.config
+        if self._job.done and config.budget != ModelBudget():
+            await Retries(self._job.id).run(self._count_earlier_use)
         settings = self._context.service.settings
         waits = any(evaluator_of(one).connects for one in self._evaluators)
         parallelism = config.parallelism or (settings.waiting_rows if waits else settings.max_sandboxes_per_evaluator)
@@ -210,6 +213,10 @@ class JobRun:
         async with asyncio.TaskGroup() as group:
             for kept in self._evaluators:
                 group.create_task(self._evaluate(kept, places, parallelism=max(1, parallelism // at_once)))
+
+    async def _count_earlier_use(self, _: Retries) -> None:
+        """Count the model use of earlier runs in the job's budget."""
+        self._meter.continue_from(await self._context.queue.model_usage(self._job.id))
 
     async def _evaluate(self, kept: JobEvaluator, places: asyncio.Semaphore, *, parallelism: int) -> None:
         evaluator = evaluator_of(kept)
