@@ -4,11 +4,13 @@ limits.
 
 import asyncio
 import errno
+import itertools
 import json
 import os
 from collections.abc import AsyncIterator
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ from evaluator_host.engine.sandbox.messages import LoadRequest
 from evaluator_host.engine.sandbox.session import Sandbox
 from evaluator_host.engine.service import attempts
 from evaluator_host.platform.datasets.files import RowsFolder
-from evaluator_host.platform.jobs import failures, retries
+from evaluator_host.platform.jobs import failures, result_writer, retries
 from evaluator_host.platform.jobs.queue import JobQueue, StoredResult
 from evaluator_host.platform.jobs.results.exports import JobExports
 from evaluator_host.platform.jobs.results.row_reader import RowReader
@@ -346,8 +348,12 @@ async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
 @pytest.mark.slow
 async def test_a_database_that_fails_for_a_while_loses_no_result(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     save, faults = JobQueue.save, iter([True, True])
+    counted_s: list[float] = []
+    clock = itertools.count()  # a second passes between two writes
+    monkeypatch.setattr(result_writer, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
 
     async def failing(self: JobQueue, job_id: str, owner: str, results: list[StoredResult], **more: float) -> object:
+        counted_s.append(more["running_s"])
         if results and next(faults, False):
             # the results are stored, but the caller does not learn that
             await save(self, job_id, owner, results, **more)
@@ -359,6 +365,7 @@ async def test_a_database_that_fails_for_a_while_loses_no_result(desk: Desk, mon
     assert (job.status, job.progress.done) == (JobStatus.COMPLETED, 4000)
     assert await desk.rows_of(job) == list(range(4000))
     assert list(faults) == []
+    assert sum(counted_s) == len(counted_s), "no second of running time is counted twice"
 
 
 async def test_results_that_cannot_be_kept_end_the_job(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ class ResultWriter:
         self._room = asyncio.Event()
         self._room.set()
         self._full = asyncio.Event()
-        self._since = time.monotonic()
+        self._since = self._tried_at = time.monotonic()
         self._turn = asyncio.Lock()
         self._unsure = False  # whether the last write may have succeeded although it raised an error
         self.failed = self.stored = 0
@@ -136,7 +136,7 @@ class ResultWriter:
         if self._unsure:
             await self._drop_stored()
         outputs, results = self._outputs[:], self._results[:]
-        now = time.monotonic()
+        self._tried_at = now = time.monotonic()
         running_s = now - self._since
         if outputs:
             self._apply(await self._queue.save_outputs(self._job_id, self._owner, outputs))
@@ -159,9 +159,13 @@ class ResultWriter:
         """Drop waiting results that are already stored: the connection may have broken just after they were written."""
         answered = await self._queue.answered_rows(self._job_id)
         self._outputs = [one for one in self._outputs if not _marked(answered, one.row)]
+        waiting_before = len(self._results)
         for position in {one.position for one in self._results}:
             done = await self._queue.done_rows(self._job_id, position)
             self._results = [one for one in self._results if one.position != position or not _marked(done, one.row)]
+        if (stored := waiting_before - len(self._results)) > 0:  # so was the running time until then
+            self.stored += stored
+            self._since = self._tried_at
         waiting = {(one.position, one.row) for one in self._results}
         self._notes = {key: found for key, found in self._notes.items() if key in waiting}
         self._unsure = False
