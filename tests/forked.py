@@ -115,7 +115,6 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the command at once."""
         self.send_signal(signal.SIGKILL)
 
 

@@ -60,7 +60,6 @@ def seconds_below(pid: int) -> Iterator[tuple[int, float]]:
 
 
 def resident_mb(pid: int) -> float:
-    """Return how much resident memory a process uses now."""
     return psutil.Process(pid).memory_info().rss / (1 << 20)
 
 

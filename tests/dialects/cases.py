@@ -49,7 +49,6 @@ class NativeCase:
 
     @property
     def evaluator(self) -> Evaluator:
-        """The evaluator as an argument for the service."""
         return Evaluator(
             dedent(self.code).lstrip("\n"),
             language=self.language,

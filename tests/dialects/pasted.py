@@ -40,7 +40,6 @@ class Pasted:
 
     @property
     def evaluator(self) -> Evaluator:
-        """The evaluator as an argument for the service."""
         settings = EvaluatorSettings(entry=self.entry, config=self.config)
         code = dedent(self.code).lstrip("\n")
         return Evaluator(

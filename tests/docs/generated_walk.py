@@ -161,7 +161,6 @@ def walk_jobs() -> None:
 
 
 def walk_labels(job: str) -> None:
-    """Label a row of a job."""
     ask("create_label_queue", body={"name": "review", "job": job})
     ask("list_label_queues")
     ask("get_label_queue", "review")

@@ -64,7 +64,6 @@ class Case:
 
     @property
     def evaluator(self) -> Evaluator:
-        """The evaluator as an argument for the service."""
         return Evaluator(
             self.code,
             language=self.language,
@@ -75,7 +74,6 @@ class Case:
 
     @property
     def row(self) -> Row:
-        """The row as an argument for the service."""
         return Row(self.inputs, self.outputs, self.trace, self.variables)
 
     @property
