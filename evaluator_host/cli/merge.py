@@ -72,7 +72,7 @@ def merge(
     else:
         out.print(summary.to_table(bad_lines=bad_lines, seconds=0))
     if together:
-        err.print("corpus scores are missing, because each shard had only a part of the rows; run a job to get them")
+        err.print("no shard had all rows, so there is no score over all rows together; run a job to get it")
     raise typer.Exit(summary.exit_code(bad_lines=bad_lines, fail_under=fail_under, strict=strict))
 
 

@@ -246,7 +246,7 @@ class OrderedLines:
 
 
 class ScoredRows:
-    """Remembers which rows scored, with one byte for each, so that corpus scores can be computed over them."""
+    """Remembers which rows scored, with one byte for each, so that they can be scored together."""
 
     def __init__(self) -> None:
         self._scored = bytearray()
@@ -262,7 +262,7 @@ class ScoredRows:
     async def score_corpus(
         self, target: EvaluationService, evaluator: Evaluator, rows: Iterable[FileRow]
     ) -> EvaluationResult | None:
-        """Return the corpus scores over all rows that scored. None if the evaluator has no corpus scores.
+        """Return the score over all scored rows together. None if the evaluator has no such score.
 
         Raises:
           InvalidRequest: the rows went to a host in several requests, so the host cannot compute these scores.
@@ -389,7 +389,7 @@ class Run:
                     progress.advance(self._rows.position, self._summary)
 
     async def _score_together(self, target: EvaluationService) -> None:
-        if self.shard is not None:  # a shard does not have all rows, so it has no corpus scores
+        if self.shard is not None:  # a shard does not have all rows, so it cannot score them together
             return
         rows = self._open_rows(lambda _line, _message: None)  # bad lines were reported when the file was read first
         try:

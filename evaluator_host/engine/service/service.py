@@ -283,9 +283,9 @@ class Service:
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult | None:
-        """Compute corpus scores over those rows of a batch that were scored, according to their `results`.
+        """Score together those rows of a batch that were scored, according to their `results`.
 
-        Return None if no row was scored, or the evaluator has no corpus scores.
+        Return None if no row was scored, or the evaluator does not score rows together.
         """
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
         contract = results[0].evaluator.contract if scored else None
@@ -300,11 +300,11 @@ class Service:
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult | None:
-        """Compute corpus scores over rows that were scored before, in one call with the limits of a row.
+        """Score rows together that were scored one by one before, in one call with the limits of a row.
 
-        The result is None if the evaluator has no corpus scores, or there are no rows. It is an error if the rows have
-        over 64 MB as JSON, more than a sandbox accepts at once. Each row must have its `index`. `rows` is read only if
-        the evaluator has corpus scores.
+        The result is None if the evaluator does not score rows together, or there are no rows. It is an error if the
+        rows have over 64 MB as JSON, more than a sandbox accepts at once. Each row must have its `index`. `rows` is
+        read only if the evaluator scores rows together.
         """
         started = time.perf_counter()
         prepared, _ = await self._granted((await self._prepare(evaluator, caller)).for_rows_together(), caller)

@@ -1,4 +1,4 @@
-"""Scores rows together in one call, which gives scores for the whole corpus."""
+"""Scores all rows together in one call, for evaluators such as BLEU that score a whole corpus."""
 
 from collections.abc import AsyncIterable
 
@@ -12,15 +12,15 @@ from evaluator_host.types.outcome import EvaluationError, EvaluationResult, Load
 
 
 class _NothingToScore(Exception):
-    """The evaluator has no corpus scores, or there are no rows."""
+    """The evaluator does not score rows together, or there are no rows."""
 
 
 async def score_together(
     pool: Pool, prepared: Prepared, rows: AsyncIterable[Row | EncodedRow], *, started: float
 ) -> EvaluationResult | None:
-    """Compute corpus scores over all rows in one call; None if the evaluator has none, or there are no rows.
+    """Score all rows together in one call; None if the evaluator does not do so, or there are no rows.
 
-    `rows` is read only if the evaluator has corpus scores, and only once: another try sends the same body.
+    `rows` is read only if the evaluator scores rows together, and only once: another try sends the same body.
     """
     bound: Bound | None = None
 

@@ -46,7 +46,7 @@ class RemoteService:
         """
         if len(self._together) > 1 and any(self._together):
             raise InvalidRequest(
-                "there are no corpus scores, because the rows went to the host in several requests; "
+                "there is no score over all rows together, because the rows went to the host in several requests; "
                 "score them as a job: evaluator-host jobs create"
             )
         return self._together[0] if self._together else None
