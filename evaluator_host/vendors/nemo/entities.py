@@ -290,7 +290,7 @@ async def _require_namespace(connection: AsyncConnection, place: Place) -> None:
 
 
 async def _locked(connection: AsyncConnection, place: Place, name: str) -> Entity:
-    """Return an entity, and lock it: until this transaction ends, no other can delete it or add to it."""
+    """Return an entity, and lock it: until this transaction ends, no other one can delete the entity or add to it."""
     row = (await connection.execute(_entities().where(_named(place, name)).with_for_update())).first()
     if row is None:
         raise _missing(place, name)

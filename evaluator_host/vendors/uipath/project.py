@@ -25,7 +25,7 @@ class Layout:
 
     Attributes:
       root: Root folder of the project.
-      name: `evals` or `evaluations`.
+      name: Name of the folder with both, `evals` or `evaluations`.
     """
 
     root: Path

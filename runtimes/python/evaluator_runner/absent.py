@@ -206,7 +206,7 @@ def _bound_at(nodes: list[Any], line: int) -> set[str]:
     inside = [one for top in nodes for one in all_nodes(top) if getattr(one, "lineno", None) == line]
     names = {name for one in inside for name, _ in _names_of(one, "")}
     for one in inside:
-        if type(one).__name__ == "Assign":  # such as json = importlib.import_module("ujson")
+        if type(one).__name__ == "Assign":  # an assignment such as json = importlib.import_module("ujson")
             names.update(target.id for target in one.targets if hasattr(target, "id"))
     return names
 

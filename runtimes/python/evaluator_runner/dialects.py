@@ -67,7 +67,7 @@ def _found(folder: str) -> dict[str, tuple[str, ...] | None]:
         try:
             with open(f"{folder}/{name}" if module != name else f"{folder}/{name}/__init__.py", "rb", 0) as file:
                 head = file.read(_HEAD_BYTES).decode("utf-8", "replace")
-        except OSError:  # the entry is not a module
+        except OSError:  # this entry of the folder is not a module
             continue
         if "\nCONTRACT = " in head:
             words = head.partition("\nWORDS = ")[1:]

@@ -210,7 +210,7 @@ class _Outline:
                 left.extend([(part, below, False) for part in _parts(node)][::-1])
 
     def reads(self, called: list[_Function]) -> list[dict[str, Any]]:
-        """Return the fields that code reads by a literal name (`row["id"]`, `row.id`), and parameters in conditions.
+        """Return the fields that code reads by a literal name (`row["id"]`, `row.id`), and parameters that it tests.
 
         `called` has the functions that a row calls.
         """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _ONLY_AST = 0x400
 _EAGAIN = 11
 _NO_ROOM = ("failed to map segment from shared object", "cannot map zero-fill pages", "cannot allocate memory")
-_NO_SPACE = {27, 28, 122}  # EFBIG, ENOSPC, EDQUOT
+_NO_SPACE = {27, 28, 122}  # the error numbers EFBIG, ENOSPC and EDQUOT
 _MESSAGE_CHARS = 4096
 _PREBOUND_HINT = "add `import {name}` at the top"
 _JAVASCRIPT = (  # pattern for beginnings of lines that occur in JavaScript but not in Python
@@ -33,7 +33,7 @@ _FIX_HINTS = {
 }
 _TYPOGRAPHIC = "\u2018\u2019\u201c\u201d"
 _ARGUMENTS = {"inputs", "outputs", "output", "trace", "app_params", "correct_answer"}
-_UNREACHABLE = {-3, -2, 101, 111, 113}  # EAI_AGAIN, EAI_NONAME, ENETUNREACH, ECONNREFUSED, EHOSTUNREACH
+_UNREACHABLE = {-3, -2, 101, 111, 113}  # errors EAI_AGAIN, EAI_NONAME, ENETUNREACH, ECONNREFUSED, EHOSTUNREACH
 _READ_ONLY = 30
 
 
@@ -190,7 +190,7 @@ def from_syntax(raised: BaseException, lines: list[str], *, fix: dict[str, Any] 
 
 def _syntax_hint(raised: SyntaxError, lines: list[str]) -> str | None:
     """Return a hint for a syntax error (code in another language, characters that a paste changed or lost), or None."""
-    import re  # takes 5 ms, so it is imported only after an error
+    import re  # the import takes 5 ms, so it is done only after an error
 
     text = "\n".join(lines)
     if re.search(_JAVASCRIPT, text, re.MULTILINE):

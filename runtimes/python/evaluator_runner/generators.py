@@ -188,7 +188,8 @@ class _Watch:
         return found
 
     def _took_entropy(self, bits: Any) -> bool:
-        sequence = getattr(bits, "seed_seq", None) or getattr(bits, "_seed_seq", None)  # `_seed_seq` before numpy 1.25
+        # before numpy 1.25, the name was `_seed_seq`
+        sequence = getattr(bits, "seed_seq", None) or getattr(bits, "_seed_seq", None)
         return getattr(sequence, "entropy", None) in self._entropy
 
     def stop_forking(self) -> None:

@@ -350,7 +350,7 @@ def _base(package: str, path: str) -> type:
 
 
 class _Module(type(sys)):  # type: ignore[misc]
-    """A module of a package that is not pinned."""
+    """A placeholder for a module of a package that is not pinned."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__all__":

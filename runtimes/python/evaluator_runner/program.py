@@ -273,7 +273,7 @@ def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
     """Return a `fix`: how code that does not compile was probably meant (see runtimes/PROTOCOL.md), or None."""
     if not isinstance(raised, SyntaxError):
         return None
-    from evaluator_runner.repair import find_fix  # takes 10 ms, so it is imported only after an error
+    from evaluator_runner.repair import find_fix  # the import takes 10 ms, so it is done only after an error
 
     return find_fix(code)
 

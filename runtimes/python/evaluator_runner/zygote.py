@@ -155,7 +155,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
     if job.header.get("check"):
         given = jsontext.decode(job.body.decode())
         package = modules.package_of(given.get("path") or FILENAME)
-        from evaluator_runner.slices import needed_for_rows  # takes time that only a check should spend
+        from evaluator_runner.slices import needed_for_rows  # this takes time that only a check should spend
 
         kept = None if tried is None else needed_for_rows(tried.source, tried.names)
         body["missing_imports"] = imports.missing_imports(

@@ -166,7 +166,7 @@ class Reward:
         return await value if hasattr(type(value), "__await__") else value
 
     def reads_messages(self, namespace: dict[str, Any]) -> bool:
-        """Return whether the function reads a `content` or a `role`, itself or in another function of the code."""
+        """Return whether the function, or a function of the code that it uses, contains the key `content` or `role`."""
         codes = [getattr(self.call, "__code__", None)]
         seen = set()
         while codes:

@@ -61,7 +61,7 @@ def _needed(body: list[Any], name: str) -> list[Any]:
 
 
 def _root(node: Any) -> str | None:
-    """Return the name of the object that a statement changes: `rubric` in `rubric.add(…)`. The result may be None."""
+    """Return the name of the object that a statement changes (`rubric` in `rubric.add(…)`), or None."""
     targets = [node.value] if type(node).__name__ == "Expr" else getattr(node, "targets", None)
     target = targets[0] if targets else None
     if type(target).__name__ == "Call":

@@ -141,7 +141,7 @@ async def posted(
             answer = await client.post(url, json=body, headers=headers, timeout=timeout_s)
         except OSError as error:  # the error comes from the socket
             problem: Exception = error
-        except Exception as error:  # httpx.HTTPError; httpx is imported only if it is needed
+        except Exception as error:  # an httpx.HTTPError; httpx is imported only if it is needed
             if type(error).__module__.partition(".")[0] != "httpx":
                 raise
             problem = error

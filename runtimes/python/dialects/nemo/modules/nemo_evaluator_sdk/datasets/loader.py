@@ -43,7 +43,7 @@ def load_dataset_as_dicts(dataset: DatasetInput | str | Path) -> list[dict[str, 
         return dataset.rows
     if isinstance(dataset, list):
         return dataset
-    if callable(to_rows := getattr(dataset, "to_pylist", None)):  # a pyarrow.Table
+    if callable(to_rows := getattr(dataset, "to_pylist", None)):  # such as a pyarrow.Table
         return list(to_rows())
     if isinstance(dataset, str | Path):
         return [row for file in _files(Path(dataset)) for row in _read(file)]

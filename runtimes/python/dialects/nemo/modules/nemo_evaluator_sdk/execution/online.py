@@ -195,7 +195,7 @@ def inferred_template(row: dict[str, Any], url: str) -> dict[str, Any]:
         template = {"prompt": text}
     if template is None:
         raise ValueError(f"give a prompt_template, or rows with one of the columns {', '.join(_COLUMNS)}")
-    from logging import getLogger  # imported here: it takes 10 ms, and scoring does not need it
+    from logging import getLogger  # imported here, because it takes 10 ms, and scoring does not need it
 
     getLogger(__name__).warning("there is no prompt_template; it is taken to be %s", json.dumps(template))
     return template

@@ -135,7 +135,7 @@ def nan_result(declared: Sequence[MetricOutputSpec]) -> MetricResult:
 
 
 async def _score_all(metric: Any, rows: Rows, samples: Sequence[Sample], *, key: str, policy: Policy) -> list[Scored]:
-    import asyncio  # imported here: it takes 40 ms, and a metric called by the host does not need it
+    import asyncio  # imported here, because it takes 40 ms, and a metric called by the host does not need it
 
     results: dict[int, Scored] = {}
     waiting = iter(enumerate(zip(rows, samples, strict=True)))

@@ -33,7 +33,7 @@ class ROUGEMetric(ROUGE):
 
     @cached_property
     def _scorer(self) -> Any:
-        from rouge_score import rouge_scorer  # imported here: with nltk it takes seconds
+        from rouge_score import rouge_scorer  # imported here, because the import takes seconds
 
         return rouge_scorer.RougeScorer(list(self.scores_mapping.values()), use_stemmer=True)
 

@@ -18,7 +18,8 @@ from ..models.models import (
     WorkloadExecution,
 )
 
-_CONFIG_KEYS = ("evaluatorConfig", "evaluator_config", "config")  # new name, Python form, name before 2.7.1
+# the new name, its form in Python, and the name before 2.7.1
+_CONFIG_KEYS = ("evaluatorConfig", "evaluator_config", "config")
 _TYPES = ("evaluation_criteria_type", "config_type", "justification_type")
 
 
