@@ -1,9 +1,9 @@
 """Arguments and results of reward functions as verl, TRL and verifiers call them (dialect `rewards`).
 
 The runner sends `{"rewards": [{"name", "weight", "values": one for each row, "nan": number of NaN}], "logged": {name:
-number}, "extra": {…}}`, or `{"refused": why}`. For rows scored together it adds `rows`, their positions, and `grouped`,
-a row whose reward differs when it is scored alone (or null). Source of the rules: verl 0.9.1
-(workers/reward_manager), trl 1.16.0 (trainer/grpo_trainer.py) and verifiers 0.1.14 (rubrics/rubric.py).
+number}, "extra": {…}, "wrapped": {name: parameters}}`, or `{"refused": why}`. For rows scored together it adds `rows`,
+their positions, and `grouped`, a row whose reward differs when it is scored alone (or null). Source of the rules: verl
+0.9.1 (workers/reward_manager), trl 1.16.0 (trainer/grpo_trainer.py) and verifiers 0.1.14 (rubrics/rubric.py).
 """
 
 from typing import Any, Final
@@ -89,9 +89,7 @@ def _scored(rewards: list[dict[str, Any]], value: dict[str, Any]) -> Scored | Ev
     native = tuple(_native(one, count, rows) for one in rewards)
     more = {key: value[key] for key in ("logged", "extra") if value.get(key)}
     native += (more,) if more else ()
-    score, notes = _mean(sums), tuple(_nan(one) for one in rewards if one.get("nan"))
-    if isinstance(grouped := value.get("grouped"), dict):
-        notes += (_grouped(grouped),)
+    score, notes = _mean(sums), _notes(rewards, value)
     if score is None:
         return Scored(None, None, {}, native=native, notes=notes or (_NOT_APPLICABLE,), skipped=True)
     metrics = {"score": score}
@@ -108,6 +106,15 @@ def _scored(rewards: list[dict[str, Any]], value: dict[str, Any]) -> Scored | Ev
     return Scored(score, None, metrics, native=native, notes=notes)
 
 
+def _notes(rewards: list[dict[str, Any]], value: dict[str, Any]) -> tuple[Note, ...]:
+    notes = [_nan(one) for one in rewards if one.get("nan")]
+    if isinstance(wrapped := value.get("wrapped"), dict):
+        notes.append(_wrapped(wrapped))
+    if isinstance(grouped := value.get("grouped"), dict):
+        notes.append(_grouped(grouped))
+    return tuple(notes)
+
+
 def _grouped(found: dict[str, Any]) -> Note:
     row, alone, among = (shown(found.get(key)) for key in ("row", "alone", "among"))
     message = (
@@ -115,6 +122,15 @@ def _grouped(found: dict[str, Any]) -> Note:
         f"and {among} together with all rows"
     )
     return Note("rewards_of_group", message, DIALECT.warnings["rewards_of_group"].remedy)
+
+
+def _wrapped(found: dict[str, Any]) -> Note:
+    names = [f"`{str(key)[:80]}`" for keys in found.values() if isinstance(keys, list) for key in keys[:5]]
+    message = (
+        f"the annotation of {', '.join(dict.fromkeys(names))} says that it is a list of plain values, but each "
+        "completion's value is a list, so the code gets a list of lists"
+    )
+    return Note("list_of_lists", message, DIALECT.warnings["list_of_lists"].remedy)
 
 
 def _nan(one: dict[str, Any]) -> Note:
@@ -187,6 +203,11 @@ DIALECT: Final = Dialect(
         "rewards_of_group": WarningKind(
             "a row gets a different reward when it is scored alone than when all rows are scored together",
             remedy="read the rewards in `together`, or give each group in `variables` of one row",
+        ),
+        "list_of_lists": WarningKind(
+            "a column with lists reaches the code as a list of lists",
+            remedy="annotate it as `list[list[str]]`, and read the list at the place of each completion, as in "
+            "`zip(completions, tags)`",
         ),
         "no_data_source": WarningKind(
             "the code reads `data_source`, but the row does not have it",

@@ -90,6 +90,7 @@ CASES = [
     case(id="one of several", settings=EvaluatorSettings(entry="brevity"), code=trl("[0.5]") + "\ndef brevity(completions, **kwargs):\n    return [1]\n", native=[one(1, "brevity")]),
     *[refused(id=f"TRL refuses {value}", code=trl(value)) for value in ("0.5", "[1, 2]", "['1']", "[[1]]")],
     *[refused(id=f"TRL refuses {value}", code=trl(value), message="list with a reward") for value in ("'0.5'", "{'score': [0.5]}")],
+    *[case(id=f"TRL: a list of lists, {annotation}, {'group' if row.variables else 'row'}", row=row, code=f"import typing\ndef reward(completions, tags: {annotation}):\n    return [float(all(one in tags for one in completion.split())) for completion in completions]\n", score=0.0, warnings=frozenset({"list_of_lists"})) for annotation in ("list[str]", "'List[str]'", "typing.Optional[typing.List[str]]", "typing.Sequence[str] | None") for row in (Row({"tags": ["a", "b"]}, "a b"), Row(variables={"completions": ["a b", "a"], "tags": [["a", "b"], ["a"]]}))],
     case(id="TRL: NaN is told", code=trl("[float('nan')]"), status="skipped", warnings=frozenset({"non_finite"})),
     case(id="TRL: outputs, not a column `completion`", row=STALE, code="def reward(completions, answer, **kwargs):\n    return [float(a in c) for a, c in zip(answer, completions)]\n", score=1.0),
     case(id="verl: outputs, not a column", row=STALE, code="def compute_score(solution_str, ground_truth=None):\n    return '2' in solution_str\n", score=1.0),

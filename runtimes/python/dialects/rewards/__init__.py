@@ -197,6 +197,8 @@ class _Caller:
         except Refused as refused:
             return {"refused": str(refused)}
         made = {"rewards": found, "logged": logged, "extra": extra}
+        if wrapped := {one.name: one.wrapped for one in self._rewards if one.wrapped}:
+            made["wrapped"] = wrapped
         if together is None:
             return made
         return {**made, "rows": [given["row"] for _, given in together], "grouped": await self._grouped(rows, found)}

@@ -86,6 +86,7 @@ class Reward:
       style: How the platform calls the function, see `style_of`.
       weight: The function's reward is multiplied by this before it is added to the sum.
       nan: How many rewards of the last call were NaN.
+      wrapped: Parameters that are annotated as lists of plain values, but got lists of lists in the last call.
       unread: Parameters that the function never reads, so that they need no values.
     """
 
@@ -101,6 +102,7 @@ class Reward:
         self.call = call
         self.weight = weight
         self.nan = 0
+        self.wrapped: list[str] = []
         self.unread = set(unread)
         self._objects = objects or {}
         self._entry = entry.Entry(name, call)
@@ -109,6 +111,8 @@ class Reward:
         self.style = style_of(name, self.names)
         if self.style is None and set(self.names) & GROUP:
             self.style = _TRL
+        annotations = getattr(call, "__annotations__", None) or {} if self.style in BATCHED else {}
+        self._flat = [key for key, one in annotations.items() if key in self.names and _is_flat(one)]
 
     @property
     def is_complete(self) -> bool:
@@ -161,6 +165,7 @@ class Reward:
         return values
 
     async def _called(self, named: dict[str, Any]) -> Any:
+        self.wrapped = [key for key in self._flat if _has_lists(named.get(key))]
         args, kwargs = binding.bind(self._entry, {**dict.fromkeys(self.unread), **named})
         value = binding.called(self.call, args, kwargs)
         return await value if hasattr(type(value), "__await__") else value
@@ -411,6 +416,19 @@ def _group(rows: list[dict[str, Any]]) -> dict[str, Any]:
         if one in columns
     }
     return {**groups, **columns, "prompts": prompts, "completions": completions}
+
+
+def _has_lists(values: Any) -> bool:
+    return isinstance(values, list) and any(isinstance(one, list) for one in values)
+
+
+def _is_flat(annotation: Any) -> bool:
+    """Return whether an annotation stands for a list of plain values, such as `list[str]`."""
+    text = annotation if isinstance(annotation, str) else repr(annotation)
+    for part in ("typing.", "collections.abc.", "Optional[", " "):
+        text = text.replace(part, "")
+    kind, _, inner = text.removesuffix("|None").partition("[")
+    return kind.lower() in {"list", "sequence", "iterable"} and inner.rstrip("]") in {"str", "int", "float", "bool"}
 
 
 def _keeper(kept: dict[str, Any]) -> Callable[..., None]:
