@@ -336,7 +336,7 @@ class SandboxInfo:
 
 _USAGE_COUNTS: Final = (
     *("requests", "replayed", "input_tokens", "output_tokens", "connections", "network_bytes"),
-    *("replayed_input_tokens", "replayed_output_tokens"),
+    *("replayed_input_tokens", "replayed_output_tokens", "estimated"),
 )
 
 
@@ -357,6 +357,9 @@ class ModelUsage:
     replayed_input_tokens: Annotated[int, Doc("Tokens that `replayed` requests would have sent to models.")] = 0
     replayed_output_tokens: Annotated[int, Doc("Tokens of the recorded answers.")] = 0
     replayed_cost: Annotated[float | None, Doc("What they would have cost; None without a price.")] = 0.0
+    estimated: Annotated[
+        int, Doc("Requests whose tokens are estimated, four characters each, because the provider reported none.")
+    ] = 0
 
     def __add__(self, other: "ModelUsage") -> "ModelUsage":
         """Return the sum of both; a cost is None if one of the two has no cost."""

@@ -11,6 +11,7 @@ from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.model_grants import Meter, ModelTerms
 from evaluator_host.platform.evaluators.judges import JudgeIn
 from evaluator_host.platform.models.service import ModelService
+from evaluator_host.platform.terminal.summary import usage_text
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Evaluator, Isolation, Language, ModelBudget, ModelKind, Replay, Row
 from evaluator_host.types.models import RegisteredModel
@@ -258,6 +259,21 @@ async def test_judges_and_code_score_the_same_on_docker_when_the_provider_is_gon
     assert [one.usage.requests for one in first] == [one.usage.replayed for one in again] == [1, 1]
     assert [one.evaluator.grants for one in again] == [("model:gone",), ("model:judge=gone",)]
     assert {one.sandbox.backend for one in again} == {"docker"}
+
+
+async def test_tokens_are_marked_as_estimated_if_the_provider_reports_none(granted: Granting) -> None:
+    models = ModelService(granted.service.settings, granted.store)
+    message = {"choices": [{"message": {"role": "assistant", "content": "yes"}}]}
+    with ModelServer() as provider:
+        provider.routes["/v1/chat/completions"] = lambda _: Reply(200, json.dumps(message).encode())
+        await models.directory.add("default", RegisteredModel("silent", provider.url, model="real"))
+        found = (await granted.score(Evaluator(ONE, models=("judge=silent",)))).usage
+        reported = (await granted.score(ONE)).usage
+    await models.directory.delete("default", "silent")
+    assert (found.requests, found.estimated, found.output_tokens) == (1, 1, len(json.dumps(message)) // 4)
+    assert (reported.requests, reported.estimated, reported.input_tokens > 0) == (1, 0, True)
+    both = found + reported
+    assert usage_text(both).endswith(f"{both.output_tokens} tokens (estimated for 1 request)")
 
 
 @pytest.mark.parametrize(

@@ -1153,6 +1153,7 @@ export interface components {
         ModelUsage: {
             connections: number;
             cost: number | null;
+            estimated: number;
             input_tokens: number;
             network_bytes: number;
             output_tokens: number;

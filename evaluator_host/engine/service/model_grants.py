@@ -49,6 +49,7 @@ class RequestUse:
     input_tokens: int = 0  # number of tokens in the request
     output_tokens: int = 0  # number of tokens in the answer
     cost: float | None = 0.0  # None if the model has no price
+    estimated: bool = False  # whether the tokens are estimated, because the provider reported none
     replayed: bool = False  # whether a recorded answer was used instead of the model
 
 
@@ -67,6 +68,7 @@ class Meter:
         self.replayed = ModelUsage()  # use of recorded answers, which no budget limits
         self.input_tokens = 0
         self.output_tokens = 0
+        self.estimated = 0
         self.cost: float | None = 0.0
 
     def refusal(self, *, priced: bool) -> str | None:
@@ -117,6 +119,7 @@ class Meter:
             return
         self.input_tokens += used.input_tokens
         self.output_tokens += used.output_tokens
+        self.estimated += used.estimated
         self.cost = None if self.cost is None or used.cost is None else self.cost + used.cost
 
     def usage(self, wait_s: float) -> ModelUsage:
@@ -127,6 +130,7 @@ class Meter:
             output_tokens=self.output_tokens,
             cost=None if self.cost is None else round(self.cost, 9),
             wait_ms=round(wait_s * 1000, 3),
+            estimated=self.estimated,
         )
 
 

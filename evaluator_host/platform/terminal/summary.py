@@ -258,7 +258,8 @@ def usage_text(used: ModelUsage) -> str:
     cost = "" if used.cost is None else f", cost {used.cost:.6g}"
     hosts = f", {counted(used.connections, 'connection')} of {used.network_bytes} bytes" if used.connections else ""
     requests = counted(used.requests, "request")
-    return f"{requests}{replayed}, {used.input_tokens} + {used.output_tokens} tokens{cost}{hosts}"
+    guessed = f" (estimated for {counted(used.estimated, 'request')})" if used.estimated else ""
+    return f"{requests}{replayed}, {used.input_tokens} + {used.output_tokens} tokens{guessed}{cost}{hosts}"
 
 
 def corpus_scores_text(result: EvaluationResult) -> str:

@@ -231,7 +231,7 @@ class Exchange:
         """Report and return what the request used. Tokens that the provider does not report are estimated."""
         estimated = len(self._content) // CHARACTERS_A_TOKEN, answer_bytes // CHARACTERS_A_TOKEN
         asked, answered = tokens or estimated
-        return self._tell(RequestUse(asked, answered, self._model.cost(asked, answered)))
+        return self._tell(RequestUse(asked, answered, self._model.cost(asked, answered), estimated=tokens is None))
 
     def _tell(self, used: RequestUse) -> RequestUse:
         if not self._counted:

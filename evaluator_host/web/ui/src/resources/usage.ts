@@ -7,7 +7,7 @@ export function usageInWords(usage: ModelUsage): string {
   const parts = [
     asked && counted(usage.requests, "model request"),
     usage.replayed > 0 && counted(usage.replayed, "recorded answer"),
-    usage.requests > 0 && `${count(usage.input_tokens)} + ${count(usage.output_tokens)} tokens`,
+    usage.requests > 0 && `${count(usage.input_tokens)} + ${count(usage.output_tokens)} tokens${usage.estimated > 0 ? ` (estimated for ${counted(usage.estimated, "request")})` : ""}`,
     usage.requests > 0 && (usage.cost === null ? "cost not known" : `cost ${rounded(usage.cost)}`),
     usage.connections > 0 && `${counted(usage.connections, "connection")}, ${bytes(usage.network_bytes)}`,
   ];
