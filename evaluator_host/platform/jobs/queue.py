@@ -26,10 +26,9 @@ from evaluator_host.platform.jobs.table import (
     SharedPartTable,
     TogetherTable,
     as_job,
-    read_warnings,
-    row_mark,
     select_jobs,
 )
+from evaluator_host.platform.jobs.tallies import read_warnings, row_mark
 from evaluator_host.platform.store.database import (
     Repository,
     clock,

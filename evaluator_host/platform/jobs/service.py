@@ -30,7 +30,8 @@ from evaluator_host.platform.jobs.spec import (
     spec_from_json,
     spec_to_json,
 )
-from evaluator_host.platform.jobs.table import DesiredState, EvaluatorTally, Job, JobEvaluator, JobOverview, Jobs
+from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, JobOverview, Jobs
+from evaluator_host.platform.jobs.tallies import EvaluatorTally
 from evaluator_host.platform.models.access import ModelAccess
 from evaluator_host.platform.models.prompts import prompt_templates
 from evaluator_host.platform.store.usage import StorageUsage

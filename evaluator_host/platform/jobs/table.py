@@ -7,7 +7,6 @@ paused (a job is also queued again when its host shuts down, or when a failed jo
 """
 
 import asyncio
-import hashlib
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -29,7 +28,6 @@ from sqlalchemy import (
     exists,
     func,
     insert,
-    literal,
     or_,
     select,
     text,
@@ -42,14 +40,13 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Mapped, aliased, mapped_column
 from sqlalchemy.sql.functions import FunctionElement
 
-from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.table import DatasetTable
+from evaluator_host.platform.jobs.tallies import EvaluatorTally, Tally
 from evaluator_host.platform.store.database import Repository, clock, columns_of, row_values
 from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
-from evaluator_host.types.bounds import difference
+from evaluator_host.platform.store.text_search import contains_text
 from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.jobs import Failures, JobStatus
-from evaluator_host.types.warnings import WarningCount, doubt
 
 _Made = TypeVar("_Made")
 
@@ -262,109 +259,6 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """The row counts, mean score and warnings that one evaluator has in a job so far.
-
-    Methods with `failures_are_zero` count failed rows as 0, or as not passed, if other rows have scores or verdicts:
-    an evaluator that gives none has no mean or pass rate.
-    """
-
-    scored: int
-    failed: int
-    skipped: int
-    judged: int  # number of rows with a verdict, `passed` true or false
-    passed: int
-    scores: int  # number of rows with a score
-    mean: float  # mean of these scores; 0 if there are none
-    numbers: int = 0  # number of rows with a score or a metric
-    doubted: int = 0  # number of those rows with a warning that makes the score doubtful
-    scores_mark: int = 0  # sum of `row_mark` over the rows with a score
-    failed_mark: int = 0  # sum of `row_mark` over the failed rows
-    warnings: str = "[]"  # JSON, see `types.warnings.WarningCount`
-
-    def counted_warnings(self) -> tuple[WarningCount, ...]:
-        """Return the warnings of the rows. Warnings that make scores doubtful come first."""
-        return read_warnings(self.warnings)
-
-    def mean_score(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean score; None if no row has a score."""
-        count = self.mean_rows(failures_are_zero=failures_are_zero)
-        return float(f"{self.mean * (self.scores / count):.12g}") if count else None
-
-    def mean_rows(self, *, failures_are_zero: bool) -> int:
-        """Return the number of rows over which the mean is computed."""
-        return self.scores + (self.failed if failures_are_zero and self.scores else 0)
-
-    def pass_rate(self, *, failures_are_zero: bool) -> float | None:
-        """Return the share of rows that passed among the rows with a verdict; None if no row has a verdict."""
-        count = self.judged_rows(failures_are_zero=failures_are_zero)
-        return self.passed / count if count else None
-
-    def judged_rows(self, *, failures_are_zero: bool) -> int:
-        """Return the number of rows over which the pass rate is computed."""
-        return self.judged + (self.failed if failures_are_zero and self.judged else 0)
-
-    def averaged_rows(self, *, failures_are_zero: bool) -> tuple[int, int]:
-        """Return a fingerprint of the rows that the mean includes: their number, and the sum of their `row_mark`.
-
-        With `failures_are_zero`, the mean includes the failed rows.
-        """
-        marks = self.scores_mark + failures_are_zero * self.failed_mark
-        return self.mean_rows(failures_are_zero=failures_are_zero), marks
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluatorTally:
-    """The scores of an evaluator in a job so far, and in the previous job over the same rows."""
-
-    job_id: str  # id of the job
-    label: str  # name of the evaluator in results
-    name: str | None  # name of a stored evaluator; None for a pasted one
-    version: int | None  # version of a stored evaluator; None for a pasted one
-    tally: Tally  # counts and scores of the evaluator in the job
-    # the newest job over the same rows that completed before this job did; None if there is none
-    previous_job: str | None
-    previous: Tally | None  # scores of the same evaluator in that job; None if that job was deleted
-    together: bool = False  # whether the evaluator has a score over all rows together
-    failed_together: bool = False  # whether that score failed
-    previous_is_zero: bool = False  # whether the previous job counts failed rows as 0
-
-    def doubt(self) -> str | None:
-        """Return why the scores so far, or the score over all rows, cannot be relied on. None if they can."""
-        over_all = (
-            "the score over all rows together failed: see `together` in the summary" if self.failed_together else None
-        )
-        return self._doubt(self.tally) or over_all
-
-    def change(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean minus the previous job's mean. None if the previous mean is doubtful, or includes other rows.
-
-        If a row failed and only one of the two jobs counts failed rows as 0, the means include different rows.
-        `failures_are_zero` is whether this job does that.
-        """
-        if self.previous is None or self._doubt(self.previous) is not None:
-            return None
-        sides = ((self.tally, failures_are_zero), (self.previous, self.previous_is_zero))
-        now, before = (one.averaged_rows(failures_are_zero=zero) for one, zero in sides)
-        if now != before:
-            return None
-        means = [one.mean_score(failures_are_zero=zero) for one, zero in sides]
-        return None if means[0] is None or means[1] is None else float(f"{difference(means[1], means[0]):.12g}")
-
-    def _doubt(self, counts: Tally) -> str | None:
-        rows = counts.scored + counts.failed + counts.skipped
-        if self.together and not counts.numbers and counts.failed < rows:
-            return None
-        return doubt(
-            rows=rows,
-            failed=counts.failed,
-            numbers=counts.numbers,
-            doubted=counts.doubted,
-            warnings=counts.counted_warnings(),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class JobOverview:
     """A job with its evaluators' scores, the name of its data set, and its number of model calls."""
 
@@ -373,16 +267,6 @@ class JobOverview:
     dataset: str  # name of the data set, or its id if it has no name
     asked: int  # number of rows that were sent to the job's model, failures included
     silent: bool = False  # whether the host that runs the job has written nothing for a while
-
-
-def row_mark(row: int) -> int:
-    """Return a 32-bit number for a row. Two different sets of rows have the same sum in one of four billion cases."""
-    return int.from_bytes(hashlib.blake2b(b"%d" % row, digest_size=4).digest())
-
-
-def read_warnings(stored: str) -> tuple[WarningCount, ...]:
-    """Parse JSON that says how often each warning occurred."""
-    return _READ_WARNINGS(stored)
 
 
 def select_jobs() -> Select[Any]:
@@ -511,8 +395,10 @@ class Jobs(Repository):
             query = query.where(JobTable.finished_at > finished_after)
         if search is not None:
             texts = (JobTable.name, JobTable.id, JobTable.dataset_name, DatasetTable.name)
-            labelled = exists().where(_has(JobEvaluatorTable.label, search), JobEvaluatorTable.job_id == JobTable.id)
-            query = query.where(or_(labelled, *(_has(text, search) for text in texts)))
+            labelled = exists().where(
+                contains_text(JobEvaluatorTable.label, search), JobEvaluatorTable.job_id == JobTable.id
+            )
+            query = query.where(or_(labelled, *(contains_text(text, search) for text in texts)))
         return await self._overviews(query.order_by(JobTable.created_at.desc(), JobTable.id).limit(limit))
 
     async def _overviews(self, query: Select[Any]) -> list[JobOverview]:
@@ -754,38 +640,10 @@ def _tally(row: Any) -> EvaluatorTally:
     return EvaluatorTally(row[0], row[1], row[2], row[3], tally, row.previous_job, before, scored, failed, zero)
 
 
-class _Lower(FunctionElement[str]):
-    """A column in lower case, letters beyond ASCII too. The other two arguments are such letters, upper and lower."""
-
-    inherit_cache = True
-    type = Text()
-
-
-@compiles(_Lower)
-def _lower(element: Any, compiler: Any, **more: Any) -> str:
-    return f"lower({compiler.process(next(iter(element.clauses)), **more)})"  # every connection has Python's `lower`
-
-
-@compiles(_Lower, "postgresql")
-def _lower_of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
-    column, uppers, lowers = (compiler.process(one, **more) for one in element.clauses)
-    # a database with the locale C changes only the letters of ASCII
-    return f"translate(lower({column}), CAST({uppers} AS TEXT), CAST({lowers} AS TEXT))"
-
-
-def _has(column: Any, text: str) -> ColumnElement[bool]:
-    pairs = {one.upper(): one.lower() for one in text}
-    others = {upper: lower for upper, lower in pairs.items() if not upper.isascii() and len(upper) == len(lower) == 1}
-    lowered = _Lower(column, literal("".join(others)), literal("".join(others.values())))
-    found: ColumnElement[bool] = lowered.contains(text.lower(), autoescape=True)
-    return found
-
-
 def _not_found(job_id: str) -> NotFound:
     return NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` lists the ids")
 
 
-_READ_WARNINGS: Final = Adapter(tuple[WarningCount, ...]).read_json
 _NEWEST_FIRST: Final = (JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position)
 _BEING_DELETED: Final = (
     '{"code":"deleted","message":"the job is being deleted; if the host stopped meanwhile, delete it again"}'

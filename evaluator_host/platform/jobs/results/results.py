@@ -32,7 +32,8 @@ from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.results.table import Filter, Results, ResultValues
 from evaluator_host.platform.jobs.row_source import CHUNK_BYTES, CHUNK_ROWS
 from evaluator_host.platform.jobs.spec import evaluator_of, spec_from_json
-from evaluator_host.platform.jobs.table import EvaluatorTally, Job, JobEvaluator, Jobs
+from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
+from evaluator_host.platform.jobs.tallies import EvaluatorTally
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.groups import Groups, value_in

@@ -1,0 +1,35 @@
+"""Searches texts in upper or lower case alike, with the same result on SQLite and PostgreSQL."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Text, literal
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+
+class _Lower(FunctionElement[str]):
+    """A column in lower case, letters beyond ASCII too. The other two arguments are such letters, upper and lower."""
+
+    inherit_cache = True
+    type = Text()
+
+
+@compiles(_Lower)
+def _lower(element: Any, compiler: Any, **more: Any) -> str:
+    return f"lower({compiler.process(next(iter(element.clauses)), **more)})"  # every connection has Python's `lower`
+
+
+@compiles(_Lower, "postgresql")
+def _lower_of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
+    column, uppers, lowers = (compiler.process(one, **more) for one in element.clauses)
+    # a database with the locale C changes only the letters of ASCII
+    return f"translate(lower({column}), CAST({uppers} AS TEXT), CAST({lowers} AS TEXT))"
+
+
+def contains_text(column: Any, text: str) -> ColumnElement[bool]:
+    """Return the condition that a column contains a text, in upper or lower case."""
+    pairs = {one.upper(): one.lower() for one in text}
+    others = {upper: lower for upper, lower in pairs.items() if not upper.isascii() and len(upper) == len(lower) == 1}
+    lowered = _Lower(column, literal("".join(others)), literal("".join(others.values())))
+    found: ColumnElement[bool] = lowered.contains(text.lower(), autoescape=True)
+    return found
