@@ -38,10 +38,12 @@ mlflow.flush_trace_async_logging()
 for trace in mlflow.search_traces(locations=[experiment.experiment_id], return_type="list"):
     right = "Paris" if "France" in str(trace.data.request) else "Madrid"
     mlflow.log_expectation(trace_id=trace.info.trace_id, name="expected_response", value=right)
+    mlflow.log_expectation(trace_id=trace.info.trace_id, name="accepted", value=[right, {"also": right.upper()}])
 
 @scorer
 def right(outputs, expectations):
-    return outputs == expectations["expected_response"]
+    first, other = expectations["accepted"]
+    return outputs == expectations["expected_response"] == first == other["also"].title()
 
 @scorer
 def length(inputs, outputs):
@@ -153,3 +155,21 @@ def test_another_program_at_the_address_is_told_as_such(page: bytes) -> None:
         pytest.raises(InvalidRequest, match=said),
     ):
         TrackingServer(url, None).experiment_id("cities")
+
+
+def test_expectations_are_read_as_they_were_logged() -> None:
+    def expectation(name: str, given: dict[str, object], *, valid: bool = True) -> dict[str, object]:
+        return {"assessment_name": name, "expectation": given, "valid": valid}
+
+    facts = {"serialized_value": {"serialization_format": "JSON_FORMAT", "value": '["a", {"b": 1}]'}}
+    assessments = [
+        expectation("text", {"value": '["not decoded"]'}),
+        expectation("facts", facts),
+        expectation("number", {"value": 0.5}),
+        expectation("number", {"value": 9}, valid=False),
+    ]
+    whole = json.dumps({"trace": {"spans": [], "trace_info": {"assessments": assessments}}}).encode()
+    with answering(lambda path, credentials: (200, "application/json", whole)) as url:
+        row = TrackingServer(url, None)._trace({"trace_id": "t"}).row
+    assert row.variables is not None
+    assert row.variables["expectations"] == {"text": '["not decoded"]', "facts": ["a", {"b": 1}], "number": 0.5}

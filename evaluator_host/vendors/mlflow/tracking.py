@@ -119,9 +119,9 @@ class TrackingServer:
         root: dict[str, Any] = next((span for span in spans if not span.get("parent_span_id")), {})
         values = {one["key"]: _plain(one.get("value", {})) for one in root.get("attributes", [])}
         assessments = whole.get("trace", {}).get("trace_info", info).get("assessments", [])
-        expected = {
-            one["assessment_name"]: one["expectation"].get("value") for one in assessments if "expectation" in one
-        }
+        # an expectation that is not valid was replaced by a later one
+        valid = [one for one in assessments if "expectation" in one and one.get("valid") is not False]
+        expected = {one["assessment_name"]: _expected(one["expectation"]) for one in valid}
         variables = {
             "inputs": _decoded(values.get("mlflow.spanInputs")),
             "outputs": _decoded(values.get("mlflow.spanOutputs")),
@@ -171,6 +171,12 @@ def _plain(value: dict[str, Any]) -> Json:
     if "array_value" in value:
         return [_plain(one) for one in value["array_value"].get("values", [])]
     return next(iter(value.values()), None)
+
+
+def _expected(expectation: dict[str, Any]) -> Json:
+    """Return the value of an expectation; MLflow stores lists and objects as JSON in a string."""
+    stored = expectation.get("serialized_value")
+    return _decoded(stored.get("value")) if isinstance(stored, dict) else expectation.get("value")
 
 
 def _decoded(text: Any) -> Json:
