@@ -89,7 +89,8 @@ def _only(namespace: dict[str, Any], outline: Outline) -> str:
     """
     functions = outline.functions.values()
     own = [one.name for one in functions if _is_assert(one)]
-    own = own or [one.name for one in functions if tuple(one.parameters) == _ARGUMENTS]  # the contract is declared
+    # without such a function, the contract was declared, so the parameters need no types
+    own = own or [one.name for one in functions if tuple(one.parameters) == _ARGUMENTS]
     if _ENTRY in namespace or not own:
         return _ENTRY
     return candidates.the_only(namespace, own, "assert functions")

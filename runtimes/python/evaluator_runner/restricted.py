@@ -50,7 +50,7 @@ def compile_code(code: str, packages: list[str]) -> tuple[CodeType, dict[str, An
 
 
 class _Policy(RestrictingNodeTransformer):
-    """RestrictedPython's transformer, changed to allow more syntax, for which checks of names are enough."""
+    """RestrictedPython's transformer, changed to allow more syntax. For this syntax, it is enough to check names."""
 
     def __init__(self, tree: ast.Module) -> None:
         super().__init__()
