@@ -36,7 +36,8 @@ from evaluator_host.types.evaluator import Language
 
 _log = logging.getLogger(__name__)
 
-PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # temporary errors: a later start may work
+# temporary errors: a sandbox may start at a later attempt
+PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)
 _TRIES: Final = 2  # how many times this module tries to start a sandbox; `open_engine` tries once more
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "

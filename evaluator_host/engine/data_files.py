@@ -36,7 +36,7 @@ _FOLDERS: Final = 50_000  # maximum number of folders in a workspace's layouts; 
 # errors from file systems without hard links
 _NO_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 _READ_BYTES: Final = 1 << 20
-_CHECKED_BYTES: Final = 4 << 20  # bytes of an upload between two checks of the free disk
+_CHECKED_BYTES: Final = 4 << 20  # the free disk space is checked each time an upload has sent this many bytes
 _FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # every user may read, because each sandbox has a user of its own
 # mode of the folders above: other users of the machine cannot list them, and the names of layouts cannot be guessed
 _PASSED: Final = 0o711
@@ -142,13 +142,13 @@ class DataFiles:
             self._make_room(workspace)
             stage = layout.parent / f"{_PARTIAL}{folders}-{secrets.token_hex(8)}"
             try:
-                stage.mkdir()  # from now on, other processes count the folders of this layout, too
+                stage.mkdir()  # the folder's name counts its folders, so other processes now include them in the total
                 _require_folders(layout.parent, folders)
                 self._link(workspace, data, stage / _CONTENT)
                 (stage / _PATHS).write_bytes(paths)
                 stage.rename(layout)
             except OSError:
-                if not found.path.is_dir():  # another process may have been faster
+                if not found.path.is_dir():  # another process may have created the same layout
                     raise
             finally:
                 if stage.exists():
@@ -169,7 +169,7 @@ class DataFiles:
                 hint = "upload the file with POST /v1/data (or --file), and give the digest that it returns"
                 problems.append(Problem(f"evaluator.data.{path}", problem, hint))
         for folder in folders:
-            folder.chmod(_FOLDER_FOR_ALL)  # needed because of the umask
+            folder.chmod(_FOLDER_FOR_ALL)  # `mkdir` obeys the umask, which may forbid other users to read
         if problems:
             raise InvalidRequest("data files of the evaluator are missing", problems=tuple(problems))
 

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_engine(
-    settings: Settings | None = None,  # settings of the host; None for those of the environment, `EVALUATOR_HOST_…`
+    settings: Settings | None = None,  # settings of the host; None to read the environment variables `EVALUATOR_HOST_…`
     *,
     prewarm: bool = False,  # whether to start a Python sandbox, and prepare for JavaScript, before the first call
     models: "Models | None" = None,  # answers the model requests of evaluators; with None, such requests fail
@@ -169,7 +169,7 @@ class _FirstSandbox:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             try:
                 await self.has_started()
-            except SandboxUnavailable as error:  # the Docker engine may have stopped, and may come back
+            except SandboxUnavailable as error:  # the Docker engine may have stopped, and may be started again
                 self._error = error
         _log.info("the first sandbox has started")
 

@@ -28,7 +28,7 @@ SETS_FOLDER: Final = "environments"  # folder of the data directory with the ins
 
 _PORT: Final = 8710
 _PREFIX: Final = "EVALUATOR_HOST_"
-_NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")  # variables for commands, without the prefix
+_NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")  # variables that only commands read, without their prefix
 # prefixes of variables that tests, benchmarks or Kubernetes (for a service) set
 _OF_OTHERS: Final = ("TEST_", "BENCH_", "SERVICE_", "PORT_")
 _PLAIN_VARIABLES: Final = {"port": "PORT", "database_url": "DATABASE_URL", "ca_file": "SSL_CERT_FILE"}
@@ -36,10 +36,11 @@ _IDLE_HOST_MB: Final = 192
 _IDLE_SANDBOX_MB: Final = 8  # measured memory of an idle Python sandbox without packages
 FEWEST_SANDBOXES: Final = 16
 SANDBOX_DESCRIPTORS: Final = 6
-_FEW_DESCRIPTORS: Final = 1024  # file descriptors for everything but sandboxes, such as connections
+# file descriptors that are reserved for connections and everything else that is not a sandbox
+_FEW_DESCRIPTORS: Final = 1024
 _SANDBOX_PROCESSES: Final = 8  # processes and threads in an idle sandbox: 5 with Python, 13 with JavaScript
 _MOST_DESCRIPTORS: Final = 65_536
-_FEWEST_STARTS: Final = 2  # at least two, so that no workspace has to wait for all starts of another
+_FEWEST_STARTS: Final = 2  # two, so that one workspace's starts cannot make all other workspaces wait
 _RUNNING_PER_PROCESSOR: Final = 4
 
 
@@ -65,10 +66,7 @@ def default_data_dir() -> Path:
 
 
 def home_folder() -> Path:
-    """Return the user's home folder.
-
-    For a user without a home folder, as in a container, return the root folder.
-    """
+    """Return the user's home folder, or the root folder if the user has none, which is common in containers."""
     try:
         return Path.home()
     except RuntimeError:
@@ -97,7 +95,7 @@ def python_homes() -> tuple[Path, ...]:
 
 
 def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return how many MB of memory this process may use: all memory of the machine, or less if it has a limit."""
+    """Return how many MB of memory this process may use: the machine's memory, or its own limit if that is lower."""
     known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     known += [limit for limit in soft if limit != resource.RLIM_INFINITY]
@@ -199,7 +197,7 @@ class ModelEndpoint(BaseModel):
 
     base_url: str  # `https://host/v1`
     model: str | None = None  # the model's name at the provider; None if callers use that name
-    secret: str | None = None  # name of the secret in the caller's workspace that holds the model's key
+    secret: str | None = None  # name of a secret in the caller's workspace; its value is the model's key
     key: SecretStr | None = None  # the model's key, when the operator pays for it
     kind: ModelKind = ModelKind.OPENAI  # the API of the provider
     input_price: float | None = Field(None, ge=0)  # price of a million tokens in requests
@@ -526,7 +524,7 @@ class Settings(BaseSettings):
 
     @property
     def default_limits(self) -> Limits:
-        """The limits of an evaluator that sets none."""
+        """The limits of an evaluator that does not set any limits."""
         return self.fitted(Limits())
 
     def fitted(self, limits: Limits) -> Limits:

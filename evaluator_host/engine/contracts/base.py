@@ -82,7 +82,8 @@ class Dialect:
         `correct_answer_key` and `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
       truth: Parameter names by which evaluators get the ground truth, even if a column has the same name.
         `example.outputs` means the key `outputs` of the parameter `example`.
-      truth_or_column: Parameter names by which evaluators get the ground truth, or else the column of the same name.
+      truth_or_column: Parameter names by which evaluators get the ground truth. If a row has none, they get the column
+        of the same name.
       config_keys: Keys of `settings.config` that the dialect reads; None if evaluators may read any key, as evaluator
         classes do.
       warnings: Warnings of this dialect only, by code. The documentation of the dialect lists them. Scores with these
@@ -128,7 +129,7 @@ class Dialect:
         return [] if self.config_keys is None else [key for key in config if key not in self.config_keys]
 
     def explain(self, note: Note) -> Note:
-        """Return a note that the runner sent; if it is one of this dialect's warnings, add the dialect's advice."""
+        """Return a note that the runner sent. If the note is a warning of this dialect, add the dialect's advice."""
         own = self.warnings.get(note.code)
         return note if own is None else replace(note, remedy=own.remedy)
 

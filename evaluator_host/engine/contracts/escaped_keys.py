@@ -2,8 +2,8 @@
 
 Only JavaScript needs this, because of a fault in V8.
 
-After an object with a backslash in a key, `JSON.parse` may mistake a later key that needs an escape (for `"` or a line
-break) for the earlier key.
+Once `JSON.parse` has read an object with a backslash in a key, it may mistake a later key that needs an escape (for `"`
+or a line break) for the earlier key.
 """
 
 import hashlib
@@ -26,7 +26,8 @@ def may_have_escaped_key(text: Octets, language: Language) -> bool:
 def with_aliases(body: Any) -> Any:
     """Replace the keys that JSON escapes in a call's body with aliases, and add a table of the aliases to the body."""
     names = dict.fromkeys(_escaped_keys(body))
-    mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]  # a prefix that no other key has
+    # the prefix of the aliases, which no other key has
+    mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]
     aliases = {name: f"{mark}-{number}" for number, name in enumerate(names)}
     return {"aliases": {alias: name for name, alias in aliases.items()}, **_renamed(body, aliases)} if names else body
 

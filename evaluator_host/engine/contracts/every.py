@@ -90,14 +90,17 @@ def interpret_every(
 
 
 def _within_only(names: list[str], chosen: str | None) -> str | None:
-    """Return the chosen score of the only evaluator; None if all its scores count or there are several evaluators."""
+    """Return the chosen score's name within the only evaluator.
+
+    Return None if all its scores count, or if there are several evaluators.
+    """
     if chosen is None or len(names) != 1 or chosen in names:
         return None
     return chosen.removeprefix(f"{names[0]}.")
 
 
 class _Sources:
-    """Records from which evaluator, and which of its scores, each metric comes; None is the evaluator's own score."""
+    """Records the source of each metric: the evaluator and its score's name, or None for the evaluator's own score."""
 
     def __init__(self) -> None:
         self._shown: dict[str, tuple[str, str | None]] = {}
@@ -129,7 +132,7 @@ def _part(
     language: Language,
     settings: EvaluatorSettings,
 ) -> Scored:
-    """Return an evaluator's result, or one of its scores, with a verdict and a reason if the dialect has them."""
+    """Return an evaluator's result, or one of its scores, with a verdict and a reason if the dialect supports these."""
     name, inner = source
     outcome = outcomes[name]
     if inner is None or isinstance(outcome, EvaluationError):

@@ -34,7 +34,7 @@ class FoundEvaluator:
     Attributes:
       name: Name for storing the evaluator.
       code: Source of the evaluator, unchanged.
-      where: Place of the evaluator in the imported file, such as `tests[0].assert[1]`.
+      where: Position of the evaluator in the imported file, such as `tests[0].assert[1]`.
       file: Path of the file that contains the code; None for code inside another document.
       config: `settings.config` of the evaluator.
       sampling: Share of live traces to score, 0 to 1; None for the default.
@@ -58,7 +58,7 @@ class FoundEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class ImportedRows:
-    """Rows in a file of another platform, in the form that the API accepts; `where` is their place in the file."""
+    """Rows in a file of another platform, in the form that the API accepts; `where` is their position in the file."""
 
     name: str
     records: list[dict[str, Json]]
@@ -70,7 +70,7 @@ class LeftOut:
     """A part of an imported file that is not imported.
 
     Attributes:
-      where: Place of the part in the file.
+      where: Position of the part in the file.
       reason: Why it is not imported.
       value: The part itself, so that nothing is lost; a long part is truncated.
     """
@@ -133,7 +133,7 @@ class SentFiles:
         path = self.path(pattern)
         if path is None:
             return []
-        self._missing.add(path)  # so that the sender of the files also sends those that match the pattern
+        self._missing.add(path)  # the sender then sends the files that match the pattern
         regular = re.compile(
             re.escape(path).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*").replace(r"\?", "[^/]") + r"\Z"
         )
@@ -162,7 +162,7 @@ class ImportFormat(Protocol):
 
 
 class FreeNames:
-    """Creates names that are valid and different from each other."""
+    """Creates names that are valid and distinct."""
 
     def __init__(self) -> None:
         self._given: set[str] = set()

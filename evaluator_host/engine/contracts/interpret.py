@@ -105,7 +105,7 @@ def _is_score_and_reason(value: Json) -> TypeGuard[tuple[float | int, str | list
 
 
 def contradiction() -> EvaluationError:
-    """Return the error for a message that contradicts itself: only an evaluator that imitates the runner sends one."""
+    """Return the error for a contradictory message, which only an evaluator that imitates the runner sends."""
     return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
 
 
@@ -192,7 +192,7 @@ def numeric_text(text: str, language: Language) -> EvaluationError:
 def invalid_text(text: str, language: Language, *, needs_score: bool = False) -> EvaluationError:
     """Return the error for a string that has no meaning in a dialect.
 
-    `needs_score` says whether the error asks only for an object with a score.
+    If `needs_score` is true, the error advises the author to return an object with a score, and nothing else.
     """
     return _invalid(f"the evaluator returned the text {text[:_SHOWN]!r}", language, needs_score=needs_score)
 
@@ -202,8 +202,8 @@ def _score(
 ) -> tuple[float | int | None, bool | None]:
     """Return score and verdict of an object.
 
-    A bool score is also the verdict, unless the object has a verdict. If the score is missing, the verdict is the
-    score; but if `needs_score` is true, a missing score is an error.
+    A bool score is also the verdict, unless the object has a verdict. If the score is missing, the verdict becomes the
+    score, or, if `needs_score` is true, the result is an error.
     """
     score = value.get("score")
     if isinstance(score, bool):
@@ -284,7 +284,7 @@ def _invalid(what: str, language: Language, *, needs_score: bool) -> EvaluationE
 
 
 def _meant(value: Any) -> str | None:
-    """Return a hint that names the key probably meant as `score`, or else says what to return."""
+    """Return a hint that names the key that was probably meant as `score`, or that says what to return."""
     keys = [str(key) for key in value][:_KEYS_READ] if isinstance(value, dict) else []
     meant = next((key for key in keys if key.lower() in _SCORE_NAMES), None)
     return remedy_of("no_score") if meant is None else f"did you mean score? It has {meant}"

@@ -8,7 +8,7 @@ from evaluator_host.types.evaluator import Json, Language
 
 @dataclass(frozen=True, slots=True)
 class LanguageTerms:
-    """The words that one programming language has for values."""
+    """The words for values in one programming language."""
 
     shape: str
     object: str

@@ -60,7 +60,7 @@ def add_leaves(
     """
     found = _Metrics(metrics, notes)
     levels: list[tuple[Iterator[tuple[Any, Json]], str | None]] = [(iter(value.items()), "")]
-    path: list[Any] = []  # keys down to the current level; the prefix of a level is None if its numbers are not metrics
+    path: list[Any] = []  # keys from the top to the current level
     while levels:
         items, prefix = levels[-1]
         for key, item in items:
@@ -69,14 +69,16 @@ def add_leaves(
                 continue
             named = prefix is not None and not (len(levels) == 1 and key in reserved)
             if kind is dict or kind is list:
-                if len(levels) > VALUE_DEPTH:  # one level to spare, because runners may count a leaf as a level
+                # one level more than the limit, because runners may count a leaf as a level
+                if len(levels) > VALUE_DEPTH:
                     raise TooDeep
                 path.append(key)
                 inner = f"{_short(prefix, key)}." if named and kind is dict else None
                 levels.append((iter(item.items() if kind is dict else enumerate(item)), inner))
                 break
             number = float(item) if kind is bool else finite(item)
-            if number is None and (named or kind is float):  # an integer of any size is allowed if it is not a metric
+            # an integer that is not a metric may be too large for a float
+            if number is None and (named or kind is float):
                 raise NotFinite(_path([*path, key]))
             if named and number is not None:
                 found.add(_short(prefix, key), number)

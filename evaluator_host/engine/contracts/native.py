@@ -25,7 +25,7 @@ class NamedScore:
 
     Attributes:
       name: Name of the score on the platform.
-      value: A number or bool is a score, a string is a label; None is neither of these.
+      value: A number or bool (a score), a string (a label), or None if there is neither.
       reason: Explanation of the score.
       passed: Verdict, if the platform has one. A bool as `value` is a verdict too.
     """
@@ -216,7 +216,7 @@ def _without_score(
     native: tuple[dict[str, Json], ...],
     skipped: Note | None,
 ) -> Scored:
-    """Return the result if no score that counts is a number: it has the first text as its label, or is skipped.
+    """Return the result if no score that counts is a number: the first text is the label, or the row is skipped.
 
     `alone` is the name of the score that counts alone, or None.
     """
@@ -233,7 +233,7 @@ def _without_score(
 
 
 def not_returned(chosen: str, names: Iterable[str]) -> EvaluationError:
-    """Return the error for a `settings.score_output` that is none of these names."""
+    """Return the error for the case that `settings.score_output` (`chosen`) is not one of the returned names."""
     came = ", ".join(repr(name[:_SHOWN]) for name in islice(names, _NAMED))
     message = f"settings.score_output is {chosen[:_SHOWN]!r}, but the evaluator returned no score with this name"
     return invalid(message, f"name one of its scores: {came}; or leave score_output out")
@@ -283,7 +283,7 @@ def _several(counts: list[tuple[NamedScore, float | int]]) -> Note:
 
 
 def scoring_failed(unusable: Iterable[dict[str, Json]]) -> tuple[Note, ...]:
-    """Return a warning for each of these scores, which have no usable value."""
+    """Return a warning for each score in `unusable`, the platform's scores without a usable value."""
     return tuple(
         Note("scoring_failed", f"score {shown(one.get('name'))} has no usable value", remedy_of("scoring_failed"))
         for one in islice(unusable, _NAMED)

@@ -26,7 +26,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _STATUS: Final = {0: "UNSET", 1: "OK", 2: "ERROR", "0": "UNSET", "1": "OK", "2": "ERROR"}
 _DECODED: Final = ("ag.data.inputs", "ag.data.outputs", "ag.data.parameters", "ag.data.internals")
-_ALIASES: Final = {  # attributes that other instrumentations use, by the documented name of their value
+_ALIASES: Final = {  # for each documented value, the attributes in which other instrumentations record it
     "inputs": ("input.value", "traceloop.entity.input"),
     "outputs": ("output.value", "traceloop.entity.output"),
     "prompt": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
@@ -47,7 +47,7 @@ class SpanRecord:
 
     id: str  # id of the span, in hex for OTLP, otherwise as sent; `span-<position>` if it has none
     parent: str | None  # id of its parent; None for a root
-    start_ns: int  # nanoseconds since 1970, which order siblings; 0 when unknown
+    start_ns: int  # start time in nanoseconds since 1970, for sorting siblings; 0 when unknown
     span: dict[str, Any]  # `{"name", "start_time", "end_time", "status_code", "attributes", …}`
 
 
@@ -180,7 +180,7 @@ def is_exported(span: dict[str, Any]) -> bool:
 
 
 def record(raw: dict[str, Any], position: int) -> SpanRecord:
-    """Return the record of a span in OTLP's own form; `position` is its place, in case it has no id."""
+    """Return the record of a span in OTLP's own form; if it has no id, its `position` replaces the id."""
     start_ns = _nanoseconds(first_of(raw, "startTimeUnixNano", "start_time_unix_nano"))
     end_ns = _nanoseconds(first_of(raw, "endTimeUnixNano", "end_time_unix_nano"))
     status = raw.get("status") if isinstance(raw.get("status"), dict) else {}

@@ -16,7 +16,7 @@ _Named: TypeAlias = tuple[str, tuple[str, ...]]
 """An entry and its parameters."""
 _CODE: Final = "suspicious_parameters"
 _NOTHING: Final = {Language.PYTHON: "None", Language.JAVASCRIPT: "null", Language.TYPESCRIPT: "null"}
-_FITS: Final = {  # names that are not misleading for this argument, although they mean something else
+_FITS: Final = {  # names that usually mean something else, but are not misleading for this argument
     "inputs": frozenset({"params"}),
     "outputs": frozenset({"answer", "answers", "solution"}),
     "app_params": frozenset({"params", "config", "options", "opts"}),
@@ -53,7 +53,7 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
     """Rename each parameter after its argument, and assign the old names at the start of the function's body.
 
-    Return the new code, or None if all names are right, or if no argument has the value that an old name promises.
+    Return the new code, or None if all names are right, or if no argument has the value that an old name suggests.
     """
     code, python, places = evaluator.code, evaluator.language is Language.PYTHON, dialect_of(loaded.contract).positions
     wrong = _wrong(loaded.parameters, places)
@@ -224,7 +224,7 @@ def _rewrite(
 def _taken(
     language: Language, key: str, parameters: tuple[str, ...], places: tuple[str, ...], wrong: dict[str, str]
 ) -> dict[str, str]:
-    """Map each misleading name to an expression, from parameters with the new names, for what the name promises."""
+    """Map each misleading name to an expression for the value that it suggests, in terms of the renamed parameters."""
     python = language is Language.PYTHON
     given = {place: wrong.get(name, name) for name, place in zip(parameters, places, strict=False)}
     keys = {"inputs": f"[{key!r}]", "context": '["vars"]["expected"]' if python else ".vars.expected"}

@@ -42,7 +42,7 @@ def remembered(read: Callable[P, T]) -> Callable[P, T]:
         loaded, *rest = args
         key = (id(loaded), *rest, *kwargs.values())
         found = known.get(key)
-        if found is None:  # the object is kept, so that no other object gets the same identity
+        if found is None:  # the cache keeps `loaded` itself, so that no new object gets the same id
             if len(known) >= _EVALUATORS:
                 known.clear()
             found = known[key] = loaded, read(*args, **kwargs)

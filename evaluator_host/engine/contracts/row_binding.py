@@ -24,7 +24,7 @@ _VALUES: Final = 5000
 _TRACE_VALUES: Final = 400  # the limit for a trace is lower, because converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
-_HEAD: Final = 4  # number of bytes in which the length of the head is written
+_HEAD: Final = 4  # size in bytes of the number that tells the length of the head
 
 Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 """The JSON body of a row's call or an error, and notes for the row's result."""

@@ -98,10 +98,10 @@ def _name(one: dict[str, Json]) -> str | None:
 
 
 def with_score(one: dict[str, Json]) -> dict[str, Json]:
-    """Return an object, with a `score` added if it has none: from `value` if it has a name, or from an overall score.
+    """Return an object; if it has no `score`, add one: its `value` if it has a name, or its overall score.
 
-    An object with a verdict has no overall score: its verdict is the score. The key `overall` counts only if no other
-    key does.
+    An object with a verdict has no overall score: its verdict is the score. The key `overall` is used only if there is
+    no other overall score.
     """
     if "score" in one:
         return one
@@ -112,10 +112,11 @@ def with_score(one: dict[str, Json]) -> dict[str, Json]:
 
 
 def with_measure(one: dict[str, Json]) -> dict[str, Json]:
-    """Return an object. If it has neither a score nor a verdict, add the score that its numbers show.
+    """Return an object. If it has neither a score nor a verdict, add a score from its numbers.
 
-    This is the sum of all other numbers, under a key such as `total`, unless they are counts (`{"right": 7, "wrong":
-    3}`), or the only number, if its name says that it is a measure (`exact_match`, but not `max_score`).
+    The score is a number under a key such as `total` that is the sum of all other numbers, unless these are counts
+    (`{"right": 7, "wrong": 3}`). If there is only one number, it is the score if its name says that it is a measure
+    (`exact_match`, but not `max_score`).
     """
     if "score" in one or given_verdicts(one) or passed_share(one) is not None:
         return one

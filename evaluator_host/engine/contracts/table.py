@@ -32,7 +32,8 @@ def has_corpus_scores(contract: Contract | None) -> bool:
 def may_score_together(evaluator: Evaluator) -> bool:
     """Return whether an evaluator may score all rows together.
 
-    With contract `auto`, return True if this is possible in any dialect of its language: only a sandbox can tell more.
+    With contract `auto`, return True if this is possible in any dialect of its language: the contract is known only
+    after a sandbox has loaded the code.
     """
     declared = evaluator.contract is not Contract.AUTO
     possible = (dialect_of(evaluator.contract),) if declared else all_dialects()

@@ -109,8 +109,8 @@ def _span_id(span: _Span) -> str | None:
 def _nested(records: list[SpanRecord]) -> dict[str, _Span]:
     """Return the root spans by id, each with the spans below it; roots without a parent id come first.
 
-    Each span occurs once, even if the parent ids make no sense. If the parent is unknown, the span is a root. A cycle
-    is broken at its earliest span. Spans that are too deep become siblings of their parent.
+    Each span occurs once, even if the parent ids are contradictory. If the parent is unknown, the span is a root. A
+    cycle is broken at its earliest span. Spans that are too deep become siblings of their parent.
     """
     ordered = sorted(records, key=lambda record: (record.parent is not None, record.start_ns))
     by_id: dict[str, SpanRecord] = {}
@@ -239,7 +239,7 @@ def _stored_children(span: _Span, depth: int) -> list[_Span]:
 
 
 def _each(spans: Any) -> Iterator[tuple[str, _Span]]:
-    """Yield each span with its name; spans with the same name are stored as a list."""
+    """Yield each span with its name; stored traces keep spans of the same name in a list."""
     pairs = spans.items() if isinstance(spans, dict) else [("", spans)]
     for name, value in pairs:
         for span in value if isinstance(value, list) else [value]:
@@ -247,7 +247,7 @@ def _each(spans: Any) -> Iterator[tuple[str, _Span]]:
                 yield str(name), span
 
 
-# Paths that the documentation promises for each span
+# Paths that the documentation says each span has
 
 
 def _documented(span: _Span, name: str) -> _Span:

@@ -57,7 +57,7 @@ def verdict(value: dict[str, Json], language: Language) -> Verdict | EvaluationE
 
 
 def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
-    """Return the keys of an object that are its verdict, with their values, which may mean neither yes nor no."""
+    """Return the verdict keys of an object with their values; a value may mean neither yes nor no."""
     counted = () if counted_checks(value) is None else ("passed",)
     given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None and key not in counted}
     numbers = any(isinstance(one, int | float) and not isinstance(one, bool) for one in value.values())
@@ -70,7 +70,7 @@ def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
 
 
 def counted_checks(value: dict[str, Json]) -> tuple[int, int] | None:
-    """Return how many checks passed, and of how many, for an object such as `{"passed": 2, "total": 3}`; else None.
+    """Return the numbers of passed and of all checks for an object such as `{"passed": 2, "total": 3}`; else None.
 
     The object may also count the checks that failed or ended with an error: `{"passed": 2, "failed": 1, "errors": 1}`.
     """

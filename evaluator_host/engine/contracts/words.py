@@ -48,7 +48,7 @@ ALIKE: Final = tuple(
 _MEANING: Final = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
 _PARTS: Final = frozenset(
     ["expected", "gold", "golden", "truth", "gt", "wanted"]
-)  # a longer name that contains one of these words means the expected answer
+)  # the words of which one inside a longer name means the expected answer
 _PART: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 

@@ -95,7 +95,8 @@ def outward_links(root: Path) -> list[str]:
 
 def _stays(link: Entry, home: Path) -> bool:
     try:
-        handle = os.open(link.name, os.O_PATH | os.O_CLOEXEC, dir_fd=link.folder)  # the kernel follows at most 40 links
+        # opening a link fails if it is broken or in a cycle
+        handle = os.open(link.name, os.O_PATH | os.O_CLOEXEC, dir_fd=link.folder)
     except OSError:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The folder of installed package sets.
+"""Manages the folder of installed package sets.
 
 Even if a host dies while it installs or removes a package set, no incomplete set remains.
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 _PREFIX: Final = "sha256:"
 _HEX: Final = 64  # digits of a digest
 _USED_EVERY_S: Final = 60.0
-# keep a set for this many seconds after its last use: a caller may have found it but have no sandbox yet
+# keep a set for this many seconds after its last use: a caller may have found the set, but not have a sandbox yet
 _RECENT_S: Final = 120.0
 
 
@@ -55,7 +55,8 @@ class EnvironmentFolder:
         self._locks = root / "locks"
         for folder in (self.downloads, self.staging, self._sets, self._removed, self._locks):
             folder.mkdir(parents=True, exist_ok=True)
-        self.root.chmod(0o711)  # a sandbox without a user namespace reaches its files as another user
+        # sandboxes without a user namespace run as another user, who must be able to enter this folder
+        self.root.chmod(0o711)
 
     def build_lock(self, key: str) -> Path:
         """Return the path of the file that is locked while this package set is built."""
@@ -87,7 +88,7 @@ class EnvironmentFolder:
     def trim_locks(self, most_bytes: int) -> None:
         """Delete unused lock files, and old stored locks of sets that are not installed.
 
-        The newest of these stored locks stay, up to `most_bytes` in total.
+        Of the stored locks, the newest stay, up to `most_bytes` in total.
         """
         installed = {_hex(name) for record in self.records() for name in (record.key, record.digest)}
         for file in self._locks.glob("*-" + "[0-9a-f]" * _HEX):
@@ -229,7 +230,7 @@ class EnvironmentFolder:
     async def trim_downloads(self, most_bytes: int) -> None:
         """If downloads that belong to no installed package set exceed `most_bytes` in total, delete all downloads.
 
-        This first waits until no build uses them.
+        Before that, wait until no build uses the downloads.
         """
         if await asyncio.to_thread(self._unshared_bytes) > most_bytes:
             async with hold_lock(self._locks / "downloads-turn"), hold_lock(self._locks / "downloads"):

@@ -29,8 +29,8 @@ class PackageQueries:
     """
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
-        # The downloads of builds are in another folder: they may belong to another user, and tools refuse files of
-        # another user.
+        # Searches do not use the download folder of builds: its files may belong to another user, and tools refuse
+        # files of another user.
         self._index = replace(index, cache_dir=index.cache_dir.with_name("lookups"))
         self._backend = backend
         self._turns = Turns(LOOKUPS_AT_ONCE)

@@ -239,7 +239,7 @@ class Environments:
 
         Raises:
           NotFound: there is no such set.
-          InUse: the set is being built, or another process uses it, of this host or of another host.
+          InUse: the set is being built, or another process (of this host or of another host) uses it.
         """
         if self._builds.find_running(name) is not None:
             raise InUse("the set is being built; wait until it is ready")
@@ -323,7 +323,7 @@ class Environments:
         Other processes may then remove the set, unless a row in this process uses it.
         """
         self._forget(digest)
-        for _ in range(_LOOKS):  # idle sandboxes take a few milliseconds to end
+        for _ in range(_LOOKS):  # wait for idle sandboxes to end, which takes a few milliseconds
             if self._usage.release(digest):
                 return
             await asyncio.sleep(_LOOK_EVERY_S)

@@ -215,7 +215,7 @@ async def _is_whole(binary: Path) -> bool:
         everyone = os.stat(binary).st_mode & stat.S_IXOTH  # noqa: PTH116 - takes microseconds
         code, output = await _run((str(binary), "--version"), binary.parent)
     except OSError as error:
-        if MachineExhausted.cause_of(error) is not None:  # a fault of the machine, not of the program
+        if MachineExhausted.cause_of(error) is not None:  # the machine, not the program, is at fault
             raise
         return False
     return bool(everyone) and code == 0 and output.strip() == _esbuild_version()
@@ -273,7 +273,7 @@ def _facts(path: Path) -> tuple[int, ...] | None:
 
 
 def restricted_python_dir(data_dir: Path) -> Path:
-    """Return a folder with copies of RestrictedPython, and of jedi and pyflakes for editors."""
+    """Return a folder with copies of RestrictedPython for sandboxes, and of jedi and pyflakes, which help editors."""
     try:
         releases = [f"{name.lower()}-{version(name)}" for name in _PYTHON_PACKAGES]
     except PackageNotFoundError as error:

@@ -30,7 +30,8 @@ _FROM_INDEX: Final = re.compile(
     r"(?:npm:)?[^@:/]{1,100}"
 )  # a range of versions, rather than another name or an address
 _MOST: Final = 5_000  # maximum number of packages to read from one file
-_CACHED: Final = 16  # number of file sets whose pins are cached, because each row with a missing import needs them
+# number of projects whose pins are cached, because each row with a missing import needs the pins again
+_CACHED: Final = 16
 _AFTER_NAME: Final = re.compile(r"[@=\[<>~! ]")
 _OF_NPM: Final = "node_modules/"
 
@@ -64,7 +65,7 @@ def declared_pins(files: Mapping[str, str], language: Language) -> dict[str, Dec
 
 @lru_cache(_CACHED)
 def _declared_pins(files: tuple[tuple[str, str], ...], language: Language) -> dict[str, DeclaredPin]:
-    """Return the pins in files, the most important of which come first. Callers must not change the result."""
+    """Return the pins in files; the most important files must come first. Callers must not change the result."""
     is_python = language is Language.PYTHON
     found: dict[str, DeclaredPin] = {}
     for path, text in files:

@@ -44,7 +44,7 @@ class IndexSettings:
     ca_file: Path | None = None  # PEM file of certificate authorities to trust in addition to the public ones
     proxy: str | None = field(default=None, repr=False)  # proxy for http and https; may contain user and password
     no_proxy: str = ""  # hosts reached without the proxy, comma-separated
-    timeout_s: float = 120.0  # longest time for one whole resolution, in seconds
+    timeout_s: float = 120.0  # time limit for resolving one package set, in seconds
     # parent of the resolvers' folders, which hold credentials; None for the system's temporary folder
     work_dir: Path | None = None
 

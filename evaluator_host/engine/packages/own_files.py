@@ -55,7 +55,7 @@ class Project:
     closed: Callable[[tuple[str, ...]], bool] = lambda _parts: False
     unknown: frozenset[str] = frozenset()  # names of modules that are never looked for in the project
     checkout: Path | None = None  # the checkout around the project, which may have modules that the project lacks
-    packages: bool = True  # whether a module with the name of a well-known package may come from the checkout, too
+    packages: bool = True  # whether the checkout may also provide a module that has the name of a well-known package
 
     def holds(self, path: Path) -> bool:
         """Return whether a path is in the project, or in the checkout around it."""
@@ -74,7 +74,7 @@ class Project:
         return all(is_sent(above.joinpath(*parts[: count + 1])) for count in range(len(parts)))
 
     def rooted(self, folder: Path) -> "Project":
-        """Return the project with another root; the same files are excluded."""
+        """Return the same project with the root `folder`; the same files are excluded."""
 
         def closed(parts: tuple[str, ...]) -> bool:
             path = folder.joinpath(*parts)
@@ -172,7 +172,7 @@ def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Seq
     around = replace(project, root=project.root.resolve())
     try:
         return _with_files(evaluator, file.resolve(), around, extra)
-    except _TooLargeError:  # perhaps because the checkout has the sources of well-known packages: leave these out
+    except _TooLargeError:  # the checkout may contain sources of well-known packages: try again without these
         return _with_files(evaluator, file.resolve(), replace(around, packages=False), extra)
 
 
@@ -250,7 +250,7 @@ class _Collected:
 
     project: Project  # the project, with the real path of its root
     path: str = ""  # path of the evaluator from the root; empty if it is elsewhere
-    texts: dict[str, str] = field(default_factory=dict)  # contents of the files, by path from the root
+    texts: dict[str, str] = field(default_factory=dict)  # contents of the files, by the path from the root
     _bytes: int = 0
 
     def send(self, path: Path, suffixes: tuple[str, ...], *, base: Path | None = None) -> str:
@@ -480,7 +480,7 @@ def imported_names(text: str, package: str) -> Iterator[str]:
             warnings.simplefilter("ignore")
             nodes.append(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return  # the sandbox reports the reason if it imports this file
+        return  # a file with syntax errors; if the sandbox imports it, the user gets the error then
     while nodes:
         node = nodes.pop()
         if isinstance(node, ast.Import):

@@ -108,8 +108,8 @@ async def _add_python(
 def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: bool) -> Provider:
     """Return the provider of a module; `has` contains the names that the module has in the package's wheel.
 
-    A package that is not well known must have every name that the code uses, because anybody may have published it. A
-    package with an ordinary word as its name must have them too, because the author may have a module of that name.
+    A package that is not well known must have every name that the code uses, because anybody may have published it. So
+    must a package with an ordinary word as its name, because the author may have a module of that name.
     """
     if has is None:
         return Provider(is_own=True, problem=f"the package {pin.text} has no module {one.module}")

@@ -78,7 +78,7 @@ async def suggest(
         async with asyncio.timeout(timeout_s):
             await search.add_hints(texts, hints)
     except (HostError, TimeoutError):
-        pass  # the hints that did not arrive in time are left out
+        pass  # the problems whose better hints are late keep their old hints
     return tuple(replace(problem, hint=hints.get(place, problem.hint)) for place, problem in enumerate(problems))
 
 
@@ -94,7 +94,7 @@ class _PinSearch:
         wanted = await self._ranges([text for text, _ in refused.values()])
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
-            # if the user only misspelt an exact version, the hint already has it, spelt correctly
+            # otherwise the user only misspelt an exact version, and the hint already contains the right spelling
             if one is not None and not (hint and _VERSION.fullmatch(one[1])):
                 asked[place] = one
         await self.add_newest(asked, into)

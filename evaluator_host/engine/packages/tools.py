@@ -37,7 +37,7 @@ from evaluator_host.types.errors import (
 from evaluator_host.types.evaluator import Language
 
 SOURCE_ONLY: Final = "has no wheels at all, only its source"
-LOOKUPS_AT_ONCE: Final = 3  # maximum number of processes that ask an index for versions at the same time
+LOOKUPS_AT_ONCE: Final = 3  # maximum number of processes that query an index for versions at the same time
 
 _LINES: Final = 15
 _CHARACTERS: Final = 2_000
@@ -115,7 +115,7 @@ class Resolver:
         Raises:
           IndexUnavailable: the program did not end within `index.timeout_s`.
           PackagesFailed: the program wrote too much, or reached a limit of the build sandbox.
-          MachineExhausted: this machine has too little memory, processes or the like to run the program.
+          MachineExhausted: this machine has too little memory, too few processes or the like to run the program.
           Misconfigured: the program is not installed.
         """
         timeout_s = self.index.timeout_s
@@ -163,7 +163,8 @@ def in_turn(turns: Turns, workspace: str) -> Run:
 
     async def run(command: Command, timeout_s: float) -> Finished:
         async with turns.turn(workspace):
-            if not os.access(command.argv[0], os.X_OK):  # otherwise the program that starts it would fail
+            # the process that starts the program would report its own failure in place of this error
+            if not os.access(command.argv[0], os.X_OK):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command.argv[0])
             return await processes.run(replace(command, argv=processes.bound(command.argv)), timeout_s)
 
@@ -241,7 +242,7 @@ def close_name(name: str, language: Language) -> str | None:
 def no_package(name: str, language: Language, *, index: str, check: str) -> PackagesFailed:
     """Return the error for a package that the index does not have.
 
-    `check` is the advice if no known name is similar.
+    `check` is the advice that the error contains if no known name is similar.
     """
     meant = close_name(name, language)
     hint = f"Did you mean {meant}?" if meant else check
@@ -265,7 +266,7 @@ def no_version(pin: Pin, near: Sequence[str], *, title: str) -> PackagesFailed:
 
     `near` contains pins of other versions, shown under `title`.
     """
-    meant = close_name(pin.name, pin.language)  # a similar name that is misspelt may be a trap
+    meant = close_name(pin.name, pin.language)  # the package may be a trap that has a misspelt name on purpose
     hint = f" Did you mean {meant}?" if meant else f" {title}: {', '.join(near)}." if near else ""
     problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))
     return PackagesFailed(f"{pin.name} has no version {pin.version}.{hint}", problems=(problem,))

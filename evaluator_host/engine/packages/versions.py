@@ -15,7 +15,7 @@ from evaluator_host.engine.system.processes import Run
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Language
 
-MOST: Final = 500  # longest list of versions; nobody scrolls further
+MOST: Final = 500  # maximum length of the list, because nobody reads more versions
 
 _REMEMBERED_S: Final = 300.0
 _MOST_REMEMBERED: Final = 256

@@ -20,8 +20,8 @@ TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes whil
 # how many evaluators without a sandbox are remembered; a larger pool remembers as many as it has sandboxes
 EMPTY_POOLS: Final = 512
 _MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
-_SAMPLE: Final = 10  # halve all counts once there are this many uses, on average, per sandbox of the pool
-_WINDOW: Final = 100  # one idle sandbox in this many is spared: the most recently used
+_SAMPLE: Final = 10  # all counts are halved once the average is this many uses per sandbox of the pool
+_WINDOW: Final = 100  # of this many idle sandboxes, the most recently used one is ended last
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class EvaluatorPool:
             waiter.future.set_result(failed)
 
     def fail_waiters(self, error: HostError) -> None:
-        """Raise a host error in every waiting caller."""
+        """Make a host error the result of every waiting caller, which raises it."""
         while (waiter := self.pop_waiter()) is not None:
             waiter.future.set_exception(error)
 
@@ -238,8 +238,6 @@ class EvaluatorPools:
 
 class StartQueue:
     """A queue of the evaluators that need a new sandbox, or memory to run an idle one.
-
-    An empty queue is false.
 
     Workspaces take turns, and the evaluators of one workspace come in the order in which they were added.
     """

@@ -29,7 +29,7 @@ _LATEST_S: Final = 30.0  # longest wait that is suggested to a refused caller, h
 class PoolLimits:
     """Limits of a pool: number, memory (MB) and age (seconds) of its sandboxes, and number of waiting calls."""
 
-    max_sandboxes: int = 16  # maximum number of sandboxes, busy and idle
+    max_sandboxes: int = 16  # maximum number of sandboxes, whether busy or idle
     max_running: int | None = None  # maximum number of sandboxes that start or run at once; None for `max_sandboxes`
     # maximum number of sandboxes that start at once; if more start than there are processors, all calls are delayed
     max_starting: int = 16
@@ -39,7 +39,7 @@ class PoolLimits:
     max_waiting: int = 200
     memory_mb: int = 4096  # maximum MB for the memory limits of busy sandboxes and the memory of idle ones together
     idle_sandboxes: int = 1  # sandboxes to start in advance for each recently used environment
-    idle_ttl_s: float = 300.0  # an evaluator loses its sandbox if it is unused for this many seconds
+    idle_ttl_s: float = 300.0  # a sandbox is ended when no row has used it for this many seconds
     max_rows: int = 100_000  # a sandbox is replaced after this many rows
     max_age_s: float = 3600.0  # a sandbox is replaced when it is this old
     queue_limit: int = 1000  # maximum number of calls that may wait for a sandbox
@@ -146,9 +146,10 @@ class Capacity:
 class Share:
     """The sandboxes, memory and queue places that one workspace uses."""
 
-    waiting: int = 0  # calls in the queue
-    sandboxes: int = 0  # sandboxes that start, run, or are about to end; idle ones are free for everybody
-    memory_mb: int = 0  # sum of their memory limits, and of the memory in use where a row waits
+    waiting: int = 0  # number of this workspace's calls in the queue
+    # sandboxes that start, run or are about to end, but not idle ones, which other workspaces can displace
+    sandboxes: int = 0
+    memory_mb: int = 0  # memory that these sandboxes count with: their limits, or the memory in use if their row waits
     waited_s: float = 0.0  # seconds that the last served call waited
     moved_at: float = field(default_factory=time.monotonic)  # time at which the queue last moved
 
@@ -176,7 +177,7 @@ class FairShare:
     def share_of(self, workspace: str) -> Share:
         """Return the share of a workspace; record the workspace if it is new.
 
-        Once there is a second workspace, neither of the two may take the whole pool.
+        Once a second workspace is recorded, no workspace may take the whole pool.
         """
         share = self._by_workspace.get(workspace)
         if share is None:
@@ -188,7 +189,7 @@ class FairShare:
         return self.share_of(workspace).memory_mb + spec.memory_mb
 
     def may_start(self, workspace: str, spec: SandboxSpec) -> bool:
-        """Return whether a workspace may start one more sandbox and still leave enough room for other workspaces."""
+        """Return whether a workspace can start one more sandbox and still leave enough room for other workspaces."""
         own = self.share_of(workspace)
         if own.sandboxes == 0 or len(self._by_workspace) == 1:
             return True

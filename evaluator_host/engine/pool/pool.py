@@ -32,7 +32,7 @@ from evaluator_host.types.outcome import ErrorCode, Failed, Loaded
 
 _log = logging.getLogger(__name__)
 
-# seconds that a row waits before one more sandbox is started: about as long as a start takes
+# seconds that a row waits before one more sandbox is started for its evaluator: about as long as a start takes
 GROW_AFTER_S: Final = 0.03
 REAP_EVERY_S: Final = 1.0
 # an idle sandbox is ended if it grows by more than this many MB between two measurements; if memory is short, a
@@ -70,9 +70,10 @@ class Pool:
         )
         self._evaluator_pools = EvaluatorPools(self._shares, places=limits.max_sandboxes)
         self._start_queue = StartQueue(self._shares)
-        self._forgotten_at: dict[str, float] = {}  # environments whose files have changed, and when
+        # environments whose files have changed, each with the time of the change
+        self._forgotten_at: dict[str, float] = {}
         self._resuming: list[tuple[Lease, asyncio.Future[None]]] = []
-        self._resumed = False  # whether the sandbox that last began to run was a resumed one
+        self._resumed = False  # whether the last sandbox that began to run was resumed (not started)
         self._tasks: set[asyncio.Task[object]] = set()
         self._closed = False
 
@@ -248,7 +249,7 @@ class Pool:
     def _may_wake_now(self, owner: EvaluatorPool) -> bool:
         """Return whether an idle sandbox of an evaluator may be woken now.
 
-        It may not if that would leave too little room for the largest of the sandboxes that are next to start.
+        It may not be woken if that leaves too little room for the largest of the sandboxes that are next to start.
         """
         sandbox, capacity = owner.idle[-1].sandbox, self.capacity
         may_start = self._shares.may_start(owner.workspace, sandbox.spec)
@@ -320,9 +321,9 @@ class Pool:
         self._make_room()
 
     def _next_to_resume(self) -> tuple[Lease, asyncio.Future[None]] | None:
-        """Return the lease of the row to resume next, and the future on which the row waits, or None if no row waits.
+        """Return the lease of the row to resume next, and the future that the row awaits, or None if there is none.
 
-        It is the row that has waited longest among those of workspaces that have not used up their share.
+        The row is the one that has waited longest, among the rows of workspaces that have not used up their share.
         """
         for lease, resumed in self._resuming:
             may_start = self._closed or self._shares.may_start(lease.owner.workspace, lease.sandbox.spec)
@@ -355,8 +356,8 @@ class Pool:
         `_serve` runs again after they have ended.
 
         Args:
-          beside: Evaluator that wants one more sandbox; only evaluators that are used less must give up a sandbox for
-            it.
+          beside: Evaluator that needs one more sandbox; only evaluators that are used less give up a sandbox for it.
+            None if no evaluator needs an additional one.
 
         Returns:
           Whether there will be room.
@@ -373,7 +374,7 @@ class Pool:
             sandboxes, memory_mb = self.capacity.short_of(specs)
             if sandboxes <= 0 and memory_mb + waking_mb <= 0:
                 return bool(wanted)
-            # a larger pool keeps prewarmed sandboxes, and ends its least used warm sandbox instead
+            # only a small pool ends prewarmed sandboxes first; a larger pool ends its least used warm sandbox
             if beside is None and self.capacity.sandboxes <= _MANY_WARM and self._prewarmed.evict_one():
                 continue
             victims = victims or self._evaluator_pools.coldest_first()
@@ -414,7 +415,8 @@ class Pool:
             self._hand_on(owner, Slot(sandbox, loaded))
         else:
             if isinstance(loaded, Failed) and loaded.error.code is ErrorCode.CRASHED:
-                owner.fail_waiters(RunnerGaveUp(loaded))  # something may have killed it: each caller retries once
+                # another program may have killed the sandbox: each caller tries once more
+                owner.fail_waiters(RunnerGaveUp(loaded))
             elif isinstance(loaded, Failed):
                 owner.answer_waiters(loaded)
             if sandbox is not None:
@@ -431,7 +433,7 @@ class Pool:
             return await start_sandbox(self.backend, spec, grace_s=self.limits.grace_s)
 
     def _hand_on(self, owner: EvaluatorPool, slot: Slot) -> None:
-        """Give a free sandbox to the next caller; park it if no caller waits, or if others need its place first."""
+        """Give a free sandbox to the next caller, or keep it idle if no caller waits or other evaluators come first."""
         wanted_elsewhere = (not slot.fresh and self._next_to_resume() is not None) or (
             bool(self._start_queue)
             and (not owner.has_waiters or time.monotonic() > owner.turn_until)
@@ -451,7 +453,7 @@ class Pool:
         self._rest(slot)
 
     def _rest(self, slot: Slot) -> None:
-        """Count a sandbox that runs no row by its memory use, measured again if the last measurement is old."""
+        """Count a sandbox that runs no row with the memory that it uses, which is measured again from time to time."""
         now = time.monotonic()
         if now - slot.measured_at > _MEASURED_FOR_S:
             slot.sandbox.measure()
@@ -459,7 +461,7 @@ class Pool:
         self.capacity.rest(slot.sandbox)
 
     def _watch_paused(self, sandbox: Sandbox) -> None:
-        """Measure a sandbox while its row waits; end it if it grows while the pool is short of memory."""
+        """Measure a sandbox whose row waits; end the sandbox if its memory grows while the pool is short of memory."""
         before_mb = sandbox.idle_mb
         sandbox.measure()
         self.capacity.rest(sandbox)

@@ -16,8 +16,9 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 
 _log = logging.getLogger(__name__)
 
-PROBE_HOLDS_S: Final = 10.0  # reuse a probe's result for this many seconds, since probes come every few seconds
-RECENT_SPECS: Final = 4  # keep at least this many kinds of sandboxes ready: two languages, with packages and without
+PROBE_HOLDS_S: Final = 10.0  # a probe's result is reused for this many seconds, because probes come every few seconds
+# sandboxes of at least this many specs are kept ready: for two languages, with packages and without
+RECENT_SPECS: Final = 4
 
 WORTH_MS: Final = 20.0  # packages that import faster than this, in ms, are not imported in advance
 # longest time for importing packages in advance, in seconds; every prewarmed sandbox of a set imports them
@@ -65,7 +66,7 @@ def _gone(spec: SandboxSpec) -> str | None:
 class Preimporter:
     """Prepares prewarmed sandboxes: each forks a process for rows, which imports packages if this saves time.
 
-    If the packages of a set cannot be imported, they are not tried again for half an hour.
+    If a set's packages cannot be imported, the sandboxes with this set are not prepared for half an hour.
     """
 
     def __init__(self) -> None:
@@ -125,11 +126,13 @@ class PrewarmedSandboxes:
         self._on_freed = on_freed
         self._on_ready = on_ready
         self._make_room = make_room
-        self._wanting: OrderedDict[SandboxSpec, None] = OrderedDict()  # specs to refill when there is room
+        # specs for which sandboxes will be started when there is room
+        self._wanting: OrderedDict[SandboxSpec, None] = OrderedDict()
         self._ready: OrderedDict[SandboxSpec, list[Sandbox]] = OrderedDict()
         self._starting: dict[SandboxSpec, int] = {}
         self._preimporter = Preimporter()
-        self._importing: list[Sandbox] = []  # started sandboxes that nobody may take yet
+        # started sandboxes that still import packages, so that no caller may take them
+        self._importing: list[Sandbox] = []
         self._used_at: dict[SandboxSpec, float] = {}
         self._called: set[SandboxSpec] = set()  # specs in `_ready` that an evaluator has used
         self._probed_at: dict[SandboxSpec, float] = {}
@@ -161,7 +164,7 @@ class PrewarmedSandboxes:
             return
         if self._capacity.fits(spec):
             self._keep(asyncio.get_running_loop().create_task(self._refill(spec)))
-        # a fast first call for the next evaluator is worth more than the sandbox that was idle longest
+        # a prewarmed sandbox makes some evaluator's first call fast, which is worth more than the longest idle sandbox
         elif self._make_room():
             self._wanting[spec] = None
 
@@ -240,7 +243,7 @@ class PrewarmedSandboxes:
                 self._importing.remove(sandbox)
                 self._throw_away(sandbox)
             raise
-        if sandbox not in self._importing:  # the sandbox has been discarded
+        if sandbox not in self._importing:  # the sandbox was ended while it imported packages
             return
         self._importing.remove(sandbox)
         if refused is not None:

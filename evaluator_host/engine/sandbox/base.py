@@ -1,7 +1,7 @@
 """Interfaces of sandbox technologies: a backend starts sandboxes, and a link carries bytes to and from a sandbox.
 
-A backend only starts a sandbox from its spec, and reports how the sandbox ended. It does not deal with evaluators;
-`sandbox.session` speaks the protocol over a link. So the same tests (tests/contract/test_conformance.py) run on all
+A backend only starts a sandbox from its spec, and reports how the sandbox ended. It knows nothing about evaluators:
+`sandbox.session` speaks the protocol over a link. So the same tests (tests/contract/test_conformance.py) can check all
 backends.
 """
 
@@ -17,10 +17,10 @@ from evaluator_host.types.json_texts import Octets
 
 
 class Weight(float, Enum):
-    """CPU weight of a sandbox: its share of a busy processor, compared with the host's other sandboxes."""
+    """CPU weight of a sandbox: its share of a busy processor, relative to the host's other sandboxes."""
 
     USUAL = 1.0
-    LONG = 0.125  # the row has computed for a while, and many such sandboxes must not keep short rows waiting
+    LONG = 0.125  # the row has computed for a while; many such rows must not delay short rows
     # the row waits for an answer from outside; many such rows that compute now and then barely slow down a long row
     WAITS = 0.005
 
@@ -29,7 +29,7 @@ class ConnectionWriter(Protocol):
     """Sends bytes from the host to the network connections that a row has opened."""
 
     def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
-        """Queue bytes for a connection; `end` closes the connection. Never block; do nothing if it is closed."""
+        """Queue bytes for a connection without blocking; `end` closes it. Do nothing if the connection is closed."""
         ...
 
     async def drain(self) -> None:
@@ -76,7 +76,7 @@ class Link(Protocol):
 
     @property
     def first_pid(self) -> int | None:
-        """Return the process id, on this machine, of the sandbox's first process, or None if it is not visible here.
+        """Return the process id that the sandbox's first process has on this machine; None if it is not visible here.
 
         All other processes of the sandbox descend from this process.
         """
@@ -95,7 +95,7 @@ class Link(Protocol):
         ...
 
     async def read(self, *, patience_s: float = 0.0) -> bytes:
-        """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended.
+        """Return the next bytes from the runner, at most 256 KiB, or `b""` when the runner has ended.
 
         If there are no bytes yet, a link may wait for `patience_s` before it looks again, so that more bytes arrive
         together.
@@ -123,9 +123,9 @@ class Link(Protocol):
         ...
 
     async def look(self) -> Look | None:
-        """Return whether the sandbox's processes sleep, compute or are stopped, and their CPU time.
+        """Return whether the sandbox's processes sleep, compute or are stopped, and how much CPU time they have used.
 
-        The result is None if that is unknown.
+        The result is None if this is unknown.
         """
         ...
 

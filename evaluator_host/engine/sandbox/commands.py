@@ -1,6 +1,6 @@
 """The commands of sandboxes: a shell and text tools.
 
-With bubblewrap, they are copies of this machine's programs. The Docker image has its own programs.
+With bubblewrap, the commands are copies of this machine's programs. The Docker image has its own programs.
 """
 
 import re

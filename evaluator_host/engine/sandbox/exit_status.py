@@ -14,7 +14,7 @@ _HEAP_EXHAUSTED: Final = re.compile(
     re.IGNORECASE,
 )
 _ABORTS: Final = frozenset({signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS})
-# exit code of a runner that could not work because of the machine, not because of the evaluator (PROTOCOL.md)
+# exit code of a runner that the machine, not the evaluator, kept from working (PROTOCOL.md)
 _RUNNER_STARVED: Final = 72
 # 128 + SIGABRT: the exit code of a shell, or of a runner that passes on the exit code of its child
 _NODE_ABORTED: Final = 134
@@ -30,7 +30,8 @@ class ExitStatus:
     signal: int | None = None  # the signal that killed the runner, or None
     oom_killed: bool = False  # whether the kernel (or engine) killed a process at the memory limit
     pids_hit: bool = False  # whether a fork was refused at the process limit
-    lost: bool = False  # whether the backend failed, not the guest (engine gone, host out of memory)
+    # whether the sandbox ended because the backend failed (engine gone, host out of memory), not because of the guest
+    lost: bool = False
     stderr_tail: str = ""  # last 8 KiB of the runner's own standard error
 
 

@@ -20,7 +20,7 @@ class LocalTools:
     javascript: Path  # folder of the JavaScript runner, as built
     # installs esbuild and makes the runner's folder, before each sandbox for JavaScript starts; None if both are there
     ensure_javascript: Callable[[], Awaitable[None]] | None = None
-    restricted: Path  # folder that holds RestrictedPython
+    restricted: Path  # folder that contains RestrictedPython
     shell: Path | None = None  # folder of a shell and text tools, for bubblewrap
     python_with_node: bool = False  # whether sandboxes for Python have Node too
     runtimes: Path = RUNTIMES_DIR  # folder of the runners' sources

@@ -35,13 +35,14 @@ _NAMES, _NAME_CHARS = 20, 80  # maximum number of parameter names and keys in fa
 _READS = 500
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
 _IMPORTS = 1000  # maximum number of imports that are taken from a runner; a check usually finds up to a hundred
-_RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # more than in `work_clock`, so that the host stops a row first
+# these are larger than the limits in `work_clock`, so that the host stops a row before the runner does
+_RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0
 _RUNNER_MOST_S = 20 * 86400.0  # maximum time limit for a runner, in seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
 _KILLED = "the evaluator's process was killed by SIGKILL"  # the runner's message about a killed process
 # maximum number of characters in a fix: the runner sends up to 65,536 of code, and a diff has the old code too
 _FIX_CHARS = 1 << 18
-# endings of files that code imports, not reads
+# endings of files that code imports; code reads other files as data
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 # maximum number of characters in a string; runners cut tracebacks to this length, but a guest may write frames, too
 _TEXT_CHARS = 16_384
@@ -61,7 +62,7 @@ class LoadRequest:
     check: bool = False  # whether the runner should list missing imports and describe classes, too
     bundle: Json = None  # `Loaded.bundle` of an earlier load of the same code, so that it need not be bundled again
     config: dict[str, Json] = field(default_factory=dict)  # arguments for the evaluator's class
-    repair: bool = False  # whether code that does not parse may be loaded as it was probably meant
+    repair: bool = False  # whether to correct code that does not parse, and load it as it was probably meant
     files: dict[str, str] = field(default_factory=dict)  # contents of the files that come with the code, by path
     path: str | None = None  # path of the code among these files; None if it is at the root
     # packages of well-known modules that the code names, by module; if such a module is missing but not needed, the

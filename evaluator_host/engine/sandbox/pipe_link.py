@@ -1,8 +1,8 @@
 """The link to a sandbox over pipes to a child process, and the steps to end this sandbox.
 
-It uses pipes because a runner can reopen pipes through /proc, but not sockets. The link reads and writes the
-descriptors directly: a warm call is one small write and one small read, and a layer in between would make it measurably
-slower.
+The link uses pipes, because a runner can reopen pipes through /proc, but cannot reopen sockets. The link reads and
+writes the descriptors directly: a warm call is one small write and one small read, and a layer in between would make it
+measurably slower.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from evaluator_host.types.json_texts import Octets
 _READ_BYTES: Final = 64 * 1024  # how many bytes a pipe holds; for more, malloc would map fresh pages at every read
 _QUEUE_BYTES: Final = 1024 * 1024  # how many bytes may be queued before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
-# how long to wait, in seconds, until a runner that closed its channel exits by itself, so that its exit code is known
+# how long a runner that closed its channel gets to exit by itself, in seconds, so that its exit code is known
 _EXIT_CODE_S: Final = 0.5
 # how long to wait for a killed process to end, in seconds; one that takes longer hangs in the kernel
 _KILL_S: Final = 60.0
@@ -90,7 +90,7 @@ class PipeLink:
         self._child = child
         self._scope = scope
         self._wrapped = wrapped
-        self._kills_known = 0  # kills at the memory limit before the present row
+        self._kills_known = 0  # number of kills at the memory limit before the present row
         self._loop = asyncio.get_running_loop()
         self._queue: deque[memoryview] = deque()
         self._queued = 0
@@ -142,7 +142,7 @@ class PipeLink:
 
     async def read(self, *, patience_s: float = 0.0) -> bytes:
         """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended."""
-        # the event loop would have ended the watch if anything had come since the last read
+        # if the pipe is still watched, nothing has arrived since the last read
         waits = self._watching and not patience_s and not self._child.exited.is_set()
         while not self._eof:
             data = None if waits else self._receive()
@@ -163,7 +163,7 @@ class PipeLink:
     def memory_events(self) -> int:
         """Return how many processes were killed at the memory limit."""
         kills = self._scope.memory_events()
-        if not self.ended:  # as long as the sandbox runs, a kill has only ended a row
+        if not self.ended:  # the sandbox still runs, so the kills so far have ended only rows
             self._kills_known = kills
         return kills
 
@@ -207,7 +207,7 @@ class PipeLink:
             self._reader = None
 
     def _on_readable(self) -> None:
-        if self._reader is None:  # no reader, so the output stays in the pipe, and a guest that floods it is blocked
+        if self._reader is None:  # nobody reads now: output stays in the pipe, and blocks a guest that floods it
             self._unwatch()
         elif not self._reader.done():
             self._reader.set_result(None)
@@ -314,7 +314,7 @@ class PipeLink:
         )
 
     def _runner_exit(self) -> tuple[int | None, int | None, bool]:
-        """Return the runner's exit code or else its signal, and whether the sandbox was lost.
+        """Return the runner's exit code, or the signal that ended it, and whether the sandbox was lost.
 
         The sandbox was lost if the guest cannot have ended the runner.
         """

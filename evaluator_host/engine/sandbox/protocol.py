@@ -15,7 +15,7 @@ from evaluator_host.types.json_values import InvalidJson, decode_json, has_many_
 PROTOCOL_VERSION: Final = 1
 HEADER_BYTES: Final = 2 * 1024 * 1024  # size limit of a header: two log streams of 256 KiB, escaped as JSON
 BODY_BYTES: Final = 64 * 1024 * 1024  # size limit of a body: a request of 32 MiB, doubled by escapes
-CALLS_AHEAD: Final = 64  # maximum number of calls that may be unanswered at once
+CALLS_AHEAD: Final = 64  # maximum number of calls that may be unanswered at the same time
 BYTES_AHEAD: Final = 1024 * 1024  # maximum size of all unanswered calls together; a single call may be larger
 _PREFIX: Final = 8
 
@@ -75,7 +75,7 @@ class FrameDecoder:
     def __init__(self, *, header_bytes: int = HEADER_BYTES, body_bytes: int = BODY_BYTES) -> None:
         self._buffer = bytearray()
         self._header_bytes = header_bytes
-        self.body_bytes = body_bytes  # size limit of the bodies to come
+        self.body_bytes = body_bytes  # size limit of the bodies that arrive from now on
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Add bytes, and yield every frame that is now complete.

@@ -64,7 +64,7 @@ def own_python() -> PythonFacts:
     Raises:
       Misconfigured: the interpreter is not in its own prefix.
     """
-    # the interpreter's own paths, not those of a virtual environment
+    # replace the paths of a virtual environment with those of its base interpreter
     base = {"installed_base": sys.base_prefix, "platbase": sys.base_exec_prefix}
     return _facts(
         {
@@ -114,7 +114,7 @@ def run_python(program: Path, *arguments: str) -> bytes:
       subprocess.SubprocessError: it failed, or took too long.
     """
     command = [str(program), "-I", "-S", *arguments]
-    # a program that the operator named or has on the PATH
+    # the operator named this program, or has it on the PATH
     return subprocess.run(command, capture_output=True, timeout=_RUN_S, check=True, env={}).stdout  # noqa: S603
 
 

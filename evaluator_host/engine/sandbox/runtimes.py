@@ -63,7 +63,7 @@ def runtimes_dir(data_dir: Path) -> Path:
             try:
                 os.rename(made, target)  # noqa: PTH104 - Path.rename does not say that it refuses existing folders
             except OSError:
-                if not target.is_dir():  # another process may have been faster
+                if not target.is_dir():  # another process may have made the same folder first
                     raise
     return target
 

@@ -45,10 +45,11 @@ _AHEAD_S: Final = 0.04  # seconds of work to send ahead, so that the sandbox doe
 # with this many unanswered rows, read answers together, because a wake-up costs more than reading an answer
 _MANY: Final = 6
 _PATIENCE_S: Final = 0.016
-_AT_ONCE: Final = 64  # frames to handle before other tasks run: one read may bring thousands
+_AT_ONCE: Final = 64  # number of frames to handle before other tasks may run: one read may bring thousands
 _SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, since timers have a resolution of a millisecond
-_START_S: Final = 0.1  # seconds of a row's time that may pass until its process or context has started
-_BEGUN: Final = 0.5  # share of the time limit: a row that ran for less by its runner's clock counts as begun too late
+_START_S: Final = 0.1  # seconds that a row's process or context may take to start
+# share of the time limit: if a stopped row ran for less than this by the runner's clock, it had begun too late
+_BEGUN: Final = 0.5
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
 # how long to wait for `hello`, in seconds: bubblewrap takes 25 ms, gVisor on a loaded machine takes seconds
 HELLO_TIMEOUT_S: Final = 20.0
@@ -73,8 +74,8 @@ RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state des
 class RunnerGaveUp(SandboxLost):
     """The runner was in a damaged state, was killed, or crashed while it loaded code.
 
-    The caller should retry once, because the row that was running may not be the cause: an earlier row may have damaged
-    the runner, or the machine may have killed it.
+    The caller should retry once, because the running row may not be the cause: an earlier row may have damaged the
+    runner, or the machine may have killed the runner.
     """
 
     def __init__(self, failed: Failed, *, killed: bool = False) -> None:
@@ -114,7 +115,7 @@ class _NoAnswer(Exception):
 
 
 def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
-    """Return the outcome of a row that was stopped at its limit.
+    """Return the outcome of a row that was stopped at its time limit.
 
     Raises:
       _NoAnswer: the row had not begun, because its runner or the engine was late.
@@ -187,7 +188,7 @@ class Sandbox:
         self.spec = spec
         self.rows = 0  # number of rows sent so far
         self.started_at = time.monotonic()  # time of the start by the monotonic clock, in seconds
-        self.broken = False  # whether frames can no longer be sent, so that only `destroy` makes sense
+        self.broken = False  # whether frames can no longer be sent, so that only `destroy` can be called
         self.worked_s = 0.0  # seconds that the answers took, as `linux.work_clock` counts them
         # memory in MB that the sandbox takes without a row, as `measure` last found it; at first its limit
         self.idle_mb = spec.memory_mb
@@ -197,9 +198,9 @@ class Sandbox:
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
         self._turns: ByteTurns | None = None
-        self._turn = AsyncExitStack()  # the turn in which the large answer that is arriving may be read
+        self._turn = AsyncExitStack()  # the turn to read a large answer, while such an answer arrives
         self._frames: deque[Frame] = deque()
-        self._left = False  # whether the decoder still has frames that were not handled when the time was up
+        self._left = False  # whether the decoder still has frames that were not handled before the time limit
         self._last_id = 0
         self._window = SendWindow()
         self._outgoing: list[Octets] = []  # frames to write together once nothing is left to read
@@ -375,7 +376,7 @@ class Sandbox:
                 if stopped and isinstance(outcome, Failed) and outcome.error.code is ErrorCode.CRASHED:
                     outcome = _timed_out(outcome, timeout_s)
                 elif isinstance(outcome, Failed) and messages.was_killed(outcome.error):
-                    self.broken = True  # the next try needs another sandbox
+                    self.broken = True  # a retry needs another sandbox
                     raise RunnerGaveUp(outcome, killed=True)
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, messages.timeout_error(timeout_s))
@@ -552,7 +553,8 @@ class Sandbox:
         The row's time does not include this wait.
         """
         turns, until = self._turns, limit.when()
-        if turns is None or limit.expired():  # there are no turns, the frame already has its turn, or no time is left
+        # no limit on large answers is set, the frame has its turn already, or no time is left
+        if turns is None or limit.expired():
             return
         now = asyncio.get_running_loop().time
         since = now()
@@ -567,8 +569,8 @@ class Sandbox:
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
         """Return an outcome; change `crashed` to `memory_limit` if the kernel counted a kill at the memory limit.
 
-        The runner cannot see such a kill. Other outcomes stay, because then the killed process was that of an earlier
-        row.
+        The runner cannot see such a kill. Other outcomes stay as they are, because in that case the killed process
+        belonged to an earlier row.
         """
         if not isinstance(outcome, Failed):
             return outcome
@@ -593,7 +595,8 @@ class Sandbox:
             )
         failed = Failed(EvaluationError(code, message))
         killed = exit_status.signal == signal.SIGKILL and isinstance(no_answer, _NoAnswer) and no_answer.ended
-        # Node aborts when an earlier row closed a standard stream and its descriptor was used again.
+        # SIGABRT: Node aborts if an earlier row closed a standard stream, whose descriptor was then used for another
+        # file.
         gave_up = exit_status.exit_code == RUNNER_GAVE_UP or exit_status.signal == signal.SIGABRT
         if code is ErrorCode.CRASHED and (killed or gave_up):
             raise RunnerGaveUp(failed, killed=killed)

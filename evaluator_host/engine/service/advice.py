@@ -1,8 +1,8 @@
 # ruff: noqa: E501 - a table of messages
-"""Adds hints to errors of user code that the sandbox could not explain; the hints are in a table by message pattern.
+"""Adds hints to errors of user code that the sandbox could not explain; a table has a hint for each message pattern.
 
-The first entry with a language, code and message that match is used. An entry replaces a hint from the sandbox only if
-it sets `over`.
+The first entry whose language, error code and message pattern match is used. It replaces a hint from the sandbox only
+if it sets `over`.
 """
 
 import re
@@ -122,7 +122,7 @@ def _of_class(_: "re.Match[str]", code: str) -> str | None:
     return f"the code defines only the class {found[1]}, which the host does not call; add `{made}`"
 
 
-_OF_PARTS: Final = {  # advice on parts of a result that have no JSON form, by type
+_OF_PARTS: Final = {  # advice on values in a result that have no JSON form, by the name of their type
     **dict.fromkeys(("map", "filter", "zip", "range", "generator"), "write list(…)"),
     **dict.fromkeys(
         ("bytes", "bytearray"), "these bytes are not UTF-8: return .hex(), or base64.b64encode(…).decode()"
@@ -523,7 +523,7 @@ def _not_python(error: EvaluationError, evaluator: Evaluator) -> str | None:
 
 
 def _memory_for_torch(error: EvaluationError, evaluator: Evaluator) -> str | None:
-    """Return advice on memory if the sandbox has too little for PyTorch, which the evaluator pins; else None."""
+    """Return advice on memory if the evaluator pins PyTorch and its sandbox has too little memory for it; else None."""
     pinned = {name_of_pin(pin) for pin in evaluator.packages} & _ON_TORCH
     if error.code not in _OUT_OF_MEMORY or not pinned or evaluator.limits.memory_mb >= _TORCH_MB:
         return None

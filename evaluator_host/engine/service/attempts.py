@@ -86,7 +86,7 @@ async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
             return await pool.lease_sandbox(request)
         except RunnerGaveUp as error:
             if not error.killed:
-                break  # the last try is below the loop
+                break  # the last attempt is made below the loop
             await asyncio.sleep(pause_s)
         except (SandboxLost, HostBusy):
             await asyncio.sleep(pause_s)

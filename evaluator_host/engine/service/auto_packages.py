@@ -23,7 +23,7 @@ from evaluator_host.types.evaluator import AUTO_PACKAGES, Evaluator, Language
 from evaluator_host.types.outcome import MissingImport
 
 _KEPT: Final = 512  # maximum number of evaluators whose pins are cached
-_NEWEST_S: Final = 3600.0  # how long chosen versions count as the newest, in seconds
+_NEWEST_S: Final = 3600.0  # chosen versions count as the newest for this many seconds
 _FORBIDDEN: Final = "this host does not choose packages: pin them exactly (POST /v1/check lists them)"
 
 MissingOf = Callable[[Evaluator, str], Awaitable[tuple[MissingImport, ...]]]
@@ -106,11 +106,11 @@ class AutoPackages:
 
 
 def _is_needed(one: MissingImport, evaluator: Evaluator) -> bool:
-    """Return whether the code cannot work without a well-known package for this import."""
+    """Return whether the code cannot work unless a well-known package is installed for this import."""
     if one.optional or path_of_module(evaluator, one) is not None:
         return False
     if asks_models(one.module) and not evaluator.models:
-        return False  # without a grant, the code could not reach a model even with the package
+        return False  # without a grant, the code cannot reach a model even if the package is installed
     package = pin_for(one.module, evaluator.language)
     return package is not None and is_known(without_version(package), evaluator.language)
 

@@ -1,13 +1,13 @@
 """Calls an evaluator in leased sandboxes: for a single row, for many rows, or for rows that are scored together.
 
-All sandboxes take rows from one source, and get a few rows before they have answered earlier rows. When a sandbox
-breaks, the row that was running gets an outcome, and the rows after it go to the next sandbox. No row is lost, and no
-row is scored twice.
+All sandboxes take rows from one source. A sandbox gets a few rows in advance, before it has answered earlier rows. When
+a sandbox breaks, the row that was running gets an outcome, and the rows after it go to the next sandbox. No row is
+lost, and no row is scored twice.
 
 If a sandbox is lost while it loads, or gets no processor time, it is replaced, up to three times. If a row loses its
 sandbox, it is called once more in another sandbox; if it got no processor time, twice more. After that, the row fails
-because of the loss. A runner that was killed or gave up (exit code 70, runtimes/PROTOCOL.md) also counts as a lost
-sandbox, but after the last try as the evaluator's own failure.
+because of the loss. If a runner was killed or gave up (exit code 70, runtimes/PROTOCOL.md), the sandbox also counts as
+lost; if the last try ends in this way, the evaluator itself has failed.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ Bind: TypeAlias = Callable[[Loaded, Row | EncodedRow | EvaluationError], Awaitab
 
 @dataclass(slots=True)
 class CallOutcome:
-    """The outcome of one row, and what else is needed for its result."""
+    """The outcome of one row, with all other facts that its result needs."""
 
     index: int
     row: Given  # the row, including answers from models
@@ -165,15 +165,17 @@ class RowCalls:
         self._grant = grant
         self._calls = calls if isolation is Isolation.BATCH else None
         self._alone_since = alone_since
-        self._changed = asyncio.Event()  # set when a row has arrived or was drawn, or models have answered
-        self._returned: deque[tuple[int, Given]] = deque()  # rows to call again, in another sandbox or with answers
+        # set when a row has arrived or was taken from the source, or when models have answered
+        self._changed = asyncio.Event()
+        # rows to call again, in another sandbox or with answers from models
+        self._returned: deque[tuple[int, Given]] = deque()
         self._gates: dict[int, RowGate] = {}  # gates of rows that will be called again
-        self._sent_at: dict[int, float] = {}  # when rows that will be called again were first sent
+        self._sent_at: dict[int, float] = {}  # for each row that will be called again: when it was first sent
         self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will be called again
         self._lost = LostRows(prepared.digest)
         self._leasing = 0  # number of runs of `work` that wait for a sandbox
         self._admitted = False  # whether any run of `work` has got a sandbox
-        self._open = 0  # number of rows that are drawn and not yet answered
+        self._open = 0  # number of rows that were taken from the source and are not answered yet
         self._exhausted = False
         self._fault: BaseException | None = None  # the error that a request to models raised
 
@@ -184,7 +186,7 @@ class RowCalls:
         return self._exhausted and not waits
 
     async def give_way(self) -> None:
-        """Let single calls go first, if these rows belong to a batch in this process."""
+        """If these rows belong to a batch in this process, let single calls go before them."""
         if self._calls is not None:
             await self._calls.give_way()
 
@@ -321,7 +323,7 @@ class RowCalls:
     def _ask_models(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:
         """Send a row's requests to models.
 
-        When the answers are there, the row is called again.
+        When the models have answered, the row is called again.
         """
 
         async def ask() -> None:
@@ -349,7 +351,7 @@ class RowCalls:
         """Count the loss of a row's sandbox; return the row's outcome, or None if the row is tried again.
 
         Raises:
-          HostBusy: it is the row of a single call, and all its tries are used up.
+          HostBusy: the row belongs to a single call, and all its tries are used up.
         """
         failed = self._lost.outcome(index, error)
         if failed is not None and isinstance(error, HostBusy) and self._alone_since is not None:
@@ -366,7 +368,7 @@ class RowCalls:
             self._open -= 1
             since = time.perf_counter()
             context = replace(context, timing_ms=Timing())
-            # only the first error keeps its `fix`, which may be large
+            # only the first row's error has the `fix`, which may be large
             failed = replace(failed, error=replace(failed.error, fix=None))
 
     def _draw(self) -> tuple[int, Given] | None:

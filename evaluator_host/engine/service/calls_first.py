@@ -38,7 +38,7 @@ class CallsFirst:
         """Wait for running calls if the rows of batches have used up their time slice; otherwise return at once."""
         if time.monotonic() < self._slice_until:
             return
-        await asyncio.sleep(0)  # let calls that have just arrived begin
+        await asyncio.sleep(0)  # give calls that have just arrived a chance to begin
         if self._under_way:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LONGEST_PAUSE_S):

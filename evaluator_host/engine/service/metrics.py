@@ -82,7 +82,7 @@ class Metrics:
         language = result.evaluator.language.value
         labels = (language, result.status.value, result.error.code.value if result.error else "")
         rows = self._known.get(labels)
-        if rows is None:  # looking a counter up by its labels costs more than counting
+        if rows is None:  # the counter is cached, because finding it by its labels takes longer than counting
             rows = self._known[labels] = self._rows.labels(*labels)
             self._known_seconds[language] = self._seconds.labels(language)
             self._known_run_seconds[language] = self._run_seconds.labels(language)

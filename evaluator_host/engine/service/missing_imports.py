@@ -111,7 +111,8 @@ class _Asked:
 def missing_of(failed: Failed, evaluator: Evaluator) -> tuple[MissingImport, ...]:
     """Return the failed imports of an outcome, and the package that the error message says to install.
 
-    This package is marked as `optional`: the host does not choose it by itself, because the code does not import it.
+    This package is marked as `optional`: because the code does not import the package, the host does not choose it by
+    itself.
     """
     asked = _asked_for(failed.error, evaluator)
     if asked is None or any(one.module == asked.module for one in failed.imports):
@@ -180,7 +181,7 @@ def _is_exact(pin: str) -> bool:
 
 def _names(message: str, module: str) -> bool:
     top = module.partition(".")[0]
-    if message == f"No module named '{top}'":  # a namespace such as `azure` itself is missing
+    if message == f"No module named '{top}'":  # not even the namespace, such as `azure`, exists
         return True
     marks = (f"'{module}'", f"'{module}.", f"'{module}/", f"`{module}.", f" package {module},")
     return any(mark in message for mark in marks)

@@ -30,9 +30,9 @@ _OF_TEXT: Final = {
 }
 _OF_OBJECTS: Final = frozenset({*dir(dict), "hasOwnProperty", "toString", "valueOf", "toJSON", "constructor"})
 _TOPS: Final = 3
-_SHOWN: Final = 12  # maximum number of an object's other keys to list in a hint
+_SHOWN: Final = 12  # maximum number of keys of an object that a hint lists
 _LACKING: Final = 8  # maximum number of missing keys to compare with a row's own keys; each takes milliseconds
-_NODES: Final = 300  # maximum number of a row's values to search for a key whose place is not known
+_NODES: Final = 300  # maximum number of values in a row to search for a key whose position is not known
 
 
 def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Language) -> str | None:

@@ -15,7 +15,7 @@ _FOR_MODELS: Final[Mapping[str, str]] = {
     "OPENAI_BASE_URL": f"{_ADDRESS}/v1",
     "OPENAI_API_BASE": f"{_ADDRESS}/v1",  # read by litellm and LangChain
     "OPENAI_API_KEY": PLACEHOLDER,
-    "OPENAI_API_TYPE": "openai",  # without it the module would ask Azure, since the variables of Azure are set too
+    "OPENAI_API_TYPE": "openai",  # without this, the module would contact Azure, because Azure's variables are set too
     "AZURE_OPENAI_ENDPOINT": _ADDRESS,
     "AZURE_OPENAI_API_KEY": PLACEHOLDER,
     "AZURE_API_BASE": _ADDRESS,  # read by litellm
@@ -58,7 +58,7 @@ class Meter:
 
     Args:
       budget: The limits of use.
-      whose: Owner of the budget, in words for messages: `the row`, `the job`, `the workspace today`.
+      whose: Whose budget it is, in words for messages: `the row`, `the job`, `the workspace today`.
     """
 
     def __init__(self, budget: ModelBudget, whose: str) -> None:

@@ -1,6 +1,6 @@
 """Finds the pins that missing imports need, once for all rows.
 
-The index is searched in the background, and the answers are kept.
+The index is searched in the background, and its answers are cached.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import MissingImport
 
-_ASKED: Final = 20  # look up at most this many modules for an evaluator; for the others, a hint has no version
-_UNDER_WAY: Final = 32  # maximum number of questions to indexes at once, for all evaluators
+_ASKED: Final = 20  # at most this many modules of an evaluator are looked up; hints on all others have no version
+_UNDER_WAY: Final = 32  # maximum number of simultaneous index searches for all evaluators together
 _KEPT: Final = 2000  # maximum number of modules whose pins are cached
 _NEWEST_S: Final = 3600.0  # how long a version counts as the newest, in seconds
-_UNKNOWN_S: Final = 60.0  # seconds until an index that did not answer, or knew nothing, is asked again
+_UNKNOWN_S: Final = 60.0  # seconds until a search is repeated if the index did not answer or found nothing
 
 _Key = tuple[Language, str | None, ImportedModule]
 
@@ -101,7 +101,7 @@ class PinLookup:
         modules = [module for _, _, module in keys]
         try:
             found = await self._providers_of(modules, language, python, workspace=workspace)
-        except HostError as error:  # too many questions are waiting
+        except HostError as error:  # too many searches are waiting
             found = [replace(named_provider(one.module, language), unanswered=error) for one in modules]
         finally:
             for key in keys:

@@ -78,7 +78,7 @@ class Prepared:
     def with_secrets(self, secrets: dict[str, str]) -> "Prepared":
         """Return the evaluator with the values of its secrets.
 
-        If a value changes, the evaluator gets new sandboxes.
+        If the value of a secret changes, the evaluator gets new sandboxes.
         """
         mark = hashlib.sha256(orjson.dumps(secrets, option=orjson.OPT_SORT_KEYS)).hexdigest()
         load = dataclasses.replace(self.request.load, secrets=secrets)
@@ -137,7 +137,7 @@ def prepare(
     digest = evaluator_digest(evaluator)  # computed with the requested limits, so that it is the same on every host
     limits = settings.fitted(evaluator.limits)
     evaluator = dataclasses.replace(evaluator, limits=limits)
-    # the environment is part of the key, because the same pins may be resolved to other versions
+    # the key contains the environment's digest, because the same pins may later be resolved to other versions
     key = f"{digest} {environment.digest}" if known is not None else digest
     return Prepared(
         evaluator=evaluator,
@@ -147,7 +147,7 @@ def prepare(
         environment=environment,
         request=LeaseRequest(
             workspace=workspace,
-            # a check has another digest, because it makes the runner examine imports
+            # a check gets its own digest, because the runner also examines imports then
             digest=f"check {key}" if check else key,
             spec=dataclasses.replace(sandbox_spec(environment, limits, stand_in), data=data),
             load=LoadRequest(

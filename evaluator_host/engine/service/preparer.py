@@ -1,8 +1,8 @@
 """Prepares evaluators for calls: installs their pins, and caches evaluators that were called recently.
 
 To find the SDK that an evaluator imports, the host searches for import lines, without parsing the code. Such evaluators
-get light modules (the host's own small modules) in place of the SDK. If a line only looks like an import, this does no
-harm: nothing then imports the light modules.
+get light modules (the host's own small modules) in place of the SDK. A line that only looks like an import does no
+harm, because the code then does not import the light modules.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class SdkNeeds:
     """The host's light modules that an evaluator gets in place of a platform's SDK, and the packages that they need."""
 
     stand_in: StandIn  # the modules
-    missing: frozenset[str]  # names of packages that these modules need and the evaluator does not pin
+    missing: frozenset[str]  # names of packages that these modules need, but the evaluator does not pin
     shipped: Path  # lock file with the versions of these packages
 
     @property
@@ -113,7 +113,7 @@ def _texts(evaluator: Evaluator) -> tuple[str, ...]:
 @lru_cache(maxsize=64)
 def _line(module: str) -> re.Pattern[str]:
     """Return a regular expression for lines that import a module or one of its submodules."""
-    # atomic, so that a line of a million imports is searched only once
+    # the group is atomic, so that a line with a million imports is searched only once
     plain = rf"^(?>[^\n#'\"]*?\bimport\s)[^\n#]*\b{module}\b"
     return re.compile(rf"{plain}|^[ \t\f]*+from\s++{module}\b", re.MULTILINE)
 
@@ -171,7 +171,7 @@ class Preparer:
         if evaluator.data:
             require_fit(evaluator, self._settings)  # this also checks the paths of its files
             data = await asyncio.to_thread(self._data.lay_out, workspace, evaluator.data)
-        # with a package set, prepare the evaluator again, because the set may have been reinstalled
+        # an evaluator with a package set is prepared again, because the set may have been reinstalled
         if kept is not None and kept.prepared.environment.path is None:
             return kept.prepared
         needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)
@@ -202,11 +202,11 @@ class Preparer:
         return prepared if known is None else replace(prepared, environment_ms=environment_ms)
 
     async def _needs(self, evaluator: Evaluator) -> tuple[SdkNeeds | None, str | None]:
-        """Return what an evaluator's SDK needs (or None), and its Python version (None for the host's version)."""
+        """Return what an evaluator's SDK needs (or None), and its Python version (or None for the host's version)."""
         needs = await _run(evaluator, partial(sdk_needs, evaluator))
         if not evaluator.packages and needs is None and evaluator.python is None:
             return None, None
-        require_fit(evaluator, self._settings)  # checked before minutes are spent on packages
+        require_fit(evaluator, self._settings)  # check this now, because installing packages may take minutes
         return needs, await self._environments.queries.python(evaluator.python)
 
     async def _require_set(

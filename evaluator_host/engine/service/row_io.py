@@ -71,7 +71,8 @@ from evaluator_host.types.warnings import WARNINGS, code_threshold_notes, remedy
 _PINS_PATIENCE_S: Final = 5.0  # how long a result may wait for exact pins, in seconds
 _SHOWN_KEYS, _KEY_CHARS = 10, 80
 _GAVE_UP: Final = "Timeout during "  # beginning of a log message from libraries that compare mathematics
-_SCALE, _PERCENT = 10, 100  # a score from 1 to 10 is probably a rating, one up to 100 a percentage
+# a score from 1 to 10 is probably a rating; a score from 10 to 100 is probably a percentage
+_SCALE, _PERCENT = 10, 100
 _SHAPING: Final = CallLimits(cpu_s=20, memory_mb=1024, argument_bytes=BODY_BYTES + (1 << 20), result_bytes=BODY_BYTES)
 
 
@@ -170,19 +171,20 @@ class ResultContext:
     notes: tuple[Note, ...]  # notes on the source and the load
     warm: bool
     timing_ms: Timing  # timing of the first row, which had to wait for the sandbox and the package set
-    load_logs: Logs  # output of a Python module while it was loaded for this lease
+    load_logs: Logs  # what a Python evaluator printed while it was loaded for this lease
     settings: EvaluatorSettings | None = None  # settings with the name of the entry; None if it is unknown
     imports: tuple[MissingImport, ...] = ()  # failed imports that the code caught
     not_loaded: tuple[str, ...] = ()  # missing modules that the code does without
 
 
-_CONTEXTS: Final = WeakKeyDictionary[Slot, ResultContext]()  # contexts of the last leases that waited for nothing
+# contexts of earlier leases, which got a loaded sandbox without waiting
+_CONTEXTS: Final = WeakKeyDictionary[Slot, ResultContext]()
 
 
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
     """Return the result fields that are the same for all rows evaluated in a leased sandbox.
 
-    If a lease got a loaded sandbox without waiting, the fields of an earlier such lease are used again.
+    If a lease got a loaded sandbox without waiting, the result is cached for the next leases of this sandbox.
     """
     if not lease.warm or lease.queue_ms:
         return _leased_context(prepared, lease)
@@ -194,7 +196,7 @@ def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
 
 def _leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
     loaded, sandbox = lease.loaded, lease.sandbox
-    # in JavaScript, each row loads the code again, and so prints the same text again
+    # JavaScript code is loaded again for each row, and so prints the same text again
     is_python = prepared.evaluator.language is Language.PYTHON
     return ResultContext(
         prepared,
@@ -327,7 +329,7 @@ def _evaluator_info(prepared: Prepared, loaded: Loaded | None) -> EvaluatorInfo:
 
 
 def environment_info(prepared: Prepared, sandbox: Sandbox | None) -> EnvironmentInfo:
-    """Return the facts about the environment for results; the sandbox reports the runtime's exact version."""
+    """Return the facts about the environment that results contain; the sandbox reports the runtime's exact version."""
     environment = prepared.environment
     return EnvironmentInfo(
         digest=environment.digest,
@@ -383,7 +385,7 @@ def normalise(
     outcome: Outcome | Skipped,  # the sandbox's answer, a `Failed` with a binding error, or why the row was skipped
     evaluator: Evaluator,  # evaluator whose threshold and language apply
     *,
-    info: RunInfo,  # copied to the result; its contract decides how the value is read
+    info: RunInfo,  # fields that are copied to the result; the contract in them decides how the value is read
     notes: tuple[Note, ...] = (),  # notes of the host (source, load, trace), which come before the notes of the sandbox
     source: CleanSource | None = None,  # maps positions of errors to the pasted code
 ) -> EvaluationResult:

@@ -66,7 +66,8 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.redaction import Redactor
 
-_UNUSED_S: Final = 3600.0  # seconds for which a layout of data files is kept beyond the life of a sandbox
+# seconds for which a layout of data files is kept, in addition to the longest life of a sandbox
+_UNUSED_S: Final = 3600.0
 _BATCH_MB: Final = 256  # maximum memory in MB for the results of a batch; as JSON they are several times smaller
 # start another sandbox only for at least this many rows; fewer would finish before it has started
 _ROWS_WORTH_A_SANDBOX: Final = 16
@@ -93,7 +94,7 @@ class Service:
         pool: Pool,  # leases sandboxes
         metrics: Metrics,  # counts results
         environments: Environments,  # package sets of the host
-        processes: LimitedProcesses,  # runs functions over callers' data within limits
+        processes: LimitedProcesses,  # runs functions on callers' data, with limits on time and memory
         *,
         models: Models | None = None,  # answers the model requests of evaluators; None makes such requests fail
         on_set_used: SetUsed | None = None,  # called with a workspace and the digest of a package set that it uses
@@ -300,11 +301,11 @@ class Service:
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult | None:
-        """Score rows together that were scored one by one before, in one call with the limits of a row.
+        """Score all rows together in one call with the limits of a row, after they were scored one by one.
 
-        The result is None if the evaluator does not score rows together, or there are no rows. It is an error if the
-        rows have over 64 MB as JSON, more than a sandbox accepts at once. Each row must have its `index`. `rows` is
-        read only if the evaluator scores rows together.
+        The result is None if the evaluator does not score rows together, or there are no rows. The result is an error
+        if the rows have more than 64 MB as JSON, the maximum that a sandbox accepts at once. Each row must have its
+        `index`. `rows` is read only if the evaluator scores rows together.
         """
         started = time.perf_counter()
         prepared, _ = await self._granted((await self._prepare(evaluator, caller)).for_rows_together(), caller)
@@ -393,7 +394,7 @@ class Service:
     async def _expect(
         self, key: str, packages: tuple[str, ...], language: Language, python: str | None, workspace: str
     ) -> None:
-        with suppress(HostError):  # the report says why the set is missing
+        with suppress(HostError):  # the state of the package set says why it is missing
             await self.environments.built(key)
             python = await self.environments.queries.python_of_set(python, language)
             known = await self.environments.require(packages, language, python, workspace=workspace)
@@ -414,7 +415,7 @@ def default_spec(language: Language, settings: Settings, environment: Environmen
 
 
 def _wishes(evaluator: Evaluator) -> str:
-    """Return what an evaluator asks to be granted: `model judge-small, secret API_KEY`."""
+    """Return the grants that an evaluator asks for, as text: `model judge-small, secret API_KEY`."""
     kinds = (("model", evaluator.models), ("host", evaluator.network), ("secret", evaluator.secrets.values()))
     found = [f"{kind} {str(name)[:80]}" for kind, names in kinds for name in names]
     more = f" and {len(found) - _WISHES} more" if len(found) > _WISHES else ""

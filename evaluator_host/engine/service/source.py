@@ -2,7 +2,8 @@
 
 Lines are never added or dropped (a removed line becomes blank), and characters are removed only at the start and end of
 a line. So to find a position in the user's code, it is enough to add a number to the column. Nothing here parses the
-code. The rules look at whole lines, and each rule applies only to text that could not be a program as it is.
+code. The rules look at whole lines. Each rule applies only to text that cannot be a program unless something is
+removed.
 """
 
 import os.path
@@ -46,7 +47,7 @@ class CleanSource:
     """A cleaned program, and what is needed to convert its positions to positions in the pasted text."""
 
     code: str  # the program; its lines end in a line feed, and there are as many as were pasted
-    notes: tuple[Note, ...] = ()  # notes on removals that a user would want to know about
+    notes: tuple[Note, ...] = ()  # notes on removed text that users should know about
     removed: tuple[int, ...] = ()  # how many characters were removed from the start of each line; empty if none were
 
     def to_user(self, line: int | None, column: int | None) -> tuple[int | None, int | None]:
@@ -78,7 +79,8 @@ def clean(code: str, language: Language) -> CleanSource:
     lines = _without_gutter(lines, notes)
     lines = [_without_web_blanks(line) for line in lines]
     lines = _without_shebang(lines)
-    if language is Language.PYTHON:  # other languages ignore the character, which may also be in a template literal
+    # other languages ignore indentation, and their blanks may belong to a template literal
+    if language is Language.PYTHON:
         lines = _dedented(lines)
     removed = tuple(_removed(before, after) for before, after in zip(user, lines, strict=True))
     return CleanSource("\n".join(lines), tuple(notes), removed if any(removed) else ())
@@ -94,7 +96,7 @@ def _is_clean(code: str) -> bool:
 
 
 def _removed(before: str, after: str) -> int:
-    """Return how many characters were removed at the start of a line; the line changed only at its ends."""
+    """Return how many characters were removed at the start of a line. Only the ends of the line may differ."""
     if before == after or not after.strip(_BLANKS):
         return 0
     return len(before.rstrip(_BLANKS)) - len(after.rstrip(_BLANKS))
@@ -105,7 +107,7 @@ def _without_web_blanks(line: str) -> str:
         return line
     end = line.rstrip(_BLANKS)
     if not line[len(end) :].isascii():
-        line = end  # blanks at the end of a line may belong to a string
+        line = end  # keep blanks at the end of a line, because they may belong to a string
     indent = _INDENT.match(line)
     if indent is None or indent[0].isascii():
         return line
@@ -134,7 +136,7 @@ def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int
     filled = [i for i, line in enumerate(lines) if line.strip()]
     start, opening = fences[0]
     if len(fences) == 1 and start == filled[-1] and not opening[3].strip() and start != filled[0]:
-        return -1, start  # the opening fence was not copied
+        return -1, start  # the user copied the block without its opening fence
     end = next((i for i, match in fences[1:] if _closes(match, opening)), None)
     if end is None:
         last, closing = fences[-1]
@@ -165,7 +167,7 @@ def _without_gutter(lines: _Lines, notes: list[Note]) -> _Lines:
     if all(_SEPARATOR.match(text) for text in filled):
         rest = {i: _SEPARATOR.sub("", text, count=1) for i, text in rest.items()}
         filled = [text for text in rest.values() if text.strip()]
-    # a blank after every number belongs to the numbering; after only some numbers, it is indentation
+    # if every number is followed by a blank, the blanks belong to the numbering; otherwise they are indentation
     for blank in (" ", "\t"):
         if all(text.startswith(blank) for text in filled):
             rest = {i: text[1:] if text.startswith(blank) else text for i, text in rest.items()}

@@ -20,7 +20,7 @@ async def score_together(
 ) -> EvaluationResult | None:
     """Score all rows together in one call; None if the evaluator does not do so, or there are no rows.
 
-    `rows` is read only if the evaluator scores rows together, and only once: another try sends the same body.
+    `rows` is read only if the evaluator scores rows together, and only once, because a retry sends the same body.
     """
     bound: Bound | None = None
 

@@ -14,7 +14,7 @@ from typing import Final
 
 PERIOD_S: Final = 5.0
 _SILENT: Final = 2  # after this many periods without an answer, `/readyz` reports the child
-# after this many periods without an answer, the child is killed if it could run in that time
+# after this many periods without an answer, the child is killed, unless the machine did not let it run
 _HUNG: Final = 6
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _TIMES: Final = slice(11, 13)  # fields of proc(5) stat, counted from the state: utime and stime
@@ -25,12 +25,13 @@ _log = logging.getLogger(__name__)
 async def watch_child(name: str, pid: Callable[[], int], ask: Callable[[], Awaitable[None]], silent: set[str]) -> None:
     """Check every few seconds whether a child answers, until cancelled; kill the child if it stays silent.
 
-    The clock is not read, because a child must not seem to hang if the machine or the whole host stood still.
+    This function does not read the clock, so that a child does not seem to hang after the whole host or machine was
+    stopped.
 
     Args:
       name: Name of the child, for the log and for `/readyz`.
       pid: Returns the child's process id.
-      ask: Returns when the child has answered or ended; the owner notices the end in another way.
+      ask: Returns when the child has answered or ended; the child's owner notices its end by itself.
       silent: Names of the children that do not answer now; this function adds and removes the child's name.
     """
     while True:
@@ -61,7 +62,10 @@ async def _answered(name: str, pid: Callable[[], int], asked: asyncio.Future[Non
 
 
 async def until_it_moves(pid: int) -> None:
-    """Wait until a process uses the processor or wants to; this counts as an answer from a child that computes."""
+    """Wait until a process is running or ready to run.
+
+    A child that is busy computing thus counts as alive, although it does not answer.
+    """
     _, before_s = _look(pid)
     while True:
         await asyncio.sleep(PERIOD_S)
@@ -70,7 +74,7 @@ async def until_it_moves(pid: int) -> None:
 
 
 def _look(pid: int) -> tuple[bool, float]:
-    """Return whether a process wants the processor or waits for a disk, and how much processor time it has used."""
+    """Return whether a process is ready to run or waits for a disk, and how much processor time it has used."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
     except OSError:

@@ -13,7 +13,7 @@ def lacks_disk(folder: Path, reserve_bytes: int, more_bytes: int = 0) -> Machine
     """Return an error if storing `more_bytes` would leave too little of a disk free; else None. Blocking.
 
     Raises:
-      MachineExhausted: the operating system cannot say how full the disk is.
+      MachineExhausted: the operating system does not report how full the disk is.
     """
     if not reserve_bytes:
         return None

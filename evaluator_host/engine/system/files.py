@@ -21,7 +21,7 @@ _POLL_S: Final = 0.05
 
 
 def write_once(file: Path, content: bytes) -> None:
-    """Write a file that only its owner can read; if another process was faster, keep the existing file.
+    """Write a file that only its owner can read; if the file exists already, keep it.
 
     Raises:
       OSError: the file cannot be written.
@@ -155,7 +155,7 @@ class FileLock:
                 raise
             if os.fstat(fd).st_nlink:
                 self._fd = fd
-            else:  # `discard` has removed the file
+            else:  # `discard` has removed the file: open a new one
                 os.close(fd)
         return True
 

@@ -180,7 +180,7 @@ class Forker:
         self._reaped = self.pid
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
-        if self._again is None:  # otherwise the event loop reaps the process
+        if self._again is None:  # the event loop reaps only the processes that have replaced the first one
             os.waitpid(self.pid, 0)
 
 
@@ -241,13 +241,13 @@ def _work(request: bytes, channel: int) -> NoReturn:
 
 def _end_with_host(host_lives: int) -> None:
     """Make the kernel kill this process when the host ends and the other end of the pipe `host_lives` is closed."""
-    # opened again, because only one process gets the signals of an open file
+    # open the pipe again, because only one process can get the signals of an open file
     own = os.open(f"/proc/self/fd/{host_lives}", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
     if select.select([own], [], [], 0)[0]:
-        os._exit(0)  # the host ended before the signal was set up
+        os._exit(0)  # the host ended before this process could receive the signal
 
 
 def _ignore(*_: object) -> None:

@@ -30,7 +30,7 @@ REQUEST: Final = struct.Struct("!QQQQQ")
 REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, number of bytes that follow
 _CALLS: Final = 500  # replace the child after this many calls, because native parsers may leak memory
 _GROWTH_BYTES: Final = 256 << 20  # a child's address space may grow by this many bytes after its start
-_NICE: Final = 5  # nice value of a child, so that calls go first
+_NICE: Final = 5  # nice value of a child, so that evaluator calls get the processor first
 _FAULT_CHARS: Final = 4000
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -44,7 +44,7 @@ class AnswerKind(bytes, Enum):
     FAULT = b"F"
     MEMORY = b"M"
     LARGE = b"L"
-    PROCESSOR_TIME = b"C"  # the host sets this kind and the next from the exit status; a child never sends them
+    PROCESSOR_TIME = b"C"  # the host derives this kind and the next one from the exit status; a child never sends them
     CRASH = b"X"
 
 
@@ -52,13 +52,13 @@ def main() -> None:
     """Answer requests from standard input until the input closes."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(sys.argv[1]):
-        return  # the host ended before it sent a whole call
+        return  # the host ended before it had sent a whole request
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     give_way(_NICE)
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    os.dup2(null, 1)  # otherwise the output of a library could be taken for an answer
+    os.dup2(null, 1)  # otherwise the host could mistake the output of a library for an answer
     os.close(null)
     start_bytes = _address_space()
     for left in reversed(range(_CALLS)):

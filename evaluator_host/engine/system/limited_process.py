@@ -34,7 +34,7 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.json_values import decode_json
 
-WAITING_CALLS: Final = 32  # how many calls of one workspace may wait
+WAITING_CALLS: Final = 32  # maximum number of calls of one workspace that may wait
 _IDLE_S: Final = 120.0
 _WALL_PER_CPU: Final = 60  # wall-clock seconds for each second of processor time: children have a low priority
 _LOOK_S: Final = 0.01
@@ -43,7 +43,7 @@ _MESSAGE_BYTES: Final = 1 << 20
 _PIECE_BYTES: Final = 1 << 20  # write at most this many bytes of a request at once
 _PACKAGES: Final = str(Path(__file__).resolve().parents[3])  # folder that contains the package evaluator_host
 _REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge, MachineExhausted)}
-# without these, threads and allocators would reserve address space, and the limit would have to be larger
+# these variables keep threads and allocators from reserving address space, which counts towards the memory limit
 _ENVIRONMENT: Final = {
     "PATH": PLAIN_PATH,
     "LANG": "C.UTF-8",
@@ -65,7 +65,7 @@ class CallLimits:
 
     cpu_s: int = 10  # maximum processor time of all threads together, in whole seconds
     memory_mb: int = 512  # maximum MB of address space that the call may add to the child
-    file_bytes: int = 0  # maximum size in bytes of a file that it may write; 0 for a function that writes none
+    file_bytes: int = 0  # maximum size, in bytes, of a file that the function writes; 0 if it writes no files
     argument_bytes: int = 64 << 20  # maximum size in bytes of the pickled function and arguments
     result_bytes: int = 64 << 20  # maximum size in bytes of the result, or of its JSON
     # modules that the function imports, whose own memory does not count towards the limit
@@ -80,7 +80,7 @@ class LimitedProcesses:
 
     Args:
       most: Maximum number of children at a time; by default one for each processor, and at least two.
-      short: Number of further children for short calls, which then do not wait for long ones.
+      short: Number of further children only for short calls, so that these do not wait for long calls.
       supervisor: It gets the names of child processes that hang. None creates a new supervisor.
     """
 
@@ -238,7 +238,7 @@ class _Child:
         await self.process.wait()
 
     async def _death(self) -> bytes:
-        for _ in range(_LOOKS):  # the exit status can get lost once the transport is closed
+        for _ in range(_LOOKS):  # after the transport was closed, asyncio may not learn the exit status
             if self.process.returncode is not None:
                 break
             await asyncio.sleep(_LOOK_S)

@@ -1,4 +1,4 @@
-"""Looks up host names that callers chose, with a time limit, in threads; each workspace gets only a few threads.
+"""Looks up host names that callers chose, in threads and with a time limit; each workspace gets only a few threads.
 
 The system's look-ups cannot be stopped: if a name server does not answer, the system's resolver goes on trying. So a
 thread counts towards its workspace until it is free again, even if the caller has given up earlier. The event loop's
@@ -60,7 +60,7 @@ class _Lookup:
 class Lookups:
     """16 threads that look up host names.
 
-    A workspace has at most 4 threads, and gets another one only while more threads are free than it already has.
+    A workspace has at most 4 threads, and gets one more only if more threads are free than the workspace already has.
 
     Any event loop of the process may use this object. Threads end when there is nothing to look up.
 
@@ -102,7 +102,7 @@ class Lookups:
         return list(dict.fromkeys(found))
 
     def _why_slow(self, lookup: _Lookup) -> str:
-        if not lookup.found.cancelled():  # a thread was working on it, so the name server is slow
+        if not lookup.found.cancelled():  # a thread was looking up the name, so the name server is slow
             return f"the name server of {lookup.host} did not answer within {self._limit_s:g} s"
         own = self._running[lookup.workspace]
         if own:
@@ -137,7 +137,7 @@ class Lookups:
             waiting = self._waiting.pop(workspace)
             lookup = waiting.popleft()
             if waiting:
-                self._waiting[workspace] = waiting  # to the end of the queue
+                self._waiting[workspace] = waiting  # move the workspace to the end of the queue
             self._running[workspace] += 1
             return lookup
         return None

@@ -26,7 +26,7 @@ class _Part:
     def __init__(self, total_bytes: int) -> None:
         self.total = total_bytes
         self.used = 0
-        # bytes that each workspace uses; 0 for a workspace that used some before
+        # bytes that each workspace uses; 0 for a workspace that has used some memory before
         self._by_workspace: Counter[str] = Counter()
 
     def fits(self, workspace: str, size: int) -> bool:

@@ -1,4 +1,4 @@
-"""Runs helper programs (uv, npm, node, bwrap) with limits on time and output, and leaves none running."""
+"""Runs helper programs (uv, npm, node, bwrap) with limits on time and output, and leaves none of them running."""
 
 import asyncio
 import contextlib
@@ -120,7 +120,7 @@ async def _communicate(process: asyncio.subprocess.Process, stdin: bytes) -> tup
     readers = [asyncio.create_task(_read(stream)) for stream in (process.stdout, process.stderr) if stream]
     try:
         if process.stdin is not None:
-            # the program ended without reading all its input
+            # the program may end without reading all its input
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 process.stdin.write(stdin)
                 await process.stdin.drain()

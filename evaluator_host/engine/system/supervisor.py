@@ -12,7 +12,7 @@ from evaluator_host.types.errors import PartFailed
 
 PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_STEADY_S: Final = 5.0  # a restarted task counts as working if nothing fails for this many seconds
+_STEADY_S: Final = 5.0  # a restarted task counts as working if no task fails for this many seconds
 
 _log = logging.getLogger(__name__)
 

@@ -61,7 +61,7 @@ class SharedThreads(ThreadPoolExecutor):
             try:
                 run()
             finally:
-                del run, taken  # nothing may keep the data of this work alive while the next work runs
+                del run, taken  # free the data of this work before the next work runs
                 with self._changing:
                     self._running[workspace] -= 1
                     if not self._running[workspace]:
@@ -74,7 +74,7 @@ class SharedThreads(ThreadPoolExecutor):
                     run = runs.popleft()
                     self._running[workspace] += 1
                     del self._waiting[workspace]
-                    if runs:  # the workspace goes to the end of the line
+                    if runs:  # move the workspace to the end of the queue
                         self._waiting[workspace] = runs
                     return workspace, run
         return None
@@ -87,4 +87,5 @@ def _run(future: "Future[Any]", work: Callable[..., Any], /, *args: Any, **kwarg
         future.set_result(work(*args, **kwargs))
     except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets every error
         future.set_exception(error)
-        del future  # the error refers to this frame; without this line, the frame would refer to the error
+        # avoid a reference cycle: the error refers to this frame, which would refer to the future with the error
+        del future

@@ -20,12 +20,13 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-DEPTH: Final = 64  # folders in a package set may be nested this deep
+DEPTH: Final = 64  # maximum nesting of folders in a package set
 
 _log = logging.getLogger(__name__)
 
-_HELD: Final = 64  # maximum number of descriptors that one walk keeps open; below that depth it goes back up by `..`
-_PASSES: Final = 3  # how many times to walk a tree that somebody is still writing to
+# maximum number of descriptors that one walk keeps open; from deeper folders, the walk goes back up by `..`
+_HELD: Final = 64
+_PASSES: Final = 3  # maximum number of walks to remove a tree to which another process still writes
 _LINK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC  # flags for a handle that reads nothing and needs no permission
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -139,7 +140,7 @@ def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Gene
 
 def _entries(folder: int, above: list[str], *, only_folders: bool, strict: bool) -> Iterator[Entry]:
     try:
-        opened = os.scandir(folder)  # `scandir` opens another descriptor of its own
+        opened = os.scandir(folder)  # `scandir` opens its own descriptor, in addition to `folder`
     except OSError:
         if strict:
             raise
@@ -224,7 +225,7 @@ def size_bytes(root: Path, *, occupied: bool = False) -> int:
 
 
 def take_over(root: Path, uid: int | None) -> None:
-    """Make every folder of a tree usable by its owner, and make `uid` the owner of all entries.
+    """Give the owners of a tree's folders full access to them, and make `uid` the owner of all entries.
 
     If `uid` is None, the owners stay.
 
@@ -320,7 +321,7 @@ class _Removal:
                     self._problem = error
 
     def _move_up(self, name: str, folder: int) -> None:
-        os.close(_open_up(name, folder))  # makes it writable, because a folder that is not writable cannot be moved
+        os.close(_open_up(name, folder))  # make the folder writable, because otherwise it cannot be moved
         root = self._levels[0]
         self._moved += 1
         new = f"{self._token}{self._moved}"
@@ -335,7 +336,7 @@ def _open_up(folder: Path | str, parent: int | None = None) -> int:
     try:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
         if mode & stat.S_IRWXU != stat.S_IRWXU:
-            with suppress(OSError):  # root needs no permission, and another user cannot give it
+            with suppress(OSError):  # this fails for a folder of another user; root does not need the permission
                 _chmod(handle, mode | stat.S_IRWXU)
         return os.open(".", _FOLDER, dir_fd=handle)
     finally:

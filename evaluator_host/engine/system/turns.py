@@ -1,6 +1,6 @@
 """Shares out a limited number of slots between workspaces, which take turns.
 
-Once there is a second workspace, no workspace may hold every slot, unless there is only one slot.
+Once a second workspace has requested a slot, no workspace may hold all slots, unless there is only one slot.
 """
 
 import asyncio

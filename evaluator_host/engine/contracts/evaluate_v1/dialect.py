@@ -37,16 +37,16 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def _params(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
-    """Return the evaluator's configuration, merged with `app_params` of the row's inputs and of its variables.
+    """Return the evaluator's configuration, merged with `app_params` from the inputs and the variables of the row.
 
-    If several of these have a key, the variables win over the inputs, and the inputs win over the configuration.
+    If the same key is in several places, the variables override the inputs, and the inputs override the configuration.
     """
     given = (settings.config, row.inputs.get(_PARAMS), (row.variables or {}).get(_PARAMS))
     return {key: value for one in given for key, value in (_object(one) or {}).items()}
 
 
 def _object(given: Json) -> dict[str, Json] | None:
-    """Return a value that is an object, or the object in a JSON string (as in a CSV file); else None."""
+    """Return the value if it is an object, or the object that a JSON string contains (as in a CSV file); else None."""
     if isinstance(given, str) and given.lstrip()[:1] == "{" and len(given) <= _TEXT_CHARS:
         try:
             given = decode_json(given.encode())

@@ -45,7 +45,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return one object with the row's columns; it also has output, ground truth and input under each usual name."""
+    """Return one object with the row's columns, and with output, ground truth and input under all their usual names."""
     row = _one_form(row)
     if row.variables is not None:
         return Binding(
@@ -86,7 +86,7 @@ def interpret(
 
 
 def _alike(columns: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
-    """Return the value of the only column with a name in `names`, under each of these names.
+    """Find the only column with a name in `names`, and return its value under each of these names.
 
     If there is no such column, or more than one, return an empty object.
     """

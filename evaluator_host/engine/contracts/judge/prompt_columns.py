@@ -37,7 +37,7 @@ def lacking(needed: Iterable[str], rows: Sequence[Row]) -> list[str]:
 
 
 def meant_by(name: str, columns: Iterable[str], needed: Iterable[str]) -> str:
-    """Return the column that was probably meant by a name in a prompt; `COLUMN` if that is not clear.
+    """Return the column that was probably meant by a name in a prompt, or `COLUMN` if no column is likely.
 
     A column that the prompt also reads under its own name is not meant.
     """

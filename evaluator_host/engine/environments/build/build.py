@@ -49,7 +49,7 @@ class BuildContext:
     pins_for: PinsFor
     allow_source_builds: bool
     ceiling_mb: int
-    free_disk_mb: int = 0  # MB to leave free on the disk of the data directory
+    free_disk_mb: int = 0  # number of MB to leave free on the disk of the data directory
     packages_from: str | None = None  # repository in a container registry, searched first if the lock is known
 
 
@@ -213,7 +213,7 @@ async def adopt(
         await asyncio.to_thread(context.folder.put, stage, record)
         await context.backend.prepare(context.folder.environment(record))
     except BaseException:
-        with contextlib.suppress(HostError):  # the first failure is the one to report
+        with contextlib.suppress(HostError):  # the error that is being handled is the one to report
             await asyncio.shield(context.backend.drop_environment(lock.digest))
         raise
     return record
@@ -225,7 +225,7 @@ def runtime_name(lock: Lock) -> str:
 
 
 def packages_of(lock: Lock) -> tuple[Package, ...]:
-    """Return every package in a lock, whether pinned by a caller or needed by another package."""
+    """Return every package in a lock: those that a caller pinned, and those that other packages need."""
     return tuple(Package(package.name, package.version, package.requested) for package in lock.packages)
 
 

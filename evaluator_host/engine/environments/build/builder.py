@@ -47,7 +47,7 @@ from evaluator_host.types.errors import MachineExhausted, Misconfigured, Sandbox
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_TRIALS: Final = 3  # maximum number of trials, if something keeps killing them
+_TRIALS: Final = 3  # maximum number of trials of the sandbox, if something kills each of them
 _SIGNALLED: Final = 128  # a higher exit code means that a signal ended the process: 128 and its number
 _TRIAL: Final = "a trial failed"
 # maximum number of processes and threads; uv and npm start one thread per processor, and up to 512 that wait for files
@@ -156,7 +156,7 @@ class Builder:
         sandbox = await self._find()
         if isinstance(sandbox, str):
             detail = f"packages are installed by plain processes with this host's rights: {sandbox}"
-            known = INSTALL in sandbox or sandbox.startswith(_TRIAL)  # the detail already says what to do
+            known = INSTALL in sandbox or sandbox.startswith(_TRIAL)  # whether the reason already says what to do
             return [Finding("builder", ok=False, detail=detail, fix=None if known else remedy(sandbox))]
         uid = _builder_uid()
         user = "in a user namespace" if uid is None else f"as user {uid}"
@@ -256,7 +256,7 @@ def build_view(
     tools: Tools,  # paths of uv, node and npm
     writable: Sequence[Bind],  # folders that the command may write to
     *,
-    compilers: bool = False,  # whether the command sees all programs of the machine
+    compilers: bool = False,  # whether the command sees all programs of the machine, such as compilers
     empty: Sequence[Path] = (),  # folders that look empty to the command
     scratch: Path | None = None,  # the command's folder for temporary files; None for `/tmp`
 ) -> BuildView:

@@ -125,10 +125,11 @@ def _write_one(files: Path, name: str, code: bytes, tag: str) -> int:
         with open_folder(files, above) as folder, contextlib.suppress(FileExistsError):
             os.mkdir("__pycache__", 0o755, dir_fd=folder)
         with open_folder(files, f"{above}/__pycache__") as folder:
-            with contextlib.suppress(FileNotFoundError):  # may be a hard link to a download
+            # replace the file, because it may be a hard link to a download
+            with contextlib.suppress(FileNotFoundError):
                 os.unlink(compiled, dir_fd=folder)
             file = os.open(compiled, _CREATE, 0o644, dir_fd=folder)
-    except OSError:  # the name is too long, or something else has it
+    except OSError:  # the name is too long, or a folder or another entry has this name
         return 0
     with os.fdopen(file, "wb") as opened:
         return opened.write(code)

@@ -41,18 +41,18 @@ from evaluator_host.types.errors import HostBusy, MachineExhausted
 
 _log = logging.getLogger(__name__)
 
-_WEIGHT: Final = 0.33  # processor share, relative to an ordinary process
+_WEIGHT: Final = 0.33  # share of the processor that a build gets, relative to an ordinary process
 _SETUP_S: Final = 30.0
 _REMOVAL_S: Final = 60.0
 _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
 _MB: Final = 1024 * 1024
-# numbers of build cgroups; this process's backends count theirs from 1, in the same folder, and stay far below
+# numbers of build cgroups; sandboxes' cgroups are in the same folder, with numbers that start at 1 and stay far lower
 _NUMBERS: Final = itertools.count(1_000_000)
 _LOOK_EVERY_S: Final = 0.25
 _TRIES: Final = 3
 # maximum number of files that a build may make; even empty ones take inodes, and a large set has 100,000
 _FILES: Final = 2_000_000
-_RESERVE_MB: Final = 256  # MB of disk to leave free for the rest of the machine
+_RESERVE_MB: Final = 256  # number of MB to leave free on the disk for the rest of the machine
 
 
 class DiskWatch:
@@ -302,6 +302,6 @@ async def _remove(child: Child, group: BubblewrapProcesses) -> None:
             await child.exited.wait()
             await group.gone()
     except TimeoutError:
-        _log.error("a process of a build was killed, but does not end")  # the kernel does not let it end
+        _log.error("a process of a build was killed, but does not end")  # it is stuck in the kernel
     await group.remove()
     child.close()

@@ -259,7 +259,7 @@ async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
             return await attempt()
         except HostBusy:
             continue
-        except RunnerGaveUp as error:  # another program may have killed the runner, but is unlikely to do so twice
+        except RunnerGaveUp as error:  # perhaps another program killed the runner; that seldom happens twice
             if killed:
                 return error.failed
             killed = True

@@ -117,7 +117,7 @@ async def _watched(
             started = time.monotonic()
             try:
                 done, size = await asyncio.to_thread(_look, files, lock, index.cache_dir, known)
-            except OSError:  # a folder was moved; `DiskWatch` ends a command whose files cannot be measured
+            except OSError:  # a folder was moved while it was measured; if this goes on, `DiskWatch` ends the command
                 continue
             finally:
                 spent_s = time.monotonic() - started

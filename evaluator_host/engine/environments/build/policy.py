@@ -70,7 +70,7 @@ class ProcessLimits:
 
     file_mb: int  # maximum size of one file, in MB
     data_mb: int | None = None  # maximum private memory of each process, in MB
-    processes: int | None = None  # how many processes the user of builds may have, in all builds together
+    processes: int | None = None  # maximum number of processes of the builds' user, in all builds together
 
     @property
     def limits(self) -> dict[str, int]:
@@ -89,14 +89,14 @@ class ProcessLimits:
 def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptors, disable_userns: bool) -> list[str]:
     """Return bubblewrap's arguments for a build, except the program name and the command.
 
-    Only the network is shared with the host.
+    The build shares only the network with the host.
     """
     return [
         *_namespaces(identity, disable_userns=disable_userns),
         *("--die-with-parent", "--new-session", "--hostname", "builder", "--clearenv"),
         *_environment(view),
         *_own_files(descriptors),
-        *_files(view),  # after the folders above, because some of its paths lie below /tmp
+        *_files(view),  # bound after the folders above, because some of these files lie below /tmp
         *("--remount-ro", "/", "--chdir", "/"),
         *("--seccomp", str(descriptors.seccomp)),
         *("--info-fd", str(descriptors.info), "--block-fd", str(descriptors.block)),
@@ -148,7 +148,7 @@ def _environment(view: BuildView) -> Iterator[str]:
 def _files(view: BuildView) -> Iterator[str]:
     binds = (*view.seen, *view.writable)
     parents = {str(parent) for bind in binds for parent in bind.target.parents} - {"/"}
-    for parent in sorted(parents):  # bubblewrap itself would make these folders, but closed to the builder's user
+    for parent in sorted(parents):  # if bubblewrap made these folders itself, the builds' user could not enter them
         yield from ("--perms", "0755", "--dir", parent)
     for bind in view.seen:
         yield from ("--ro-bind", str(bind.source), str(bind.target))

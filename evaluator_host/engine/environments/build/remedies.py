@@ -18,7 +18,7 @@ _ASKED: Final = 5  # maximum number of missing modules of a set whose pins are l
 
 
 def lacking(failed: Failed, environment: Environment) -> str | None:
-    """Return the module that an import lacked, if a well-known package has it and is not in the package set."""
+    """Return the module that an import lacked, if it belongs to a well-known package outside the package set."""
     found = _ABSENT.match(failed.error.message)
     module = (found[1] or found[2]) if found else ""
     package = pin_for(module, environment.language) if module else None
@@ -46,7 +46,8 @@ def without_part(failed: Failed, environment: Environment) -> str | None:
 async def with_pins(lacks: dict[str, str], language: Language, pins_for: PinsFor) -> dict[str, tuple[str, str]]:
     """Find pins for modules that imports lacked; return `{note: (note that also names the pin, pin)}`.
 
-    `lacks` contains the notes on failed imports, each with the missing module. Notes without a pin are left out.
+    `lacks` maps the notes on failed imports to the missing modules. A note is left out if no pin is found for its
+    module.
     """
     modules = list(dict.fromkeys(lacks.values()))[:_ASKED]
     pins = dict(zip(modules, await pins_for(modules, language) if modules else (), strict=True))

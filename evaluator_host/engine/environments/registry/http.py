@@ -301,7 +301,7 @@ class _Registry:
                     raise _too_long(max_bytes)
                 yield piece
 
-        self._ask("HEAD", f"blobs/{digest}")  # this request makes the registry ask for authorization
+        self._ask("HEAD", f"blobs/{digest}")  # get a token now: this request makes the registry demand authorization
         with self._client.stream("GET", self._url(f"blobs/{digest}"), headers=self._authorization) as answer:
             self._require(answer)
             found = pieces(answer)
@@ -416,7 +416,8 @@ def _opened(repository: str) -> Iterator[_Registry]:
 def _is_safe(realm: str, scheme: str) -> bool:
     """Return whether a token may be requested at the address `realm`.
 
-    It may if the address uses TLS, or if it is on this machine and has the same scheme as the registry.
+    A token may be requested if the address uses TLS, or if it is on this machine and has the same scheme as the
+    registry.
     """
     try:
         url = httpx.URL(realm)

@@ -147,8 +147,8 @@ class Room:
 
     Args:
       max_bytes: Maximum size of all files.
-      found: Text before the limits in the error message.
-      then: Text after the limits in the error message.
+      found: Beginning of the error message, before the limits.
+      then: End of the error message, after the limits.
     """
 
     def __init__(self, max_bytes: int, found: str, then: str) -> None:

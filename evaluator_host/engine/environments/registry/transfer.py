@@ -139,5 +139,6 @@ async def _install(context: BuildContext, stage: Path, *, key: str, lock: Lock, 
     if (record := context.folder.record(lock.digest)) is not None:
         await asyncio.to_thread(context.folder.keep_lock, key, lock)
         return record
-    await context.backend.drop_environment(lock.digest)  # a removed or broken set may have left an image
+    # the backend may still have an image of an earlier, broken copy of the set
+    await context.backend.drop_environment(lock.digest)
     return await adopt(context, stage, key=key, lock=lock, pulled=pulled.record)

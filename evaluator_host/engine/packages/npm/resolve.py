@@ -21,7 +21,8 @@ NO_ANSWER: Final = re.compile(
     r"ENOTFOUND|ECONN\w+|ETIMEDOUT|EAI_AGAIN|E(?:HOST|NET)UNREACH|EPIPE|EIDLETIMEOUT|ENOTCACHED|ERR_(?:SOCKET|TLS|SSL)\w*"
     r"|\w*CERT\w*|UNABLE_TO_\w+|EPROTO|E401|E403|E407|E42\d|E5\d\d|FETCH_ERROR"
 )
-_SAID_CHARS: Final = 20_000  # how much of an error to keep, since errors may quote long text from packages
+# maximum number of characters of an error to keep, because errors may quote long text from packages
+_SAID_CHARS: Final = 20_000
 _NEEDS: Final = ("dependencies", "optionalDependencies", "peerDependencies")
 _TARGET: Final = re.compile(r"No matching version found for (?P<spec>@?[^@\s]+@\S+?)\.?$")
 _OUTSIDE: Final = re.compile(r'Fetching packages of type "(?P<kind>\w+)" have been disabled')
@@ -124,7 +125,8 @@ def _packages(
 def _installed(entries: Mapping[str, dict[str, Any]], target: LockTarget) -> set[str]:
     """Return the paths of the lock's packages that npm installs on the target.
 
-    Optional packages for other platforms are left out, with their dependencies, which the lock does not mark.
+    Optional packages for other platforms are left out. So are their dependencies, although the lock does not mark these
+    as optional.
 
     Raises:
       PackagesFailed: a required package does not run on the target.

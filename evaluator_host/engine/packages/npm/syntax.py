@@ -118,7 +118,7 @@ def _judge(specs: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return how npm's own libraries read each string: `{"type", "name", "version", "wanted", "floor"}` or a reason.
 
     Raises:
-      MachineExhausted: this machine is out of memory, processes or the like.
+      MachineExhausted: this machine has too little memory, too few processes or the like.
       Misconfigured: node or npm's libraries cannot be run.
     """
     if not specs:

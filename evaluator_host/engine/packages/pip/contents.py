@@ -108,11 +108,11 @@ class Contents:
             return False
         seen.add(path)
         if info.filename.endswith(_BINARY) or info.file_size > _TEXT_BYTES:
-            return True  # the names are known only once the module has run
+            return True  # the module's names are known only once it has run
         text = self._text(info)
         word = re.compile(rf"\b{re.escape(name)}\b")
         if not (word.search(text) or _DYNAMIC.search(text) or _STAR.search(text)):
-            return False  # so most modules need no syntax tree, which takes a hundred times as long
+            return False  # most modules stop here, and need no syntax tree, which takes a hundred times as long
         try:
             tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -206,7 +206,7 @@ class NoWheel(PackagesFailed):
 
     @classmethod
     def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str], *, source_only: bool | None) -> "NoWheel":
-        """Return the error for a pin. It advises people to use a pin in `near`, or to allow builds from source.
+        """Return the error for a pin; it advises the user to pin a version in `near`, or to allow builds from source.
 
         `source_only` says whether the version has no wheel at all, for any Python and machine; None if that is unknown.
         """
@@ -245,7 +245,7 @@ def _explanation(said: str) -> str:
 
 
 def last_cause(said: str) -> str:
-    """Return the innermost cause in uv's error output."""
+    """Return the last cause in the chain of causes that uv's error output lists."""
     causes = [line.split(":", maxsplit=1)[1].strip() for line in said.splitlines() if line.startswith("  cause:")]
     return causes[-1] if causes else said
 

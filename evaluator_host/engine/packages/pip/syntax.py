@@ -64,7 +64,7 @@ def _loosely(text: str) -> Requirement | None:
             return Requirement(f"{single['name']}=={single['version']}")
     try:
         return None if loose is None else Requirement(canonicalize_name(loose["name"]) + (loose["extras"] or ""))
-    except InvalidRequirement:  # the string is one such as `a- =1` or `a[,]=1`
+    except InvalidRequirement:  # the corrected string is not valid either, as for `a- =1` or `a[,]=1`
         return None
 
 

@@ -65,7 +65,8 @@ _EXIT_S: Final = 1.0
 _SETUP_S: Final = 10.0  # longest time to wait for bubblewrap, in seconds; it answers within 5 ms
 _MB: Final = 1024 * 1024
 _TEMPLATES: Final = 3  # after this many failed templates, sandboxes start without a template
-_BACKENDS: Final = itertools.count(1)  # numbers of backends: a process may have several, each with its own cgroups
+# numbers for backends, because one process may have several, each with its own cgroups
+_BACKENDS: Final = itertools.count(1)
 
 _log = logging.getLogger(__name__)
 
@@ -104,7 +105,7 @@ class BubblewrapBackend(LocalBackend):
         self._lock = threading.Lock()  # held while `_others` changes
         self._templates: dict[str, Template] = {}  # templates, by interpreter
         self._failures = 0  # number of templates that failed
-        self.instance = f"{instance}.{next(_BACKENDS)}"  # name of the folder that has its cgroups
+        self.instance = f"{instance}.{next(_BACKENDS)}"  # name of the folder that contains this backend's cgroups
         self._watchdog = Watchdog(supervisor)
         self._preparing: asyncio.Task[_Ready] | None = None
 
@@ -138,7 +139,8 @@ class BubblewrapBackend(LocalBackend):
                     await link.destroy()
                     raise
         except OSError as error:
-            if isinstance(error, FileNotFoundError):  # somebody removed our cgroup; the next start creates it again
+            # another program has removed this backend's cgroup; the next start creates it again
+            if isinstance(error, FileNotFoundError):
                 self._preparing = None
             raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {refusal_of(error)}") from error
         return link
@@ -314,7 +316,7 @@ class BubblewrapBackend(LocalBackend):
     async def _enclose(
         self, pid: int, spec: SandboxSpec, ready: _Ready, *, link: PipeLink, scope: BubblewrapProcesses
     ) -> None:
-        """Put a sandbox into a cgroup if there is one, and let the watchdog enforce what the cgroup cannot."""
+        """Put a sandbox into a cgroup if cgroups are available, and make the watchdog enforce all other limits."""
         processes = process_limit(spec.language, spec.processes)
         if not (ready.limits(MEMORY) and ready.limits(PIDS)):
             scope.watch(Watch(pid, spec.memory_mb * _MB, processes, scope.kill))
@@ -349,7 +351,7 @@ def _rlimits(spec: SandboxSpec, ready: _Ready, identity: Identity) -> dict[int, 
 async def _refused(link: PipeLink) -> SandboxUnavailable | SandboxLost:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_EXIT_S):
-            while await link.read():  # read everything, because the exit code then says why bubblewrap failed
+            while await link.read():  # read to the end: then bubblewrap has ended, and its exit code says why it failed
                 pass
     exit_status = await link.destroy()
     if exit_status.signal is not None:

@@ -37,7 +37,7 @@ class InheritedFds:
                 block=block,
                 files={name: self._filled(content) for name, content in files.items()},
             )
-        except BaseException:  # if opening fails half-way, close what is open
+        except BaseException:  # if opening one descriptor fails, close those that are open
             self._close()
             raise
 
@@ -73,10 +73,11 @@ class InheritedFds:
     async def first_process(self) -> int | None:
         """Wait for the first process in bubblewrap's namespaces, and return its process id.
 
-        The result is None if bubblewrap failed; the standard error of bubblewrap has the reason.
+        The result is None if bubblewrap failed; its standard error then contains the reason.
         """
         data = b""
-        while b"}" not in data:  # read everything: SIGPIPE would kill bubblewrap if we closed the pipe too early
+        # read to the end of the object: if we closed the pipe earlier, SIGPIPE would kill bubblewrap
+        while b"}" not in data:
             await readable(self._info)
             more = os.read(self._info, 4096)
             if not more:
@@ -86,7 +87,7 @@ class InheritedFds:
         return None if match is None else int(match[1])
 
     def go(self) -> None:
-        """Let bubblewrap start the runner; until now, bubblewrap has waited with the finished sandbox."""
+        """Let bubblewrap start the runner. Until this call, bubblewrap waits in the finished sandbox."""
         with contextlib.suppress(BrokenPipeError):  # bubblewrap has failed in the meantime; the link reports this
             os.write(self._go, b"\n")
 

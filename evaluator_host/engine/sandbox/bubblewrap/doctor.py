@@ -1,4 +1,4 @@
-"""Checks whether bubblewrap works on this machine, and returns advice where it does not."""
+"""Checks whether bubblewrap works on this machine, and gives advice on each problem."""
 
 import os
 import re
@@ -21,7 +21,7 @@ INSTALL: Final = (
 )
 _VERSION_S: Final = 10.0
 _REINSTALL: Final = "reinstall the host's dependencies (`make setup`)"
-# the first version with --size, without which a guest could fill the host's memory through /tmp
+# the first version that has --size; without this option, a guest could fill the host's memory with files in /tmp
 _OLDEST: Final = (0, 7)
 _DISABLE_USERNS: Final = (0, 8)
 _PROC_SYS: Final = Path("/proc/sys")

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluator_host.engine.sandbox.bubblewrap.policy import NOBODY, Identity
 
-# These ids are far above those that distributions, containers and systemd use (systemd takes up to 1,879,048,191).
+# These ids are far above those that distributions, containers and systemd use (systemd uses ids up to 1,879,048,191).
 _UIDS: Final = range(1_900_000_000, 2_147_000_000)
 _FEW_UIDS: Final = range(20_000, 60_000)  # user ids in a container whose user namespace has only 65,536
 

@@ -41,7 +41,8 @@ class HostPython:
 
     executable: Path  # path inside the sandbox
     binds: tuple[Bind, ...]  # the interpreter, its standard library, and its own shared libraries
-    masked: tuple[Path, ...]  # folders in it with the host's third-party packages, which look empty in a sandbox
+    # folders of the interpreter with the host's third-party packages; they look empty in a sandbox
+    masked: tuple[Path, ...]
     library_path: Path | None  # value of LD_LIBRARY_PATH, if the interpreter's run path names a folder of the host
 
 
@@ -137,7 +138,7 @@ def _third_party(source: Path) -> list[Path]:
 
 
 def compile_runner(folder: Path, python: Path) -> None:
-    """Let an interpreter write byte code beside the Python runner if permitted, so that a sandbox need not compile it.
+    """Write byte code beside the Python runner if possible, so that sandboxes need not compile the runner.
 
     The byte code contains the paths of files in the sandbox, so that it reveals no path of the host. It replaces byte
     code that imports on the host have written, because that contains the host's paths.
@@ -151,7 +152,7 @@ def compile_runner(folder: Path, python: Path) -> None:
                 compiled.unlink()
         except OSError:  # this process has no permission, or another host was faster
             continue
-    with contextlib.suppress(OSError, subprocess.SubprocessError):  # sandboxes then compile what is missing
+    with contextlib.suppress(OSError, subprocess.SubprocessError):  # sandboxes compile the files that have no byte code
         run_python(python, "-m", "compileall", "-qq", "-s", str(folder), "-p", str(RUNNER_HOME), str(folder))
 
 

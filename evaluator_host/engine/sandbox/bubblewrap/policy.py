@@ -179,9 +179,9 @@ def _namespaces(spec: SandboxSpec, host: HostFiles, identity: Identity) -> Itera
     if host.disable_userns:
         yield "--disable-userns"
     if spec.language is Language.PYTHON:
-        # Otherwise bubblewrap would stay process 1, as the guest's own user, with the channel's descriptors open: a row
-        # could open these in /proc/1/fd. The Python runner forbids that when it is process 1; Node cannot forbid it
-        # anyway.
+        # Otherwise bubblewrap would stay process 1, run as the guest's user, and keep the channel's descriptors open,
+        # so that a row could open these in /proc/1/fd. The Python runner forbids that when it is process 1; Node cannot
+        # forbid it in either case.
         yield "--as-pid-1"
 
 
@@ -215,7 +215,7 @@ def _commands(spec: SandboxSpec, host: HostFiles) -> Iterator[str]:
     yield from _parents((f"{COMMANDS}/-",))
     for name, program in programs.items():
         yield from ("--symlink", str(program), f"{COMMANDS}/{name}")
-    if host.shell is not None:  # so that `env` is at the path that scripts name in their first lines
+    if host.shell is not None:  # scripts name the path /usr/bin/env in their first lines
         yield from (*_parents(("/usr/bin/-",)), "--symlink", str(_SHELL / "env"), "/usr/bin/env")
 
 

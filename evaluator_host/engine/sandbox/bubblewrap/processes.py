@@ -1,6 +1,6 @@
 """The processes of a bubblewrap sandbox.
 
-They are killed with their pid namespace, and limited by a cgroup or the watchdog.
+They are all killed together with their pid namespace. A cgroup or the watchdog limits them.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ class BubblewrapProcesses:
         """Wait until no process of the sandbox is left."""
         if self._init is not None:
             await readable(self._init)
-        else:  # something may have killed the wrapper without its children
+        else:  # another program may have killed the wrapper, but not its children
             await asyncio.to_thread(kill_orphans)
 
     def memory_events(self) -> int:
@@ -109,7 +109,7 @@ class BubblewrapProcesses:
     def pids_hit(self, *, killed: bool = False) -> bool:
         """Return whether the process limit made the sandbox end.
 
-        The answer is False if SIGKILL ended the sandbox (`killed`), even if forks were refused.
+        The result is False if SIGKILL ended the sandbox (`killed`), even if the limit prevented some forks.
         """
         if self._watch is not None and self._watch.over is Over.PROCESSES:
             return True
@@ -132,7 +132,7 @@ class BubblewrapProcesses:
 
 
 def _move_all(init_pid: int, cgroup: Cgroup) -> None:
-    moved: set[int] = set()  # a process that is not moved yet may start others, so look until there are none
+    moved: set[int] = set()  # processes that are not moved yet may start others: repeat until no new process is found
     while new := set(process_tree(init_pid)) - moved:
         for pid in new:
             with contextlib.suppress(ProcessLookupError):
@@ -144,8 +144,8 @@ def kill_orphans() -> int:
     """Kill sandboxes that wait forever because bubblewrap died before it started the runner; return how many.
 
     The first process of a sandbox waits until bubblewrap lets it continue; only then does it end together with
-    bubblewrap (`--die-with-parent`). If bubblewrap is killed before, the process waits forever, in no cgroup, and no
-    host knows about it. Sandboxes of other programs that use bubblewrap are left alone.
+    bubblewrap (`--die-with-parent`). If bubblewrap is killed before that, the process waits forever, in no cgroup, and
+    no host knows about it. Sandboxes of other programs that use bubblewrap are left alone.
     """
     killed = 0
     for process in _PROC.glob("[0-9]*"):
@@ -160,7 +160,8 @@ def _is_orphan(process: Path) -> bool:
     if _name(process) != _WRAPPER:
         return False
     facts = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines() if ":\t" in line)
-    is_first = facts["NSpid"].split()[1:][-1:] == ["1"]  # whether it is the first process of a namespace below ours
+    # whether the process is the first one of a namespace inside this process's namespace
+    is_first = facts["NSpid"].split()[1:][-1:] == ["1"]
     if not is_first or _name(_PROC / facts["PPid"]) == _WRAPPER:
         return False
     return any(str(link.readlink()).startswith(_OURS) for link in (process / "fd").iterdir())

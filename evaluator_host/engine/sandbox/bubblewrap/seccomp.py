@@ -49,7 +49,7 @@ _NO_UNIX_SOCKETS: Final = (
     },
 )
 
-_NEWEST_REVIEWED: Final = 469  # file_setattr, Linux 6.17; nobody has reviewed later calls, so guests cannot use them
+_NEWEST_REVIEWED: Final = 469  # file_setattr, Linux 6.17; later calls are forbidden, because nobody has reviewed them
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class UnknownPolicy(ValueError):
 def without_unix_sockets(policy: Mapping[str, Any]) -> dict[str, Any]:
     """Return the policy without Unix sockets.
 
-    This policy is for sandboxes in the host's network, because they could reach the host's abstract sockets.
+    This policy is for sandboxes in the host's network: with Unix sockets, they could reach the host's abstract sockets.
 
     Stream socket pairs stay allowed, because they connect to nothing else.
     """
@@ -127,7 +127,7 @@ def _prologue(processor: _Processor) -> Iterator[_Instruction]:
     yield (_JEQ, 1, 0, processor.audit_arch)
     yield (_RETURN, 0, 0, _KILL_PROCESS)
     yield (_LOAD, 0, 0, _NR_OFFSET)
-    yield (_JGT, 0, 1, _NEWEST_REVIEWED)  # this includes x32 calls, because they have bit 30 set
+    yield (_JGT, 0, 1, _NEWEST_REVIEWED)  # x32 calls count as newer calls, because their numbers have bit 30 set
     yield (_RETURN, 0, 0, _ERRNO | _ENOSYS)
 
 
@@ -145,7 +145,8 @@ def _rule(rule: Mapping[str, Any], processor: _Processor) -> list[_Instruction]:
         number = _number(name, processor)
         if number is not None:
             body = [*(checks[0] if checks else ()), verdict]
-            # the comparison overwrote the accumulator; a mismatch continues here, and needs the call's number again
+            # after a mismatch the program continues here: load the call's number again, because the comparison replaced
+            # it
             if checks:
                 body.append((_LOAD, 0, 0, _NR_OFFSET))
             program += [(_JEQ, 0, len(body), number), *body]

@@ -53,7 +53,7 @@ class Template:
 
     def __init__(self, bwrap: Path, arguments: Sequence[str], command: Sequence[str], *, setup: bytes) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        # children, by the number of the request
+        # forked children, by the number of the request
         self._children: dict[bytes, tuple[ForkedChild, asyncio.Future[None]]] = {}
         # the number of the request that each of the template's descriptors belongs to
         self._by_descriptor: dict[bytes, bytes] = {}
@@ -96,7 +96,7 @@ class Template:
             socket.send_fds(self._socket, [request], child.given)
             async with asyncio.timeout(_START_S):
                 await answer
-            if child.pid == 0:  # the child has ended; to the kernel, process id 0 would mean this process
+            if child.pid == 0:  # the child has ended; the kernel would take process id 0 to mean this process
                 raise TemplateLost("the new sandbox ended at once")
         except BaseException as error:
             child.close()
@@ -124,7 +124,7 @@ class Template:
         return ""
 
     def _drop(self, child: ForkedChild, number: bytes) -> None:
-        """Kill a sandbox that no caller needs any more, now or as soon as its process id is known."""
+        """Kill a sandbox that no caller needs any more, at once or as soon as its process id arrives."""
         if child.pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)

@@ -45,7 +45,7 @@ class EngineAddress:
 class Demultiplexer:
     """Splits the attach stream into frames: an 8-byte header (stream number, three zeros, length), then a payload.
 
-    Payloads are passed on as they arrive, so that a long frame does not take up memory here.
+    Payloads are passed on in pieces as they arrive, so that a long frame does not take up memory here.
     """
 
     def __init__(self) -> None:
@@ -172,7 +172,7 @@ class Attachment(asyncio.Protocol):
             self._finish_upgrade(bytes(head), bytes(rest))
 
     def eof_received(self) -> bool:
-        """Close our side too, because the container or the engine has ended."""
+        """Close this side of the connection too, because the container or the engine has ended."""
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:

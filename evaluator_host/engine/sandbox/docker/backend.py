@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_S: Final = 5.0
-_REMOVED: Final = frozenset({404, 409})  # HTTP status of a request for a container that is gone, or is being removed
+_REMOVED: Final = frozenset({404, 409})  # HTTP statuses of requests for a container that is gone, or is being removed
 
 
 class DockerLink:
@@ -134,7 +134,7 @@ class DockerLink:
             signal=end.signal if end else None,
             oom_killed=oom_killed,
             pids_hit=pids_hit,
-            # No process in a container can kill the container's process 1, so something else did.
+            # No process in a container can kill the container's process 1, so a program outside the container did.
             lost=absent or bool(end and end.was_killed and not oom_killed),
             stderr_tail=inbox.stderr_tail,
         )
@@ -278,11 +278,11 @@ class DockerBackend:
         return end
 
     async def look(self, container: str) -> Look | None:
-        """Return a container's state and CPU time from the engine, or None if the engine does not answer soon."""
+        """Ask the engine for a container's state and CPU time; return None if the engine does not answer soon."""
         try:
             async with asyncio.timeout(_LOOK_S):
                 return await self._engine.run(_look, container)
-        except (*ENGINE_ERRORS, KeyError, ValueError):  # the engine's machine has no `ps`, or it lists no threads
+        except (*ENGINE_ERRORS, KeyError, ValueError):  # the engine has no `ps`, or its `ps` lists no threads
             return None
 
     def ran_out_of_memory(self, end: ContainerExit) -> bool:

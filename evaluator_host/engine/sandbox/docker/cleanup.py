@@ -35,7 +35,7 @@ class ContainerExit:
     exit_code: int | None = None
     signal: int | None = None
     oom_killed: bool = False
-    gone: bool = True  # whether the container is removed now
+    gone: bool = True  # whether the container no longer exists
 
     @property
     def was_killed(self) -> bool:
@@ -94,9 +94,9 @@ def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
     """Return whether a container's labels prove that its host process has ended.
 
     The labels have a boot id, and name the process of the host. If the boot id is `boot`, that of this machine, this
-    function looks for the process. If it is another one and the engine is `local`, the machine has been started again,
-    so the host has ended. A remote engine may serve hosts on several machines, so there another boot id proves
-    nothing.
+    function looks for the process. If the boot ids differ and the engine is `local`, the machine has been restarted, so
+    the host has ended. A remote engine may serve hosts on several machines, so a different boot id proves nothing
+    there.
     """
     if labels.get(LABEL_BOOT) == boot:
         return is_dead(labels.get(LABEL_INSTANCE, ""))

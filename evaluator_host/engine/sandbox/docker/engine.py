@@ -51,7 +51,7 @@ _FORWARD: Final = (
     "/run/user/1000/engine.sock:/var/run/docker.sock USER@HOST`) and name that, "
     "EVALUATOR_HOST_DOCKER_HOST=unix:///run/user/1000/engine.sock"
 )
-# maximum number of requests at once: docker-py keeps 10 connections, and an engine starts few containers at a time
+# maximum number of simultaneous requests: docker-py keeps 10 connections, and an engine starts containers slowly
 _THREADS: Final = 8
 
 
@@ -169,7 +169,7 @@ def image_labels(client: docker.APIClient, image: str) -> dict[str, str] | None:
 def default_address() -> str:
     """Return the address of the first local socket that exists (Docker, rootless Docker, Podman).
 
-    If none exists, return that of Docker.
+    If no socket exists, return the address of Docker's socket.
     """
     own = Path(f"/run/user/{os.getuid()}")
     places = (
@@ -247,7 +247,7 @@ def _refusal(words: str, *, image: str) -> str:
             f"the engine does not know the runtime ({words}); add it to the engine's configuration, "
             "or unset EVALUATOR_HOST_DOCKER_RUNTIME"
         )
-    if "with network enabled in root network namespace" in low:  # gVisor's message about a container without network
+    if "with network enabled in root network namespace" in low:  # gVisor reports this for a container without network
         return (
             "the engine runs gVisor with its network on; give the runtime the argument --network=none in the engine's "
             'configuration: "runsc": {"path": "/usr/bin/runsc", "runtimeArgs": ["--network=none"]}'

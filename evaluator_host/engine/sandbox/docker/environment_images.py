@@ -1,4 +1,4 @@
-"""Puts package sets into images, each as a layer on the runtime image. Labels name the set in an image."""
+"""Puts package sets into images: each is a layer on the runtime image, and the image's labels name the set."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ _LOG: Final = logging.getLogger(__name__)
 # digits of a digest in an image's name: 128 bits, so that no two collide, and short enough for a list
 _DIGEST_CHARS: Final = 32
 _BUILD_TIMEOUT_S: Final = 600  # longest time that an engine may be silent, in seconds, while it copies a large set
-_BUILD_TIMES: Final = 3  # how many times to try a build, since another process of this host may prune its image
+_BUILD_TIMES: Final = 3  # how many times to try a build, because another process of this host may prune the new image
 # an image without a name counts as abandoned after this many seconds; a new image gets its name within milliseconds
 _NAMING_S: Final = 1.0
 
@@ -152,7 +152,8 @@ class EnvironmentImages:
 
     def _ended(self, tag: str, task: asyncio.Task[str]) -> None:
         del self._building[tag]
-        if not task.cancelled() and task.exception() is not None:  # no caller may be left to report the error
+        # log the error, because all callers may have been cancelled
+        if not task.cancelled() and task.exception() is not None:
             _LOG.warning("building %s failed: %s", tag, task.exception())
 
     async def _build(self, tag: str, layer: _Layer) -> str:
@@ -245,7 +246,7 @@ def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], bus
         names = {name.removeprefix("localhost/") for name in image.get("RepoTags") or () if _is_layer(name)}
         if labels.get(LABEL_OWNER) != owner or (labels.get(LABEL_ENVIRONMENT) in live and names) or busy & names:
             continue
-        if names or not _is_named(image):  # an image that somebody else has named stays
+        if names or not _is_named(image):  # an image stays if somebody else has given it a name
             found |= names or {image["Id"]}
     return found
 

@@ -28,7 +28,7 @@ _RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 def find_cgroup(pid: int, container: str) -> Cgroup | None:
-    """Return the parts of a container's cgroup that can be read on this machine, or None if there are none.
+    """Return a container's cgroup with the controllers that can be read on this machine, or None if there are none.
 
     Args:
       pid: Id of the container's first process, as the engine reports it. With a remote engine, an unrelated process on
@@ -44,7 +44,7 @@ def find_cgroup(pid: int, container: str) -> Cgroup | None:
         _, controllers, path = line.split(":", 2)
         if container in path:
             paths |= {name: _CGROUPS / name / path.lstrip("/") for name in controllers.split(",")}
-    version = 1 if paths.keys() & _READ[1].keys() else 2  # version 2 has one path, without a controller's name
+    version = 1 if paths.keys() & _READ[1].keys() else 2  # version 2 has a single path, which names no controller
     folders = {name: paths.get(name if version == 1 else "") for name in _READ[version]}
     found = {name: folder for name, folder in folders.items() if folder and (folder / _READ[version][name]).exists()}
     return Cgroup(version, found) if found else None

@@ -33,12 +33,12 @@ IMAGE_PACKAGES: Final = "/opt/packages"
 IMAGE_DATA: Final = "/opt/data"
 
 # Each container has its own uid, because the kernel counts some things per user across containers (pipe pages, inotify
-# watches, pending signals). These uids are below 65,536, which is all that a rootless engine maps, and above those of
-# Debian's users.
+# watches, pending signals). These uids are below 65,536, the number of ids that a rootless engine maps, and above those
+# of Debian's users.
 UID_FIRST: Final = 20_000
 UID_COUNT: Final = 40_000
-# This is above every cgroup limit that settings allow, so that two containers with the same uid do not share a limit.
-# Without a value, Podman would ask for a million, which fails on a host that may not raise limits.
+# This number is above every cgroup limit that the settings allow, so that two containers with the same uid do not reach
+# it together. Without a value, Podman would set a million, which fails on a host that may not raise limits.
 USER_PROCESSES: Final = 4096
 # Runtimes that make an empty network namespace by themselves. With `NetworkDisabled` they start a container in half the
 # time that they need with network "none", for which the engine prepares a namespace. The documentation of runsc and
@@ -126,7 +126,7 @@ def create_body(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFac
         "AttachStdout": True,
         "AttachStderr": True,
         "NetworkDisabled": not spec.network and (policy.runtime or engine.default_runtime) in _MAKES_NAMESPACES,
-        "StopTimeout": 0,  # a runner has nothing to save, so engines need not wait for it to stop
+        "StopTimeout": 0,  # the engine kills the runner at once, because a runner has nothing to save
         "HostConfig": _host_config(spec, policy=policy, engine=engine),
     }
 
@@ -149,7 +149,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
     gvisor = is_gvisor(policy.runtime or engine.default_runtime)
     memory_bytes = (spec.memory_mb + gvisor * GVISOR_MEMORY_MB) * 1024 * 1024
     processes = process_limit(spec.language, spec.processes) + gvisor * GVISOR_PROCESSES
-    # if no cgroup limits the number of processes, the user's rlimit has to
+    # if no cgroup limits the number of processes, an rlimit of the user has to limit it
     user_processes = USER_PROCESSES if engine.pids_limit else processes
     config: dict[str, Any] = {
         # the engine's default network: a bridge, or Podman's counterpart

@@ -12,7 +12,7 @@ from evaluator_host.engine.sandbox.linux.cgroups import CPU, MEMORY, PIDS, PREFI
 _WANTED: Final = (MEMORY, PIDS, CPU)
 _UNIFIED: Final = ""  # name of the version 2 hierarchy in /proc/self/cgroup, which is empty
 _PROC: Final = Path("/proc/self")
-_HOST: Final = f"{PREFIX}host"  # group for the host itself, if the host has to leave its own group
+_HOST: Final = f"{PREFIX}host"  # name of the group to which the host moves itself, if it has to leave its own group
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
     `root` is the part of the hierarchy that is mounted; a container may see only a part.
     """
-    if path.startswith("/.."):  # the group is outside the part that this process can see
+    if path.startswith("/.."):  # the group is outside the part of the hierarchy that this process can see
         return mount
     if root != "/" and (path == root or path.startswith(root + "/")):
         path = path[len(root) :]
@@ -95,7 +95,7 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
 
 def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
-    """Return a place for cgroups in our own version 2 group or in one above it; None if no group permits limits."""
+    """Return cgroup folders in this process's version 2 group, or in a group above it; None if none permits this."""
     own = hierarchy.own.parent if hierarchy.own.name == _HOST else hierarchy.own
     for parent in (own, *own.parents):
         home = parent / home_name(instance)

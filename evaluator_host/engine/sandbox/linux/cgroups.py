@@ -2,7 +2,8 @@
 
 Sandboxes' groups are below the host's own group (`…/evaluator-host.<random>/<sandbox>`), so that a limit on the host
 also limits its sandboxes. Each host has its own folder, and so its own CPU weight: in a common folder, busy hosts would
-share one weight. `cgroup_discovery` finds the place. If a machine does not grant cgroups, the watchdog takes over.
+share one weight. `cgroup_discovery` finds the place. If a machine does not permit cgroups, the watchdog enforces the
+limits instead.
 
 Names are random, because a guest can read the path of its cgroup in `/proc/self/cgroup`. An empty group in the host's
 folder has the name of the host's process, for `sweep`.
@@ -46,7 +47,7 @@ class Cgroups:
     """The folders in which this host creates cgroups."""
 
     version: int  # version of the kernel's interface, 1 or 2
-    homes: Mapping[str, Path]  # folder for each controller; with version 2, all have the same one
+    homes: Mapping[str, Path]  # folder for each controller; with version 2, all controllers have the same folder
     instance: str = ""  # name of the empty group in each folder
 
     @property
@@ -100,7 +101,8 @@ class Cgroup:
         self._version = version
         self._by_controller = by_controller
         self._usage_fd = -1
-        self._counts: dict[str, int] = {}  # the last counts that were read, by key
+        # the last counts that were read from the kernel, by the names of the counters
+        self._counts: dict[str, int] = {}
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -163,7 +165,7 @@ class Cgroup:
         if folder is None:
             return None
         try:
-            if self._usage_fd < 0:  # the file stays open, because it is read often
+            if self._usage_fd < 0:  # keep the file open, because it is read often
                 name = "memory.usage_in_bytes" if self._version == 1 else "memory.current"
                 self._usage_fd = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
             return int(os.pread(self._usage_fd, 32, 0))
@@ -227,8 +229,8 @@ def instance_of(home: Path) -> str | None:
 def host_weight() -> float:
     """Return the CPU weight for a host's sandboxes together; 1 is the weight of an ordinary process.
 
-    The weight is 0.5 for each processor, and at least 1, so that sandboxes give way to their host. It is lower if this
-    process has a nice value, as processes of jobs have. It does not depend on other hosts.
+    The weight is 0.5 for each processor, and at least 1, so that the host gets processor time before its sandboxes. The
+    weight is lower if this process has a nice value, as processes that run jobs have. Other hosts do not change it.
     """
     return max(1.0, _PER_PROCESSOR * len(os.sched_getaffinity(0))) * _NICER ** max(0, os.nice(0))
 

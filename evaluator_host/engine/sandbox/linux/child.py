@@ -36,7 +36,7 @@ class Pipes:
                 self.given.append(ends[0] if writes else ends[1])
             for end in own_ends:
                 os.set_blocking(end, False)
-                os.fchmod(end, 0o666)  # so that a runner with another user can open its ends again through /proc
+                os.fchmod(end, 0o666)  # a runner that runs as another user may then open its ends again through /proc
             for end in own_ends[:2]:
                 with contextlib.suppress(OSError):  # fails if the user has no pipe pages left; a smaller pipe works too
                     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
@@ -131,9 +131,9 @@ class ForkedChild(Pipes):
     def __init__(self) -> None:
         super().__init__()
         self.pid = 0  # process id on this machine
-        self.pidfd = -1  # pidfd of the process, for its next owner to close
-        self.confined = False  # whether its whole isolation is in place
-        self.exited = asyncio.Event()  # set once the process has ended
+        self.pidfd = -1  # pidfd of the process; the object that takes it over must close it
+        self.confined = False  # whether all isolation of the process is in place
+        self.exited = asyncio.Event()  # set when the process has ended
         self.returncode: int | None = None  # exit code, or 128 + the signal that ended it; below 0 if its template died
 
     def kill(self) -> None:

@@ -1,8 +1,8 @@
-"""Names this host process, so that a later host can tell whether it has ended, and remove the files that it left.
+"""Names this host process, so that a later host can find out whether the process has ended, and remove its files.
 
-Hosts on several machines may share a database and a data directory. A process id is only valid for the kernel that
-assigned it, and every kernel gives its first pid namespace the same number. That is why the name contains the id of the
-boot.
+Hosts on several machines may share a database and a data directory. A process id is valid only for the kernel that
+assigned it, and the first pid namespace has the same number on every kernel. Therefore the name also contains the id of
+the boot.
 """
 
 import functools
@@ -48,8 +48,8 @@ def is_instance(name: str) -> bool:
 def is_dead(instance: str) -> bool:
     """Return whether the process with that name has ended.
 
-    Return False if this process cannot tell: if the name has another form, if it is from another machine, boot or pid
-    namespace, or if this process has no free descriptors.
+    Return False if this process cannot find out: if the name has another form, if it is from another machine, boot or
+    pid namespace, or if this process has no free descriptors.
     """
     match = _NAME.fullmatch(instance)
     with suppress(OSError):  # this process has no free descriptors left

@@ -8,7 +8,7 @@ from typing import Final
 
 PROC_FILES: Final = (
     "/proc/cmdline",  # the kernel's command line, which may hold passwords and addresses
-    "/proc/keys",  # describes keys in the kernel's keyrings, including those of this user's other programs
+    "/proc/keys",  # describes the keys in the kernel's keyrings, also those of this user's other programs
     "/proc/swaps",  # has paths of the host
     "/proc/sys/kernel/core_pattern",  # has a path of the host
     "/proc/sys/kernel/random/boot_id",  # would identify the machine until its next boot

@@ -15,7 +15,8 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 # RLIMIT_DATA counts memory that is reserved but never used: thread stacks, arenas, and 512 MB for V8's machine code. So
 # this many MB are added to the limit: with Node in the sandbox (True), and without (False).
 _DATA_MARGIN_MB: Final = {True: 1024, False: 256}
-_NPROC_PER_NAMESPACE: Final = (5, 14)  # older kernels count all processes of the user on the machine
+# Linux version from which this limit counts only the processes in the sandbox; older kernels count all of the user's
+_NPROC_PER_NAMESPACE: Final = (5, 14)
 _MB: Final = 1024 * 1024
 
 # 1 is for the supervisor (process 1, which reads and writes the channel), 1 for the loaded process that forks the rows,
@@ -23,8 +24,8 @@ _MB: Final = 1024 * 1024
 # ending, and for processes that are reaped late. CPython itself does not start threads.
 PYTHON_PROCESSES: Final = 8
 # Node 24 starts 1 main thread + 4 V8 platform workers + 1 delayed-task scheduler + 1 signal inspector and, when first
-# needed, 4 libuv pool threads: 11. A supervisor next to a row process doubles that; esbuild (a Go program: 8 to 10
-# threads on two cores) comes on top while a script is bundled.
+# needed, 4 libuv pool threads: 11. A supervisor next to a row process doubles that; esbuild (a Go program) adds 8 to 10
+# threads on two cores while a script is bundled.
 JAVASCRIPT_PROCESSES: Final = 32
 # gVisor's own kernel runs inside the container's cgroup and is a Go program: with room for 64 processes in all, three
 # of four sandboxes died while they started; with room for 128, none did (measured with runsc 2022-12-19).
@@ -60,7 +61,7 @@ def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool, node: bo
       node: Whether a sandbox for Python has Node too.
     """
     limits = {
-        # 1, because with 0 the kernel would still start the program that kernel.core_pattern names after `|`
+        # 1, not 0: with 0, the kernel would still start the program that kernel.core_pattern names after `|`
         resource.RLIMIT_CORE: 1,
         resource.RLIMIT_NOFILE: NOFILE,
         resource.RLIMIT_MEMLOCK: 64 * 1024,

@@ -23,7 +23,7 @@ _MEASURE_EVERY_S: Final = 1.0
 _USED_FOR_S: Final = 5.0  # how long a measurement of `used_bytes` may be used, in seconds
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
-_INODE_BYTES: Final = 1024  # bytes that the kernel keeps for an empty file on a tmpfs
+_INODE_BYTES: Final = 1024  # kernel memory, in bytes, that an empty file on a tmpfs takes
 _SOCKET_BYTES: Final = 212_992  # unread bytes that a socket may hold (net.core.wmem_default)
 _FREE_SOCKETS: Final = 64  # number of sockets that do not count; an event loop has two, the runner four
 _TMPFS: Final = ("tmp", "dev/shm")  # tmpfs mounts of the sandbox, below /proc/<pid>/root
@@ -44,8 +44,8 @@ class Watch:
     memory_bytes: int  # limit on memory, including files in /tmp and /dev/shm and buffers of sockets
     processes: int  # limit on the number of processes and threads combined
     kill: Callable[[], None]  # ends the sandbox
-    over: Over | None = None  # the limit at which it was killed
-    name: str = ""  # name of the first process at the start, which is bubblewrap's
+    over: Over | None = None  # the limit at which the watchdog killed the sandbox; None if it has not
+    name: str = ""  # name of the first process when the watch began, when the process was still bubblewrap
     _used: tuple[float, int] | None = None  # time and result of the last measurement of `used_bytes`
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Watch:
     def _memory(self, pids: list[int]) -> int:
         held = _tmpfs_bytes(self.init_pid) + _socket_bytes(self.init_pid)
         most = sum(map(_resident_bytes, pids)) + held
-        if most <= self.memory_bytes:  # this sum is cheap, but counts a shared page once for each process
+        if most <= self.memory_bytes:  # this sum is fast to compute, but counts a shared page once for each process
             return most
         return sum(map(_own_bytes, pids)) + held
 
@@ -119,7 +119,8 @@ class Watchdog:
             while True:
                 await asyncio.sleep(_PERIOD_S)
                 looked_at, self._watches[:_AT_ONCE] = self._watches[:_AT_ONCE], []
-                self._watches += looked_at  # at the end of the list, so that the other sandboxes are measured next
+                # move the measured sandboxes to the end of the list, so that the others come next
+                self._watches += looked_at
                 left = [watch for watch in looked_at if watch.over is None]
                 for watch, over in await loop.run_in_executor(thread, _measured, left):
                     if watch in self._watches:  # the sandbox may have ended

@@ -28,7 +28,7 @@ from evaluator_host.engine.sandbox.linux.watchdog import process_tree, read_text
 # wall-clock limit as a multiple of the time limit; a process that gets 1 % of a processor can still use its time limit
 WALL_FACTOR: Final = 100
 LEAST_WALL_S: Final = 60.0
-STALLED_S: Final = 30.0  # how long, in seconds, a sandbox that wants the processor may get none of it
+STALLED_S: Final = 30.0  # how long, in seconds, a sandbox that is ready to run may get no processor time
 STOPPED_FACTOR: Final = 10
 _LOOKS: Final = 20  # how many times the sandbox's state is read within the time limit
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.02, 1.0
@@ -37,7 +37,8 @@ _FIRST_LOOK_S: Final = 0.05  # seconds until the first look; most rows answer so
 # seconds of processor time that may be carried over to a later look: /proc counts in steps of 10 ms per process
 _CARRIED_S: Final = 0.03
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_WANTS: Final = frozenset("RD")  # a process in these states wants the processor, or a version 1 cgroup froze it
+# states of a process that is ready to run, waits for a disk, or is frozen by a version 1 cgroup
+_WANTS: Final = frozenset("RD")
 _STOPPED: Final = frozenset("Tt")
 _GONE: Final = frozenset("ZXx")
 _TIMES, _THREADS = slice(11, 15), 17  # fields of proc(5) stat, counted from the state: utime to cstime, num_threads
@@ -106,7 +107,7 @@ class WorkClock:
         return stalled or self._looked - self._began >= max(LEAST_WALL_S, WALL_FACTOR * self._limit_s)
 
     def leave_out(self, seconds: float) -> None:
-        """Do not count the last `seconds`, in which the sandbox was waiting for the host."""
+        """Do not count the last `seconds`, because the sandbox was waiting for the host."""
         self._looked += seconds
 
     def finish(self) -> float:
@@ -121,7 +122,7 @@ class WorkClock:
           waited_s: Seconds since the last look in which the sandbox waited for a model's answer. Only processor time
             counts in them.
         """
-        most_s = 2 * self.next_look_s  # a longer gap means that the host itself slept or was stopped
+        most_s = 2 * self.next_look_s  # if more time has passed, the host itself slept or was stopped
         now = time.monotonic()
         self._began += waited_s
         passed, self._looked = now - self._looked, now
@@ -155,7 +156,7 @@ async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awai
     clock = WorkClock(limit_s)
     try:
         while not (await asyncio.wait([task], timeout=clock.next_look_s))[0]:
-            # look up the id each time, since the process may still be starting
+            # ask for the id each time, because the process may still be starting
             clock.count(look_at(first_pid()))
             if clock.starved:
                 raise Starved

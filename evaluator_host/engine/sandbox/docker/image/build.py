@@ -102,7 +102,8 @@ def _ask_registry(client: docker.APIClient, reference: str) -> None:
     try:
         client.inspect_distribution(reference)  # type: ignore[no-untyped-call]
     except docker.errors.NotFound as error:
-        if "page not found" not in str(error):  # Podman does not have this endpoint; the pull will report what is wrong
+        # Podman does not have this endpoint; if the registry has a fault, the pull reports it
+        if "page not found" not in str(error):
             raise
     finally:
         client.timeout = timeout
@@ -156,7 +157,8 @@ async def _run(command: list[str]) -> None:
 
 def _import_tree(client: docker.APIClient, root: Path, *, tag: str, label: str) -> None:
     with tempfile.TemporaryFile() as whole:
-        with tarfile.open(fileobj=whole, mode="w") as tar:  # no `/dev`, because the engine gives containers their own
+        # `/dev` is left out, because the engine makes it for each container
+        with tarfile.open(fileobj=whole, mode="w") as tar:
             tar.add(root, arcname=".", filter=lambda member: None if member.isdev() else member)
         whole.seek(0)
         repository, _, name = tag.rpartition(":")

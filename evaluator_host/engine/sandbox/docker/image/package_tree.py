@@ -36,7 +36,8 @@ _HEADER_BYTES: Final = 1 << 20
 _BUFFER_BYTES: Final = 1024 * 1024
 
 
-Facts: TypeAlias = tuple[str, str, str]  # kind, whether executable, digest of the content (or the target of a link)
+# kind of entry, whether it is executable, digest of its content (or the target of a link)
+Facts: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
 
 
 def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[bytes]:
-    """Yield a tar of a few small files and whole trees, piece by piece, without a whole copy on disk or in memory.
+    """Yield, in pieces, a tar of a few small files and whole trees, without a whole copy on disk or in memory.
 
     Root owns all entries, only root may write them, and every user may read them. Modification times are kept, because
     compiled Python files record the modification time of their source.
@@ -127,7 +128,7 @@ def as_file(pieces: Iterator[bytes]) -> IO[bytes]:
 class BoundedHeaders(tarfile.TarInfo):
     """An entry in a tar from an untrusted image.
 
-    Long names and attributes are refused, because `tarfile` would read them whole.
+    Long names and attributes are refused, because `tarfile` would read them into memory as a whole.
     """
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
@@ -137,7 +138,7 @@ class BoundedHeaders(tarfile.TarInfo):
         return made
 
 
-_BYTES: Final = ("utf-8", "surrogateescape")  # file names need not be valid UTF-8
+_BYTES: Final = ("utf-8", "surrogateescape")  # encoding of file names, which need not be valid UTF-8
 
 
 def _entry(root: Path, found: tree.Entry) -> TreeEntry:
