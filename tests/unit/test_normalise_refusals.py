@@ -2,11 +2,15 @@
 trust false reports of runners.
 """
 
+import math
 from typing import Any
 
 import pytest
 
-from evaluator_host.types.evaluator import Contract, Language
+from evaluator_host.engine.contracts.base import Dialect
+from evaluator_host.engine.contracts.interpret import Scored
+from evaluator_host.engine.contracts.table import all_dialects
+from evaluator_host.types.evaluator import Contract, Json, Language
 from evaluator_host.types.outcome import ErrorCode, Kind, Returned, Status
 from tests.unit.normalising import ALL, JS, MAIN, PY, V1, codes, refusal, result, returned
 
@@ -196,3 +200,24 @@ def test_forged_nesting_is_a_crash_and_never_reaches_an_encoder() -> None:
 def test_a_refused_value_is_shown() -> None:
     assert result([1, 2]).value == [1, 2]
     assert result(Returned(Kind.MISSING, "forged")).value is None
+
+
+@pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.contract)
+@pytest.mark.parametrize("number", [10**400, -(10**400), 1.7e308], ids=["int", "negative int", "float"])
+def test_no_number_is_too_large_for_a_dialect(dialect: Dialect, number: float) -> None:
+    """A dialect refuses or leaves out a number that no float can hold, and computes means of the largest floats."""
+    rewards = [{"name": "r", "weight": 2, "values": [number, number, number]}]
+    results: list[Json] = [
+        *({"score": number}, {"value": number, "name": "n"}, {"result": number}, {"result": {"score": number}}),
+        *({"scores": [{"name": one, "value": number} for one in "abc"]}, {"rewards": rewards}, {"a": number}),
+        {"rewards": [{**one, "weight": 1} for one in rewards]},
+        {"pass": True, "score": number, "reason": "r", "namedScores": {"n": number}},
+        *({"score_type": 1, "score": number, "details": None}, {"type": "score", "score": number}),
+    ]
+    lists: list[Json] = [[number, "reason"], [{"key": one, "score": number} for one in "abc"]]
+    values = [(Kind.NUMBER, number), *((Kind.OBJECT, one) for one in results), *((Kind.ARRAY, one) for one in lists)]
+    for kind, value in values:
+        found = dialect.interpret(Returned(kind, value), Language.PYTHON)
+        if isinstance(found, Scored):
+            numbers = [found.score, *found.metrics.values()]
+            assert all(one is None or math.isfinite(float(one)) for one in numbers), value

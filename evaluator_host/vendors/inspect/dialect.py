@@ -79,7 +79,8 @@ def _number(value: Json) -> tuple[float | None, bool | None]:
     if isinstance(value, bool):
         return float(value), value
     if isinstance(value, int | float):
-        return float(value), None
+        number = finite(value)
+        return None if number is None else float(number), None
     text = str(value)
     number = _LETTERS.get(text, _WORDS.get(text.lower()))
     return (parsed(text), None) if number is None else (number, number == 1.0)

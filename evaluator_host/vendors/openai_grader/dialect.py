@@ -7,7 +7,8 @@ from typing import Final
 
 from evaluator_host.engine.contracts.base import Dialect
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
-from evaluator_host.engine.contracts.interpret import Scored
+from evaluator_host.engine.contracts.interpret import FINITE, Scored
+from evaluator_host.engine.contracts.metric_leaves import finite
 from evaluator_host.engine.contracts.native import (
     NamedScore,
     bind_native,
@@ -19,7 +20,7 @@ from evaluator_host.engine.contracts.native import (
 )
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
-from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
+from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
 
 _COERCED: Final = Note("coerced", "a bool was counted as 1 or 0")
 
@@ -55,8 +56,10 @@ def interpret(
     if returned.kind not in (Kind.NUMBER, Kind.BOOL):
         return invalid(f"a Python grader must return a number, not {shown(returned.value)}", "return float(…)")
     notes = (_COERCED,) if returned.kind is Kind.BOOL else ()
-    reward = float(returned.value)
-    return scored([NamedScore("reward", reward)], [{"reward": reward}], notes=notes)
+    reward = finite(float(returned.value) if returned.kind is Kind.BOOL else returned.value)
+    if reward is None:
+        return EvaluationError(ErrorCode.NON_FINITE, "the reward is too large for a float", hint=FINITE)
+    return scored([NamedScore("reward", float(reward))], [{"reward": float(reward)}], notes=notes)
 
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:

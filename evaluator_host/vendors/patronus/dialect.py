@@ -9,7 +9,7 @@ from typing import Final
 
 from evaluator_host.engine.contracts.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
-from evaluator_host.engine.contracts.interpret import Scored
+from evaluator_host.engine.contracts.interpret import Scored, contradiction
 from evaluator_host.engine.contracts.native import NamedScore, bind_native, invalid, object_sent, scored, without_truth
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.types.outcome import EvaluationError, Returned
@@ -40,6 +40,8 @@ def interpret(
     result = value.get("result")
     if result is None:
         return Scored(None, None, {}, skipped=True)
+    if not isinstance(result, dict):
+        return contradiction()
     passed, reason, text = result.get("pass_"), result.get("explanation"), result.get("text_output")
     found = scored([NamedScore("score", result.get("score"), reason, passed)], (result,))
     if isinstance(found, EvaluationError):

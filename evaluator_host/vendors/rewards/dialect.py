@@ -16,6 +16,7 @@ from evaluator_host.engine.contracts.metric_leaves import finite
 from evaluator_host.engine.contracts.native import (
     invalid,
     is_number,
+    mean,
     object_sent,
     shown,
     truth_column,
@@ -94,8 +95,8 @@ def _scored(rewards: list[dict[str, Any]], value: dict[str, Any]) -> Scored | Ev
         return Scored(None, None, {}, native=native, notes=notes or (_NOT_APPLICABLE,), skipped=True)
     metrics = {"score": score}
     for one in rewards:
-        if (mean := _mean([_number(reward) for reward in one["values"]])) is not None:
-            metrics.setdefault(str(one["name"]), mean)
+        if (found := _mean([_number(reward) for reward in one["values"]])) is not None:
+            metrics.setdefault(str(one["name"]), found)
         if count == 1 and isinstance(one["values"][0], dict):
             for key, number in one["values"][0].items():
                 if is_number(number) or isinstance(number, bool):
@@ -151,7 +152,7 @@ def _mean(numbers: list[float | int | None]) -> float | int | None:
     known = [one for one in numbers if one is not None]
     if len(known) == 1:
         return known[0]
-    return sum(known) / len(known) if known else None
+    return mean(known) if known else None
 
 
 def _native(one: dict[str, Any], count: int, rows: Json) -> dict[str, Json]:
