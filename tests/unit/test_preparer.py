@@ -90,6 +90,19 @@ async def test_a_configuration_that_its_caller_changes_is_not_changed_in_what_is
     assert again.request.load.config == {"words": ["a"]}
 
 
+@pytest.mark.parametrize("name", ["files", "data", "secrets"])
+async def test_a_changed_evaluator_is_prepared_anew(preparer: Preparer, name: str) -> None:
+    evaluator = Evaluator(CODE, settings=EvaluatorSettings(config={}))
+    before = await preparer._rest(evaluator)
+    assert await preparer._rest(evaluator) is before
+    getattr(evaluator, name)["NAME"] = "value"
+    assert await preparer._rest(evaluator) != before
+    getattr(evaluator, name).clear()
+    assert await preparer._rest(evaluator) == before
+    evaluator.settings.config["n"] = 1
+    assert await preparer._rest(evaluator) != before
+
+
 async def test_a_set_that_is_installed_anew_is_used_from_then_on(tmp_path: Path) -> None:
     sets = Sets()
     preparer = Preparer(Settings(data_dir=tmp_path), sets, PinLookup(sets.providers), data=NO_DATA)  # type: ignore[arg-type]

@@ -148,6 +148,8 @@ class Preparer:
         self._on_set_used = on_set_used
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._kept_bytes = 0
+        # results of `_rest`, by the id of the evaluator, which is kept so that no other object gets its id
+        self._rests: dict[int, tuple[Evaluator, bytes]] = {}
 
     async def prepare(
         self, evaluator: Evaluator, workspace: str, *, check: bool = False, lock: str | None = None
@@ -163,7 +165,8 @@ class Preparer:
           PackagesFailed: the set cannot be resolved or installed.
           IndexUnavailable: the set is new, and the index does not answer.
         """
-        key = await _run(evaluator, partial(_key, evaluator, workspace, check=check, lock=lock))
+        rest = await self._rest(evaluator)
+        key = None if rest is None else (workspace, evaluator.code, rest, check, lock)
         kept = self._kept.get(key) if key is not None else None
         if key is not None and kept is not None:
             self._kept.move_to_end(key)
@@ -200,6 +203,21 @@ class Preparer:
         if key is not None:
             self._keep(key, prepared, needs, python)
         return prepared if known is None else replace(prepared, environment_ms=environment_ms)
+
+    async def _rest(self, evaluator: Evaluator) -> bytes | None:
+        """Return everything except the code as JSON, or None if the settings cannot be written as JSON.
+
+        It is compared as JSON, because 1, 1.0 and True are equal in Python.
+        """
+        known = None if _may_change(evaluator) else self._rests.get(id(evaluator))
+        if known is not None:
+            return known[1]
+        rest = await _run(evaluator, partial(_beside_code, evaluator))
+        if rest is not None and not _may_change(evaluator) and len(evaluator.code) <= _SMALL_CODE:
+            if len(self._rests) >= _KEPT:
+                self._rests.clear()
+            self._rests[id(evaluator)] = evaluator, rest
+        return rest
 
     async def _needs(self, evaluator: Evaluator) -> tuple[SdkNeeds | None, str | None]:
         """Return what an evaluator's SDK needs (or None), and its Python version (or None for the host's version)."""
@@ -247,13 +265,13 @@ async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
     return await asyncio.to_thread(work)
 
 
-def _key(evaluator: Evaluator, workspace: str, *, check: bool, lock: str | None) -> _Key | None:
-    """Return a cache key for this version of an evaluator, or None if the settings cannot be written as JSON.
-
-    Everything except the code is compared as JSON, because 1, 1.0 and True are equal in Python.
-    """
+def _beside_code(evaluator: Evaluator) -> bytes | None:
     try:
-        rest = orjson.dumps([getattr(evaluator, name) for name in _BESIDE_CODE])
+        return orjson.dumps([getattr(evaluator, name) for name in _BESIDE_CODE])
     except TypeError:  # an integer beyond 64 bits
         return None
-    return workspace, evaluator.code, rest, check, lock
+
+
+def _may_change(evaluator: Evaluator) -> bool:
+    """Return whether an evaluator has an object or list that its owner may change."""
+    return bool(evaluator.settings.config or evaluator.files or evaluator.data or evaluator.secrets or evaluator.judge)
