@@ -8,9 +8,10 @@ from typing import Annotated, Any, Final, get_args, get_origin
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from evaluator_host.platform.evaluators.bodies import LimitsIn
+from evaluator_host.platform.evaluators.bodies import EvaluateIn, EvaluatorIn, LimitsIn
 from evaluator_host.platform.http.bodies import Few, WholeNumber
 from evaluator_host.platform.http.json_routes import JsonRoute
+from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.vendors.nemo.spec import OlderSpecIn, SpecIn
 from tests.described import described_app
 
@@ -104,3 +105,37 @@ def test_an_object_may_have_as_many_keys_as_its_field_says() -> None:
     for limit in limits:
         adapter = TypeAdapter(Annotated[dict[str, int], Few])
         assert len(adapter.validate_python({f"a{number}": number for number in range(limit)})) == limit
+
+
+def made(evaluator: dict[str, Any]) -> Evaluator:
+    """Return the evaluator of a request."""
+    given = EvaluateIn.model_validate({"evaluator": evaluator}).evaluator
+    assert isinstance(given, EvaluatorIn)
+    return given.to_model()
+
+
+def test_an_evaluator_that_is_sent_again_is_the_same_object() -> None:
+    first, config = made({"code": "a", "settings": {"config": {"n": 1}}}), {"n": 1}
+    assert made({"code": "a", "settings": {"config": config}}) is first
+    for other in (1.0, True, "1"):
+        assert type(made({"code": "a", "settings": {"config": {"n": other}}}).settings.config["n"]) is type(other)
+    config["n"] = 2
+    assert made({"code": "a", "settings": {"config": {"n": 1}}}).settings.config == {"n": 1}
+
+
+@pytest.mark.parametrize("number", [1, 1 << 80])
+def test_an_evaluator_that_is_refused_is_refused_again(number: int) -> None:
+    for _ in range(2):
+        with pytest.raises(ValidationError, match=r"evaluator\.<object>\.thresholds") as refused:
+            EvaluateIn.model_validate({"evaluator": {"code": "a", "thresholds": number}})
+        assert refused.value.error_count() == 1
+
+
+def test_only_few_and_small_evaluators_of_earlier_requests_are_kept() -> None:
+    for number in range(300):
+        made({"code": f"{number}"})
+    assert made({"code": "0"}) is not made({"code": "0", "threshold": None})
+    large = {"code": "x" * (17 << 10)}
+    assert made(large) is not made(large)
+    many = {"code": "", "settings": {"config": {"objects": [{}] * 5000}}}
+    assert made(many) is not made(many)

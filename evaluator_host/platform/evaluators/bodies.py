@@ -1,7 +1,9 @@
 """Request bodies that contain evaluators, rows and cases. Converts them to the host's types."""
 
+from functools import cached_property
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
+import orjson
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -10,6 +12,8 @@ from pydantic import (
     Field,
     PrivateAttr,
     Tag,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     model_validator,
 )
 
@@ -32,13 +36,16 @@ from evaluator_host.types.evaluator import (
     Replay,
     Row,
 )
-from evaluator_host.types.json_values import encode_json
+from evaluator_host.types.json_values import encode_json, memory_bytes
 
 EXACT_MATCH = (
     "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs.get('correct_answer') else 0.0\n"
 )
 _FILES: Final = 500
 _DATA_FILES: Final = 2000
+_KNOWN: Final = 256  # maximum number of evaluators to keep from earlier requests
+_KNOWN_BYTES: Final = 16 << 10  # maximum size of each of them, as JSON
+_KNOWN_MEMORY: Final = 128 << 10  # maximum memory of each of them, once it is decoded
 
 
 def _known_expect(given: Any) -> Any:
@@ -142,6 +149,10 @@ class EvaluatorIn(Body):
 
     def to_model(self) -> Evaluator:
         """Return the evaluator in the type that the service uses."""
+        return self._made
+
+    @cached_property
+    def _made(self) -> Evaluator:
         made = self._to_model()
         if self.judge is not None and self.code:
             problem = Problem("evaluator.judge", "the evaluator has both `code` and `judge`", "give only one of them")
@@ -169,8 +180,28 @@ class EvaluatorIn(Body):
         )
 
 
+_known: Final[dict[bytes, EvaluatorIn]] = {}  # evaluators of earlier requests, by their JSON
+
+
+def _validated_once(given: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """Return the evaluator of an earlier request with the same JSON; validate an evaluator that is new."""
+    try:
+        text = orjson.dumps(given)
+    except TypeError:  # an integer beyond 64 bits, or very deep nesting
+        return validate(given)
+    found = _known.get(text)
+    if found is None:
+        found = validate(given)
+        # the cache is outside the memory budget of requests, and a short text may have thousands of objects
+        if len(text) <= _KNOWN_BYTES and memory_bytes(text) <= _KNOWN_MEMORY:
+            if len(_known) >= _KNOWN:
+                _known.clear()
+            _known[text] = found
+    return found
+
+
 EvaluatorRef: TypeAlias = Annotated[
-    Annotated[EvaluatorIn, Tag("<object>")] | Annotated[str, Tag("<name>")],
+    Annotated[EvaluatorIn, WrapValidator(_validated_once), Tag("<object>")] | Annotated[str, Tag("<name>")],
     Discriminator(lambda value: "<name>" if isinstance(value, str) else "<object>"),
 ]
 """An evaluator, or the name of a stored one. An error names the fields of the form that was used."""
