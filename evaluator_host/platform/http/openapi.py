@@ -14,10 +14,10 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evaluator_host.platform.http.error_responses import REFERENCE, ProblemBody, describe_error
-from evaluator_host.platform.http.json_routes import LateRoute
+from evaluator_host.platform.http.json_routes import BodyRoute, LateRoute
 from evaluator_host.types.errors import NotFound
 
 _WORDS: Final = {
@@ -65,6 +65,26 @@ _KEYS: Final = {
 }
 
 
+class DirectRoutes:
+    """ASGI middleware that calls some routes without the layers below it.
+
+    `routes` have fixed paths, accept only POST, and raise only errors that `AccessMiddleware` answers.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Iterable[BodyRoute]) -> None:
+        self._app = app
+        self._routes = {route.path: route for route in routes}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the route of this path, or pass the request on."""
+        route = self._routes.get(scope["path"]) if scope.get("method") == "POST" else None
+        if route is None:
+            await self._app(scope, receive, send)
+        else:
+            scope["route"] = route
+            await route.handle(scope, receive, send)
+
+
 class DescribedApi(FastAPI):
     """A FastAPI application that builds its OpenAPI document at the first request, in a thread, in about a second."""
 
@@ -80,6 +100,7 @@ class DescribedApi(FastAPI):
         """Return the application with its middleware, but not the FastAPI layers that `AccessMiddleware` replaces."""
         app: ASGIApp = AsyncExitStackMiddleware(self.router)
         app = ExceptionMiddleware(app, handlers=self.exception_handlers)
+        app = DirectRoutes(app, (route for route in self.routes if isinstance(route, BodyRoute)))
         for kind, positional, named in reversed(self.user_middleware):
             app = kind(app, *positional, **named)
         return app
