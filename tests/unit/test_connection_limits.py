@@ -29,7 +29,7 @@ METHODS = {
     "on_message_complete": [],
     "_unsupported_upgrade_warning": [],
 }
-ATTRIBUTES = {"pipeline", "connections", "transport", "cycle"}
+ATTRIBUTES = {"pipeline", "connections", "transport", "cycle", "scope"}
 CYCLE_ATTRIBUTES = {"transport", "response_complete", "response_started", "more_body", "keep_alive"}
 CHANGED = f"uvicorn {uvicorn.__version__} has changed `{{}}`: adapt platform/http/connection_limits.py to it"
 

@@ -18,6 +18,7 @@ from evaluator_host.platform.evaluators.bodies import BatchIn, EncodedEvaluateIn
 from evaluator_host.platform.http.auth.access import caller_of
 from evaluator_host.platform.http.error_responses import invalid_request
 from evaluator_host.platform.http.json_routes import BodyRoute, JsonRequest, require_few_rows, too_many_values
+from evaluator_host.platform.http.middleware import headers_of
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import EncodedRow
 from evaluator_host.types.json_texts import NotPlain, Octets, item_texts, part, plain_fields
@@ -158,7 +159,7 @@ async def _mapped(chunks: AsyncIterator[bytes], size: int) -> memoryview:
 
 class _RowsRequest(JsonRequest):
     async def arrived(self) -> Octets:
-        length = self.headers.get("content-length", "")
+        length = headers_of(self.scope).get(b"content-length", "")
         if self.model is None or not length.isdecimal() or int(length) < _MAPPED_BYTES:
             return await super().arrived()
         if not hasattr(self, "_mapped"):

@@ -28,6 +28,8 @@ _SMALL_CHUNKS: Final = 65_536  # number of a body's chunks that may have any siz
 _CHUNK_BYTES: Final = 4
 # maximum number of connections; sandboxes need the rest of the 1,024 descriptors that a process usually has
 CONNECTIONS: Final = 800
+COMPLETE: Final = "evaluator_host.complete"
+"""Entry of a request's scope: the whole body has been received, though perhaps not read."""
 _CONTINUE: Final = b"HTTP/1.1 100 "
 
 
@@ -158,6 +160,7 @@ class ConnectionLimits(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End the request. If the connection stayed open only for the rest of the request, close it."""
         self._head_bytes = 0
+        cast("dict[str, Any]", self.scope)[COMPLETE] = True
         super().on_message_complete()
         if self._linger_timer is not None:
             self.transport.close()

@@ -18,6 +18,7 @@ from fastapi.params import Query
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -26,7 +27,7 @@ from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.http.auth.access import caller_of
 from evaluator_host.platform.http.error_responses import invalid_request
-from evaluator_host.platform.http.middleware import BODY_COPIES, memory_of
+from evaluator_host.platform.http.middleware import BODY_COPIES, headers_of, memory_of
 from evaluator_host.platform.plugins import row_document
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.json_texts import Octets
@@ -63,14 +64,27 @@ class JsonRequest(Request):
         Raises:
           InvalidRequest: the body is compressed, so that its size would be known only after it has filled the memory.
         """
-        encoding = self.headers.get("content-encoding", "identity").lower()
+        encoding = headers_of(self.scope).get(b"content-encoding", "identity").lower()
         if encoding != "identity":
             raise InvalidRequest(f"Content-Encoding {encoding[:40]!r} is not accepted; send uncompressed JSON")
         return await self.arrived()  # type: ignore[return-value] # only `decoded` reads it
 
     async def arrived(self) -> Octets:
-        """Return the whole body as it was received; its Content-Encoding is not checked."""
-        return await super().body()
+        """Return the whole body as it was received; its Content-Encoding is not checked.
+
+        This does the same as Starlette's `body`, without its asynchronous generator, for which the event loop keeps
+        books.
+        """
+        if not hasattr(self, "_body"):
+            chunks, more = [], True
+            while more:
+                message = await self.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                chunks.append(message.get("body", b""))
+                more = message.get("more_body", False)
+            self._body = b"".join(chunks)
+        return self._body
 
     async def json(self) -> Any:
         """Return the decoded body; integers beyond 64 bits stay exact.
@@ -204,7 +218,7 @@ class BodyRoute(JsonRoute):
         if not given:
             raise invalid_request([{"type": "missing", "loc": ("body",), "msg": "Field required"}])
         try:
-            if _JSON.fullmatch(request.headers.get("content-type", "")) is not None:
+            if _JSON.fullmatch(headers_of(request.scope).get(b"content-type", "")) is not None:
                 given = await request.decoded(given)
             # FastAPI validates in the same way, so the errors are the same
             return self.model.model_validate(given, from_attributes=True)

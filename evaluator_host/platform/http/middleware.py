@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator_host.engine.system.memory import MemoryBudget, Reservation
 from evaluator_host.platform.http.auth.access import Access, set_caller
+from evaluator_host.platform.http.connection_limits import COMPLETE
 from evaluator_host.platform.http.error_log import CutOff
 from evaluator_host.platform.http.error_responses import ERROR_CODE, FOREIGN, SECURITY_HEADERS, error_response
 from evaluator_host.types.errors import (
@@ -41,6 +42,7 @@ _DISCARD_S: Final = 3.0
 _MEMORY: Final = "evaluator_host.memory"
 _ARRIVED: Final = "evaluator_host.body_arrived"
 _SIGNED: Final = "evaluator_host.signed_body"
+_HEADERS: Final = "evaluator_host.headers"
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _READING: Final = frozenset({"GET", "HEAD"})
 _CALL: Final = "/v1/evaluate"
@@ -49,7 +51,7 @@ _FILES: Final = re.compile(r"/apis/files/v2/workspaces/[^/]+/filesets/[^/]+/-/.+
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?")
 _ONCE: Final = frozenset({b"host", b"origin", b"authorization", b"content-length", b"content-type"})
-_READ: Final = _ONCE | {b"sec-fetch-site", b"sec-fetch-mode"}
+_READ: Final = _ONCE | {b"sec-fetch-site", b"sec-fetch-mode", b"content-encoding"}
 
 _log = logging.getLogger(__name__)
 
@@ -96,7 +98,7 @@ class AccessMiddleware:
             raise NotImplementedError(f"this host speaks HTTP only, not {scope['type']}")
         sending = _Sending(self._counting(send, scope), scope)
         try:
-            headers = _headers(scope)
+            headers = headers_of(scope)
             ceiling, body_timeout_s = self._limits(scope)
             length = self._check(headers, ceiling)
             signed = partial(self._signed_body, scope, receive, length, ceiling, body_timeout_s)
@@ -226,11 +228,14 @@ class AccessMiddleware:
                 return {"type": "http.request", "body": body}
             if _ARRIVED in scope:  # the body was already read; the next message says that the caller hung up
                 return await receive()
-            try:
-                async with asyncio.timeout_at(deadline + seen / BYTES_PER_S):
-                    message = await receive()
-            except TimeoutError as error:
-                raise TooSlow(f"the body did not arrive within {timeout_s:g} s") from error
+            if COMPLETE in scope:  # there is nothing to wait for
+                message = await receive()
+            else:
+                try:
+                    async with asyncio.timeout_at(deadline + seen / BYTES_PER_S):
+                        message = await receive()
+                except TimeoutError as error:
+                    raise TooSlow(f"the body did not arrive within {timeout_s:g} s") from error
             if message["type"] == "http.request":
                 seen += len(message.get("body", b""))
                 if not message.get("more_body", False):
@@ -321,18 +326,22 @@ def memory_of(scope: Scope) -> Reservation:
     return memory
 
 
-def _headers(scope: Scope) -> dict[bytes, str]:
-    """Return the headers that are checked here.
+def headers_of(scope: Scope) -> dict[bytes, str]:
+    """Return the headers that the middleware or a route that reads JSON needs; they are searched once for a request.
 
     Raises:
       InvalidRequest: a header occurs twice. A proxy in front of this host may have read the other header.
     """
-    found: dict[bytes, str] = {}
+    found: dict[bytes, str] | None = scope.get(_HEADERS)
+    if found is not None:
+        return found
+    found = {}
     for name, value in scope["headers"]:
         if name in _READ:
             if name in found and name in _ONCE:
                 raise InvalidRequest(f"the request has the header {name.decode()} several times; send it once")
             found[name] = value.decode("latin-1")
+    scope[_HEADERS] = found
     return found
 
 
