@@ -2,7 +2,9 @@
 
 import ast
 import asyncio
+import gc
 import inspect
+import weakref
 from collections.abc import AsyncIterator
 from typing import Any
 from unittest.mock import Mock
@@ -93,6 +95,27 @@ async def test_headers_wait_for_the_body_only_if_it_comes_at_once(body_at_once: 
     await asyncio.gather(*protocol.tasks)
     assert b"".join(written).endswith(b"\r\n\r\nbody")
     assert len(written) == (1 if body_at_once else 2)
+    protocol.connection_lost(None)
+
+
+async def test_a_request_is_freed_once_it_is_answered() -> None:
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    protocol = ConnectionLimits(uvicorn.Config(app, lifespan="off", ws="none"), ServerState(), {})
+    protocol.connection_made(Mock(spec=asyncio.Transport, get_extra_info=Mock(return_value=None)))
+    gc.disable()
+    try:
+        protocol.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        first = weakref.ref(protocol.cycle)
+        await asyncio.gather(*protocol.tasks)
+        await asyncio.sleep(0)
+        protocol.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert first() is None
+    finally:
+        gc.enable()
+    await asyncio.gather(*protocol.tasks)
     protocol.connection_lost(None)
 
 

@@ -9,6 +9,7 @@ every attribute used here and fails when an upgrade of uvicorn changes an attrib
 
 import asyncio
 import json
+import weakref
 from http import HTTPStatus
 from typing import Any, Final, cast
 
@@ -233,7 +234,7 @@ class _ResponseTransport:
 
     def __init__(self, connection: ConnectionLimits, cycle: Any) -> None:
         self._connection = connection
-        self._cycle = cycle
+        self._cycle: Any = weakref.proxy(cycle)  # the cycle refers to this object; weak, so that both are freed at once
         self._begun = False
         self._head = b""  # headers that wait for the first part of the body
 
