@@ -1,6 +1,6 @@
 """A stand-in for a host's package sets, for tests in which no evaluator pins a package."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from evaluator_host.engine.packages.providers import ImportedModule, Provider
@@ -21,7 +21,14 @@ class NoPackages:
         return [Provider()] * len(modules)
 
     async def pins_together(
-        self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str
+        self,
+        pins: Sequence[str],
+        new: Sequence[str],
+        language: Language,
+        python: str | None,
+        *,
+        ranges: Mapping[str, str],
+        workspace: str,
     ) -> list[str]:
         return list(new)
 

@@ -242,6 +242,18 @@ async def test_packages_of_npm_are_the_latest(real: Service) -> None:
     assert re.fullmatch(r"lodash@\d+\.\d+\.\d+", (await real.pinned(auto(code, JAVASCRIPT))).packages[0])
 
 
+async def test_a_version_in_the_range_of_the_package_file(real: Service) -> None:
+    code = (
+        "import _ from 'lodash';\nexport default function evaluate(inputs, outputs) { return _.isEqual(outputs, 1); }"
+    )
+    files = {"package.json": '{"devDependencies": {"lodash": ">=4.17.11 <4.17.16"}}'}
+    result = await real.evaluate(auto(code, JAVASCRIPT, files=files), Row(outputs=1))
+    assert (result.score, [one.version for one in result.environment.packages if one.requested]) == (1, ["4.17.15"])
+    strange = {"package.json": '{"devDependencies": {"lodash": ">=999"}}'}
+    newest = (await real.pinned(auto(code, JAVASCRIPT))).packages
+    assert (await real.pinned(auto(code, JAVASCRIPT, files=strange))).packages == newest
+
+
 async def test_a_hint_names_the_version_and_says_when_there_is_no_wheel(real: Service) -> None:
     result = await real.evaluate(Evaluator("import yaml\n" + EVALUATE.format("yaml.safe_load('1')")), Row())
     assert result.error is not None

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.engine.config.settings import Settings
-from evaluator_host.engine.packages.declared import declared_imports, declared_pins, excerpt, name_of_pin
+from evaluator_host.engine.packages.declared import (
+    declared_imports,
+    declared_pins,
+    declared_ranges,
+    excerpt,
+    name_of_pin,
+)
 from evaluator_host.platform.evaluators.evaluator_files import read_evaluator
 from evaluator_host.types.evaluator import Language
 
@@ -133,6 +139,32 @@ def test_versions_of_npm(path: str, text: str, pins: set[str]) -> None:
 )  # fmt: skip
 def test_versions_of_pip(path: str, text: str, pins: set[str]) -> None:
     assert {one.pin for one in declared_pins({path: text}, Language.PYTHON).values()} == pins
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_range"),
+    [
+        *((one, True) for one in ("^4.0.0", "~1.2", ">=1.2.0 <3", "1.x || 2.x", "1.0.0 - 1.2.0", "= 1.2.3", "v1.2")),
+        *((one, False) for one in ("4.0.0", "latest", "*", "workspace:^1.0.0", "npm:ms@^2.0.0", "file:../own", "")),
+    ],
+)
+def test_ranges_of_npm(wanted: str, is_range: bool) -> None:
+    files = {"evals/package.json": '{"dependencies": {"zod": "^1"}}', "package.json": json.dumps({"dependencies": {"zod": wanted}})}  # fmt: skip
+    assert declared_ranges(files, Language.TYPESCRIPT) == ({"zod": wanted} if is_range else {})
+    assert declared_ranges(files, Language.PYTHON) == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"dependencies": [1]}', '{"dependencies": {"zod": 1}}'])
+def test_a_broken_package_file_has_no_ranges(text: str) -> None:
+    assert declared_ranges({"package.json": text}, Language.JAVASCRIPT) == {}
+
+
+@pytest.mark.parametrize(
+    "wanted", ["1" * 400 + "!", "1 " * 400 + "!", "1||" * 400 + "!", ">1" * 400 + "!", "1 - " * 400]
+)
+def test_a_text_like_many_ranges_is_refused_at_once(wanted: str) -> None:
+    files = {"package.json": json.dumps({"dependencies": dict.fromkeys(map(str, range(1000)), wanted)})}
+    assert declared_ranges(files, Language.JAVASCRIPT) == {}
 
 
 def test_a_lock_file_counts_before_the_package_file() -> None:

@@ -1,6 +1,6 @@
 """Parses pins (exact package versions), finds the runtime for them, and suggests pins in place of refused strings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -9,6 +9,7 @@ import anyio.to_thread
 from evaluator_host.engine.environments.record import target_for
 from evaluator_host.engine.packages.index import IndexSettings
 from evaluator_host.engine.packages.lock import Lock, LockTarget, Pin, RawPin
+from evaluator_host.engine.packages.npm.resolve import newest_in_ranges
 from evaluator_host.engine.packages.pin_parser import parse
 from evaluator_host.engine.packages.pip.programs import PipPrograms
 from evaluator_host.engine.packages.pip.resolve import newest_together
@@ -100,16 +101,26 @@ class PackageQueries:
         return [one.pin for one in await self.providers(wanted, language, None, workspace=workspace)]
 
     async def pins_together(
-        self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str = ""
+        self,
+        pins: Sequence[str],
+        new: Sequence[str],
+        language: Language,
+        python: str | None,
+        *,
+        ranges: Mapping[str, str],
+        workspace: str = "",
     ) -> list[str]:
         """Return pins for the packages in `new`, in the newest versions that work together and with `pins`.
 
         If there are no such versions, return `new` unchanged: the installation then reports the conflict.
+
+        In JavaScript, a package in `ranges` gets the newest version in its range, if the range has a version.
         """
+        resolver = self._resolver(language, python, workspace)
         if language is not Language.PYTHON:
-            return list(new)
+            return await newest_in_ranges(new, ranges, resolver)
         newest = dict(pin.split("==") for pin in new)
-        found = await newest_together(pins, newest, self._resolver(language, python, workspace))
+        found = await newest_together(pins, newest, resolver)
         return list(new) if found is None else [f"{name}=={found[name]}" for name in newest]
 
     def _resolver(self, language: Language, python: str | None, workspace: str) -> Resolver:

@@ -29,6 +29,11 @@ _BUN: Final = re.compile(r'''^ {2,8}"(@?[^@\s"]{1,100})": \["\1@([^\s"]{1,100})"
 _FROM_INDEX: Final = re.compile(
     r"(?:npm:)?[^@:/]{1,100}"
 )  # a range of versions, rather than another name or an address
+# a range of versions in package.json: `^1.2.0`, `>=1 <3`, `1.x || 2.x`; not a tag, an address or another package's name
+_ONE_BOUND: Final = r"(?:(?:[\^~]|[<>]=?|=) ?)?v?\d[\w.+*-]{0,40}"
+# text between two bounds: never empty, or a long number could be split into bounds in billions of ways
+_BETWEEN: Final = r"(?: {0,3}\|\| {0,3}| {1,3}- {1,3}| {1,3}|(?=[\^~<>=]))"
+_RANGE: Final = re.compile(rf"{_ONE_BOUND}(?:{_BETWEEN}{_ONE_BOUND}){{0,9}}")
 _MOST: Final = 5_000  # maximum number of packages to read from one file
 # number of projects whose pins are cached, because each row with a missing import needs the pins again
 _CACHED: Final = 16
@@ -78,6 +83,22 @@ def _declared_pins(files: tuple[tuple[str, str], ...], language: Language) -> di
             if one is not None:
                 found.setdefault(key, DeclaredPin(f"{key}{'==' if is_python else '@'}{one}", path))
     return found
+
+
+def declared_ranges(files: Mapping[str, str], language: Language) -> dict[str, str]:
+    """Return the ranges of versions in a project's package.json, by the name of the package.
+
+    The package.json nearest to the root counts. Exact versions are left out, and so is everything for Python.
+    """
+    paths = [path for path in files if path.rpartition("/")[2] == "package.json"]
+    if language is Language.PYTHON or not paths:
+        return {}
+    try:
+        declared = list(islice(_package_json(files[min(paths, key=lambda path: path.count("/"))]), _MOST))
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return {}
+    texts = {name: text.strip() for name, text in reversed(declared) if isinstance(name, str) and isinstance(text, str)}
+    return {name: text for name, text in texts.items() if _RANGE.fullmatch(text) and not _VERSION.fullmatch(text)}
 
 
 def declared_imports(files: Mapping[str, str], texts: Iterable[str], language: Language) -> list[DeclaredPin]:

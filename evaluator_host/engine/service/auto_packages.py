@@ -7,11 +7,11 @@ only if they contain the names that the code uses. The host finds this out witho
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from evaluator_host.engine.packages.declared import declared_pins, name_of_pin
+from evaluator_host.engine.packages.declared import declared_pins, declared_ranges, name_of_pin
 from evaluator_host.engine.packages.providers import Provider
 from evaluator_host.engine.packages.suggest import is_known, pin_for, undeclared_by, without_version
 from evaluator_host.engine.service.files import path_of_module
@@ -34,9 +34,19 @@ class TogetherOf(Protocol):
     """Interface for searching the index for versions that work together."""
 
     async def __call__(
-        self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str
+        self,
+        pins: Sequence[str],
+        new: Sequence[str],
+        language: Language,
+        python: str | None,
+        *,
+        ranges: Mapping[str, str],
+        workspace: str,
     ) -> list[str]:
-        """Return exact pins for the packages in `new`, in versions that work together and with `pins`."""
+        """Return exact pins for the packages in `new`, in versions that work together and with `pins`.
+
+        `ranges` are the ranges that the versions should be in, by the name of the package.
+        """
         ...
 
 
@@ -97,8 +107,9 @@ class AutoPackages:
         if not pins:
             return fixed
         given = (*evaluator.packages, *fixed)
+        ranges = declared_ranges(evaluator.files, language) if evaluator.files else {}
         try:
-            return (*fixed, *await self._together_of(given, pins, language, python, workspace=workspace))
+            return (*fixed, *await self._together_of(given, pins, language, python, ranges=ranges, workspace=workspace))
         except IndexUnavailable:
             if len(pins) + len(given) > 1:
                 raise

@@ -93,6 +93,21 @@ async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver
     return [tuple(answer.get("versions", ())) for answer in answers]
 
 
+async def newest_in_ranges(pins: Sequence[str], ranges: Mapping[str, str], resolver: Resolver) -> list[str]:
+    """Return pins in which each package of `ranges` has the newest version in its range.
+
+    A package stays as it is if no version is in its range.
+
+    Raises:
+      IndexUnavailable: the registry answers for none of the packages.
+    """
+    names = {pin: pin[:1] + pin[1:].partition("@")[0] for pin in pins}
+    asked = {pin: ranges[name] for pin, name in names.items() if name in ranges}
+    found = await matching_versions([(names[pin], text) for pin, text in asked.items()], resolver)
+    newest = {pin: f"{names[pin]}@{versions[-1]}" for pin, versions in zip(asked, found, strict=True) if versions}
+    return [newest.get(pin, pin) for pin in pins]
+
+
 def manifest(pins: Sequence[Pin]) -> str:
     """Return the `package.json` that `npm ci` needs together with npm's lock."""
     dependencies = {pin.name: pin.version for pin in sorted(pins)}
