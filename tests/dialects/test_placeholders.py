@@ -189,17 +189,25 @@ class Same(Evaluator):
     def evaluate(self, ctx):
         return ctx.output == ctx.expected_output
 """
+OF_METADATA = (
+    OF_A_CONTEXT.replace("ctx.expected_output", "wanted(ctx)")
+    + """
+def wanted(ctx):
+    return (ctx.metadata or {}).get("wanted", ctx.expected_output)
+"""
+)
 
 
-async def test_the_hint_for_a_class_of_pydantic_evals_leads_to_a_score(service: Service) -> None:
+@pytest.mark.parametrize("code", [OF_A_CONTEXT, OF_METADATA])
+async def test_the_hint_for_a_class_of_pydantic_evals_leads_to_a_score(service: Service, code: str) -> None:
     files = {"pydantic_evals/__init__.py": "", "pydantic_evals/evaluators.py": "class Evaluator:\n    pass\n"}
     row = Row({"correct_answer": "4"}, "4")
-    error = (await service.evaluate(Evaluator(OF_A_CONTEXT, files=files), row)).error
+    error = (await service.evaluate(Evaluator(code, files=files), row)).error
     assert error is not None
     assert error.hint is not None
     made = re.search("add `(def .*?)` and `(import types)`", error.hint)
     assert made is not None
-    found = await service.evaluate(Evaluator("\n".join((OF_A_CONTEXT, made[2], made[1])), files=files), row)
+    found = await service.evaluate(Evaluator("\n".join((code, made[2], made[1])), files=files), row)
     assert (found.score, found.passed) == (1.0, True)
 
 

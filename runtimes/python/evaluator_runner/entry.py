@@ -26,7 +26,14 @@ _LIKELY = SCORING | {"accuracy", "check", "correct", "correctness", "eval", "eva
 _METHODS = ("evaluate", "score", "measure", "__call__")
 _OF_RUNS = "evaluate_run"
 """The method of a RunEvaluator, a class in the SDK of a platform."""
-_TRUTH_OF_CONTEXT = "expected_output=inputs.get('correct_answer')"
+_FIELDS_OF_CONTEXT = {
+    "attributes": "inputs.get('attributes', {})",
+    "duration": "inputs.get('duration')",
+    "metadata": "inputs.get('metadata')",
+    "metrics": "inputs.get('metrics', {})",
+    "name": "inputs.get('name')",
+}
+"""Fields of the object in which pydantic-evals passes a row, beside inputs, output and expected output."""
 _EXPECTED = (
     "define `def evaluate(inputs, outputs, trace)`, the legacy `def evaluate(app_params, inputs, output, "
     "correct_answer)`, or `def main(...)` with the names of the variables it needs"
@@ -399,6 +406,15 @@ def _takes_context(kind: type) -> bool:
     return "evaluate" in vars(kind) and "pydantic_evals" in bases
 
 
+def _context_for(kind: type, own: dict[str, Any]) -> str:
+    """Return the code that makes the object in which a class of pydantic-evals gets its row, with all that it reads."""
+    codes = [*_codes_of(kind), *(code for one in own.values() if not isinstance(one, type) for code in _codes_of(one))]
+    read = {name for code in codes for name in code.co_names}
+    more = "".join(f", {name}={value}" for name, value in _FIELDS_OF_CONTEXT.items() if name in read)
+    given = f"inputs=inputs, output=outputs, expected_output=inputs.get('correct_answer'){more}"
+    return f"types.SimpleNamespace({given})"
+
+
 def _is_ours(value: Any) -> bool:
     try:
         return bool(value.__module__ == "evaluator")
@@ -444,8 +460,7 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
     public = _no_helpers(own, [one for one in functions if not one.startswith("_")] or functions)
     scoring = {name: one for name, one in classes.items() if _method_of(one, wanted)}
     if (judge := next((name for name, one in classes.items() if _takes_context(one)), None)) is not None:
-        given = f"types.SimpleNamespace(inputs=inputs, output=outputs, {_TRUTH_OF_CONTEXT})"
-        call = f"{_made(judge, classes[judge])}.evaluate({given})"
+        call = f"{_made(judge, classes[judge])}.evaluate({_context_for(classes[judge], own)})"
         return (
             f"`{judge}` gets its row in an object of pydantic-evals, which the host does not make: "
             f"add `def evaluate(inputs, outputs, trace): return {call}` and `import types`, "
