@@ -41,6 +41,8 @@ _KEYS = {  # variables that must have a value before a client can be made
 }
 _PLACEHOLDER = "no-key-in-a-sandbox"
 _DECORATORS = frozenset(("observe", "traceable", "trace", "traced", "tool", "chain"))
+_REGISTERS = "register"
+"""The first word in the names of decorators that keep a function elsewhere, and leave it as it is."""
 _ONLY_AST = 0x400
 _SHOWN_NAMES = 50
 _NAME_CHARS = 200
@@ -118,6 +120,11 @@ def is_own(module: str) -> bool:
     return _provider(module, vars(sys.modules[module]).get("__known__") or {}) == ""
 
 
+def registers(name: str) -> bool:
+    """Return whether the name of a decorator says that it only keeps the function in a table."""
+    return name.partition("_")[0] == _REGISTERS
+
+
 def lacks(module: str, name: str) -> bool:
     """Return whether a light module is absent, or lacks a name of the package that it replaces."""
     if not any(isinstance(one, StandIns) and one.stands_in(module.partition(".")[0]) for one in sys.meta_path):
@@ -167,7 +174,8 @@ class _Later:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return another placeholder, or as a decorator, the decorated function."""
         self._use()
-        decorates = self._path.rpartition(".")[2].removesuffix("()") in _DECORATORS
+        name = self._path.rpartition(".")[2].removesuffix("()")
+        decorates = name in _DECORATORS or (not self._package and registers(name))
         if decorates and len(args) == 1 and not kwargs and callable(args[0]):
             return args[0]
         return _Later(self._package, f"{self._path}()")

@@ -79,7 +79,7 @@ class Whole:
         for one in sorted(needed, key=lambda one: not (_is_absent(one) and later.is_own(one.module))):
             if id(one.node) in self._stopped:
                 raise self._stopped[id(one.node)]
-            if _is_absent(one) and _stops_load(one.module):
+            if self._stops_load(one):
                 later.stop()
                 interpreter_hooks.call(exec, (self._compiled(one.node), namespace))
                 raise ImportError(f"No module named {one.module!r}", name=one.module)
@@ -89,7 +89,7 @@ class Whole:
         for one in self._slices.needed_by([name]):
             if id(one.node) in self._stopped:
                 return str(self._stopped[id(one.node)])
-            if _is_absent(one) and _stops_load(one.module):
+            if self._stops_load(one):
                 return f"No module named {one.module!r}"
         return None
 
@@ -101,6 +101,26 @@ class Whole:
             )
             if one.defines and stopped:
                 self.require(list(one.binds), namespace)
+
+    def _stops_load(self, one: Statement) -> bool:
+        """Return whether a statement is an import of an absent module without which the code cannot run."""
+        if not _is_absent(one) or later.is_client(one.module) or not later.is_well_known(one.module):
+            return False
+        return not later.is_own(one.module) or not self._only_registers(one)
+
+    def _only_registers(self, one: Statement) -> bool:
+        """Return whether the code uses what an import binds only in decorators that register a function."""
+        left = [(node, False) for node in self._tree.body if node is not one.node]
+        count = 0
+        while left:
+            node, registering = left.pop()
+            if type(node).__name__ == "Name" and node.id in one.binds:
+                count += 1
+                if not registering:
+                    return False
+            decorators = [id(part) for part in getattr(node, "decorator_list", ()) if _registers(part)]
+            left += [(part, registering or id(part) in decorators) for part in imports.children(node)]
+        return count > 0
 
     def _compiled(self, node: Any) -> Any:
         return compile(type(self._tree)([node], []), FILENAME, "exec", self._flags & _FUTURE, dont_inherit=True)
@@ -121,5 +141,6 @@ def _is_absent(one: Statement) -> bool:
     return bool(one.module) and later.is_stand_in(sys.modules.get(one.module))
 
 
-def _stops_load(module: str) -> bool:
-    return later.is_well_known(module) and not later.is_client(module)
+def _registers(decorator: Any) -> bool:
+    named = getattr(decorator, "func", decorator)
+    return later.registers(str(getattr(named, "attr", "") or getattr(named, "id", "")))
