@@ -74,6 +74,11 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             doubtful=True,
             remedy="grant it the host (`network`) or a model (`models`), or put what the code needs into the row",
         ),
+        "missing_key": WarningKind(
+            "the code reads an environment variable for a key or token, which is not set",
+            doubtful=True,
+            remedy="grant it a model (`models`) or a secret (`secrets`), if the score needs it",
+        ),
         "own_time_limit": WarningKind(
             "a library stopped at its own time limit, perhaps only because the machine was busy",
             doubtful=True,

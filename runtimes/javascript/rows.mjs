@@ -108,8 +108,8 @@ export class Rows {
 
   // Answers -----------------------------------------------------------------------------------------------------------
 
-  /** @param {[number, string, any, number, number, import('./answers.mjs').TakenLogs, boolean, unknown, unknown, unknown]} result */
-  #finish([seq, code, payload, runMs, peakKb, logs, spoiled, lacking, unset, unreached]) {
+  /** @param {[number, string, any, number, number, import('./answers.mjs').TakenLogs, boolean, unknown, unknown, unknown, unknown]} result */
+  #finish([seq, code, payload, runMs, peakKb, logs, spoiled, lacking, unset, unreached, keys]) {
     const call = this.#calls[0];
     if (call?.seq !== seq) {
       if (spoiled) this.#replace(); // user code reached the port and sent an answer of its own
@@ -117,7 +117,7 @@ export class Rows {
     }
     const facts = factsOf(this.program.positions.missingImports(lacking), unset);
     if (code === '') {
-      this.#succeed(withUnreached(payload, unreached), runMs, logs, peakKb, facts);
+      this.#succeed(withKeys(withUnreached(payload, unreached), keys), runMs, logs, peakKb, facts);
     } else {
       this.#answer(rowFailure(code, payload, this.program), runMs, logs, peakKb, facts);
     }
@@ -210,8 +210,18 @@ function exited(code) {
 function withUnreached(payload, hosts) {
   const names = Array.isArray(hosts) ? hosts.filter((one) => typeof one === 'string').slice(0, MOST_UNREACHED) : [];
   if (names.length === 0) return payload;
-  const note = JSON.stringify({ code: 'unreachable', message: `the code could not reach ${names.join(', ')}, and goes on without an answer` });
-  return payload.replace(/(\[)?\]\}$/, (_, empty) => `${empty ? '[' : ','}${note}]}`);
+  return withNote(payload, 'unreachable', `the code could not reach ${names.join(', ')}, and goes on without an answer`);
+}
+
+/** Add a note on the variables for keys that the code read in vain. @param {string} payload @param {unknown} keys from user code's thread */
+function withKeys(payload, keys) {
+  const names = Array.isArray(keys) ? keys.filter((one) => typeof one === 'string').slice(0, MOST_UNREACHED) : [];
+  return names.length === 0 ? payload : withNote(payload, 'missing_key', `the environment lacks ${names.join(', ')}, which the code reads, so the score is what the code gives without it`);
+}
+
+/** @param {string} payload a result's body @param {string} code @param {string} message */
+function withNote(payload, code, message) {
+  return payload.replace(/(\[)?\]\}$/, (_, empty) => `${empty ? '[' : ','}${JSON.stringify({ code, message })}]}`);
 }
 
 /** Return what was noticed about a row, as further fields of its answer. @param {object[]} missing @param {unknown} unset from user code's thread */

@@ -64,10 +64,22 @@
   }
   memoryUsage.rss = () => memoryUsage().rss;
 
+  /** Return a prototype for the environment that records the variables that code reads in vain, because only these are looked for in it. */
+  function asked() {
+    return new Proxy({}, {
+      __proto__: null,
+      get(target, name) {
+        if (typeof name === 'string') bridge.lacksVariable(name);
+        return target[name];
+      },
+    });
+  }
+
   /** @param own gets the function `leave`, which tells a program's `exit` listeners that the program ends, and returns its exit code */
   return function makeProcess(own, fromNode) {
     const facts = p.parse(bridge.processFacts());
     const made = p.assign(p.create({ constructor: function process() {} }), facts);
+    made.env = p.assign(p.create(asked()), facts.env);
     p.assign(made, makeListeners(made), {
       hrtime,
       memoryUsage,

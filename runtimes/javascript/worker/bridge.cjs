@@ -18,6 +18,9 @@ const MODULE_NAMES = JSON.stringify(builtins.builtinModules);
 const GLOBAL_NAMES = JSON.stringify(builtins.NAMES);
 
 const MOST_MISSING = 20;
+const MOST_KEYS = 5;
+/** Names of variables for keys and tokens. */
+const OF_KEYS = /(?:^|_)(?:APIKEY|CREDENTIALS|KEY|SECRET|TOKEN)(?:_|$)/i;
 const NAME_CHARS = 200;
 const STACK_CHARS = 4096;
 
@@ -109,6 +112,12 @@ class Bridge {
     const { unset, over } = this.#slot;
     const name = key.slice(0, NAME_CHARS);
     if (!over && unset.length < MOST_MISSING && !unset.includes(name)) unset.push(name);
+  }
+
+  /** Record that code reads a variable of the environment that is not set, if its name says that it is a key. @param {string} name */
+  lacksVariable(name) {
+    const { keys, over } = this.#slot;
+    if (!over && OF_KEYS.test(name) && keys.length < MOST_KEYS && !keys.includes(name)) keys.push(name.slice(0, NAME_CHARS));
   }
 
   /** Open a file of the package set. @param {string} file as `locate` found it */

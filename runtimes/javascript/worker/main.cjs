@@ -156,7 +156,10 @@ function next() {
   });
   if (state.isSkipped(row.seq)) return done('cancelled', null);
   if (program !== null) return program.start(JSON.parse(row.args).args[0], contexts.moduleFunction(slot), done);
-  const call = () => slot.guest.call(selector, row.args, resultBytes, done);
+  const call = () => {
+    slot.takeKeys(); // forget what the code read while it loaded
+    slot.guest.call(selector, row.args, resultBytes, done);
+  };
   if (slot.started) return call();
   slot.started = true;
   slot.guest.start(contexts.moduleFunction(slot), call, done);
@@ -180,7 +183,7 @@ function report(row, slot, outcome, started) {
   if (row.share === null) close(slot);
   else if (outcome.code !== '' && outcome.code !== 'cancelled' && !slot.started) shared = null;
   const { code, payload } = withinLimit(outcome);
-  port.postMessage([row.seq, code, payload, runMs, peakKb, logs, spoiled, slot.takeMissing(), slot.takeUnset(), unreached.take()]);
+  port.postMessage([row.seq, code, payload, runMs, peakKb, logs, spoiled, slot.takeMissing(), slot.takeUnset(), unreached.take(), slot.takeKeys()]);
   next();
 }
 

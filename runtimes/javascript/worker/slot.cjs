@@ -95,6 +95,8 @@ class Slot {
     this.missing = [];
     /** @type {string[]} keys of `appParams` that were read and are not there */
     this.unset = [];
+    /** @type {string[]} variables for keys that were read and are not set */
+    this.keys = [];
     /** @type {Done | null} */
     this.done = null;
     this.#waiting = false;
@@ -120,6 +122,13 @@ class Slot {
   takeUnset() {
     const found = this.unset;
     this.unset = [];
+    return found;
+  }
+
+  /** Return the variables for keys that are not set, and that code has read since the last call. */
+  takeKeys() {
+    const found = this.keys;
+    this.keys = [];
     return found;
   }
 

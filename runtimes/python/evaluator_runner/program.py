@@ -6,7 +6,18 @@ import builtins as _builtins
 import os
 import sys
 
-from evaluator_runner import absent, dialects, failures, interpreter_hooks, later, modules, pasted, prebound, unreached
+from evaluator_runner import (
+    absent,
+    absent_keys,
+    dialects,
+    failures,
+    interpreter_hooks,
+    later,
+    modules,
+    pasted,
+    prebound,
+    unreached,
+)
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
 from evaluator_runner.tracebacks import FILENAME
@@ -250,6 +261,7 @@ def _prepare_imports(
         namespace["__package__"] = package
     absent.install(body["code"], package)
     unreached.install()
+    absent_keys.install()
     if not known and not later.names_client(run) and "\nfrom ." not in f"\n{run}":
         return None
     from evaluator_runner.whole import whole_of
@@ -327,6 +339,7 @@ def _finish(
 ) -> Program:
     program = Program(found, lines, needs_loop=_may_suspend(found.call, code))
     program.notes.extend(found.notes)
+    absent_keys.names.clear()
     program.not_loaded = later.loaded()
     dialect = dialects.dialect_of(found.contract)
     gives = dialect.PREBOUND or any(hasattr(dialect, one) for one in ("names", "MODULES", "IMPORTS"))

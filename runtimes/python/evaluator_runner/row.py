@@ -13,7 +13,17 @@ import resource
 import sys
 import time
 
-from evaluator_runner import absent, failures, generators, guest_setup, interpreter_hooks, jsontext, params, unreached
+from evaluator_runner import (
+    absent,
+    absent_keys,
+    failures,
+    generators,
+    guest_setup,
+    interpreter_hooks,
+    jsontext,
+    params,
+    unreached,
+)
 from evaluator_runner.binding import bind
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.encode import TooLarge, encode_result
@@ -42,6 +52,7 @@ _modules = sys.modules
 _call, _encode_result = interpreter_hooks.call, encode_result
 _PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # types of values that cannot be awaited
 _absent, _unset, _wrote, _unreached = absent.failed_imports, params.unset, guest_setup.wrote, unreached.hosts
+_keys = absent_keys.names
 _renewals, _renew = generators.renewals, generators.renew
 _socketpair = _socket.socketpair
 _REHEARSALS = 20  # after this many runs, the interpreter has optimised the byte code; it begins after eight runs
@@ -59,6 +70,9 @@ def _with_facts(kind: bytes, body: bytes) -> bytes:
     if _unreached:
         body = unreached.added_to(body) if kind is RESULT else body
         _unreached.clear()
+    if _keys:
+        body = absent_keys.added_to(body) if kind is RESULT else body
+        _keys.clear()
     return params.added_to(absent.added_to(body))
 
 
@@ -214,7 +228,7 @@ class RowProcess:
             kind, body = FAILED, self._describe(raised)
         if _getpid() != self._pid:
             _exit(0)  # user code has forked, and its child has reached this line too; a row has one answer
-        if _absent or _unset or _unreached:
+        if _absent or _unset or _unreached or _keys:
             body = _with_facts(kind, body)
         run_us: int = (_clock() - started) // 1000
         out, err = self._flush() if _wrote else (0, 0)
