@@ -13,7 +13,10 @@ from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.outcome import EvaluationError, Note
 
 _NAMES: Final = ("name", "key", "metric")
-_OVERALL: Final = ("overall", "overallScore", "overall_score", "totalScore", "total_score", "finalScore", "final_score")
+_OVERALL: Final = (
+    *("overall", "overallScore", "overall_score", "totalScore", "total_score", "finalScore", "final_score"),
+    *("averageScore", "average_score", "avg_score", "meanScore", "mean_score", "weightedScore", "weighted_score"),
+)
 _TOTALS: Final = ("total", "total_reward", "totalReward")
 _MEASURES: Final = frozenset(
     (
@@ -109,6 +112,14 @@ def with_score(one: dict[str, Json]) -> dict[str, Json]:
     found = [key for key in keys if isinstance(one.get(key), bool | int | float)]
     found = [key for key in found if key != "overall"] or found
     return {**one, "score": one[found[0]]} if len(found) == 1 else one
+
+
+def beside_verdict(one: dict[str, Json]) -> str | None:
+    """Return the key of an overall score that is not the score, because the object has a verdict; else None."""
+    if "score" in one or not given_verdicts(one):
+        return None
+    found = [key for key in _OVERALL if isinstance(one.get(key), int | float) and not isinstance(one[key], bool)]
+    return found[0] if found else None
 
 
 def with_measure(one: dict[str, Json]) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.evaluate import dialect as evaluate
 from evaluator_host.engine.contracts.interpret import Scored
 from evaluator_host.engine.contracts.native import question, without_truth
-from evaluator_host.engine.contracts.score_lists import with_measure, with_score
+from evaluator_host.engine.contracts.score_lists import beside_verdict, with_measure, with_score
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row
 from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
 
@@ -80,9 +80,21 @@ def interpret(
     """Read the score as `evaluate` does; None and null mean that the function does not apply to the row."""
     if returned.kind is Kind.NULL:
         return Scored(None, None, {}, notes=(_SKIPPED,), skipped=True)
+    beside = None
     if returned.kind is Kind.OBJECT and isinstance(returned.value, dict):
-        returned = replace(returned, value=with_measure(with_score(returned.value)))
-    return evaluate.interpret(returned, language, settings=settings)
+        chosen = settings.score_output
+        beside = beside_verdict(returned.value) if chosen is None else None
+        whole = with_measure(with_score(returned.value))
+        if chosen is not None and isinstance(returned.value.get(chosen), int | float):
+            whole = {**whole, "score": returned.value[chosen]}
+        returned = replace(returned, value=whole)
+    scored = evaluate.interpret(returned, language, settings=settings)
+    if beside is None or isinstance(scored, EvaluationError):
+        return scored
+    message = (
+        f"the verdict is the score, and `{beside}` is a metric; to use it, set `settings.score_output` to {beside}"
+    )
+    return replace(scored, notes=(*scored.notes, Note("several_scores", message)))
 
 
 def _alike(columns: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
