@@ -53,6 +53,18 @@ def test_an_error_of_an_import_says_what_provides_it(
     assert missing_imports.caught(failed) == (caught,)
 
 
+@pytest.mark.parametrize(("module", "hint"), [("own_app.services.parts", '{"own_app/services/parts.py": "…"}'), ("numpy", None)])
+def test_an_import_that_nobody_recorded_may_be_a_file_of_the_author(module: str, hint: str | None) -> None:
+    found = missing_imports.hint_on_import(error(f"No module named '{module}'"), [], Evaluator(""))
+    assert (found is None) if hint is None else (found or "").endswith(hint)
+
+
+@pytest.mark.parametrize(("models", "told"), [((), True), (("judge",), False)])
+def test_a_missing_client_of_a_model_means_that_no_model_answered(models: tuple[str, ...], told: bool) -> None:
+    (note,) = missing_imports.notes([MissingImport("litellm", 1)], Evaluator("", models=models))
+    assert ("no model has answered" in note.message) is told
+
+
 def test_a_granted_client_is_not_told_of_the_network() -> None:
     evaluator = Evaluator("", models=("judge",), network=("example.com",))
     for one in (MissingImport("openai", 1, "openai==1.0"), MissingImport("httpx", 1, "httpx==0.28")):

@@ -15,6 +15,7 @@ from evaluator_host.types.warnings import remedy_of
 
 EVERY: Final = "*"
 _TEXT_CHARS: Final = 4096
+_OF_IMPORTS: Final = ("ImportError", "ModuleNotFoundError")
 _BY_PLACE: Final = re.compile(r"scorer_\d+")
 
 
@@ -33,8 +34,8 @@ def interpret_every(
     evaluator called `score` becomes the metric `score.score`. `settings.score_output` may name an evaluator, a metric,
     or a score that only one evaluator gives: the score of the result comes from there. Otherwise it is the mean of all
     scores; but if `settings.entry` is `*`, or `settings.score_output` is set, there is no score. An evaluator that
-    failed adds a warning. If all evaluators failed, the row fails with the first error. `advise` adds a hint to an
-    error.
+    failed adds a warning. If all evaluators failed, the row fails with the first error about an import, or else with
+    the first error. `advise` adds a hint to an error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]
@@ -79,7 +80,7 @@ def interpret_every(
             **{field: getattr(scored, field) for field in ("score", "passed", "label", "reason")},
         }
     if errors and not read:
-        return errors[0], shown
+        return next((one for one in errors if one.type in _OF_IMPORTS), errors[0]), shown
     whole, chosen = _whole(read, settings, of=len(outcomes)), settings.score_output
     if chosen is not None and chosen not in dict(outcomes):
         if source := sources.of(chosen):

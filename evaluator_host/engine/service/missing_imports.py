@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from evaluator_host.engine.packages.providers import named_provider
 from evaluator_host.engine.packages.suggest import module_of
 from evaluator_host.engine.packages.tools import SOURCE_ONLY
 from evaluator_host.engine.service.files import SUFFIXES, module_path
@@ -46,6 +47,7 @@ _DEPENDS: Final = re.compile(
     r"\b(?:optional dependency|[Pp]lease install|need to install|have to install|must install)(?: the)?"
     r"(?: package)? [`'\"]*(?P<name>[A-Za-z][\w.-]*)(?P<extras>\[[\w., -]+\])?"
 )
+_ABSENT: Final = re.compile(r"No module named '([\w.]{1,200})'$")
 _PIN_NAME: Final = re.compile(r"[\[=<>~! ]")
 _WITHOUT: Final = {
     "python": "remove the import, or run the code on another version of Python (`python`)",
@@ -152,6 +154,10 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
     if asked is not None and (of := next((one for one in missing if one.module == asked.module), None)) is not None:
         return _hint_on_package(asked, of, evaluator)
     about = next((one for one in missing if _names(error.message, one.module)), None)
+    if about is None and evaluator.language is Language.PYTHON and (absent := _ABSENT.match(error.message)):
+        module = absent[1]
+        if named_provider(module, evaluator.language).is_own:
+            about = MissingImport(module, error.line or 1, path=module_path(module))
     if about is not None and _NOT_PINNED in error.message:
         about = replace(about, path=None)  # the runner knows this package, so it is not a file of the author
     return None if about is None else remedy(about, evaluator)
@@ -168,6 +174,8 @@ def notes(missing: Sequence[MissingImport], evaluator: Evaluator) -> Iterator[No
     for one in {one.module: one for one in reversed(missing) if not one.optional}.values():
         where = f"{one.file}, line {one.line}" if one.file is not None else f"line {one.line}"
         message = f"{where}: {one.module[:_SHOWN]} could not be imported, and the code goes on without it"
+        if asks_models(one.module) and not evaluator.models:
+            message += ", so no model has answered, and the score is what the code gives without an answer"
         yield Note("missing_import", message, remedy(one, evaluator))
 
 
