@@ -67,6 +67,7 @@ _OF_FILES = ("path", "file", "filename", "dir", "folder")
 _PLACES = ((_INPUT, _QUESTION), (_OUTPUT,), (_TRACE,))
 _PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
 """Meanings that names of parameters may have at each place, in functions that are called by position."""
+_SHOWN = 10
 _SHORT = 2  # words of up to this many letters, such as `in` and `to`, do not tell which column is meant
 _METHODS = {"evaluate", "compute_scores", "score", "measure"}
 _LEGACY = ("app_params", "correct_answer", "datapoint")
@@ -79,6 +80,10 @@ _FIELDS = ("score", "value", "passed", "reason", "label", "name")
 _PLAIN = (bool, int, float, str, list, tuple, type(None))
 _PLAIN_TYPES = {"Any", "bool", "Dict", "dict", "float", "int", "List", "list", "Optional", "str"}
 _NUMBERS = ("bool", "float", "int")
+_STANDARD = {"argparse", "ast", "collections", "contextlib", "html", "io", "json", "logging", "string", "threading"}
+"""Modules of the standard library with base classes of helpers."""
+_YES_OR_NO = {"all", "any", "bool", "callable", "hasattr", "isinstance", "issubclass"}
+_TESTS_OF_TEXT = {"endswith", "fullmatch", "isalpha", "isascii", "isdigit", "isnumeric", "issubset", "startswith"}
 _PREPARES = {
     "aggregate", "extract", "format", "get", "normalise", "normalize", "parse", "print", "read", "render", "save",
     "summarise", "summarize", "to", "write",
@@ -106,10 +111,14 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     else:
         names = [name] if name in outline.functions and is_by_name(outline.functions[name], named=True) else []
     if not names:
-        method = _method(outline) if name is None else None
-        if method is None:
+        methods = _methods(outline) if name is None else []
+        if not methods:
             return None
-        return dialects.BY_NAME, f"`{method.name}` is the only method that scores, and its parameters have known names"
+        if len(methods) == 1:
+            what = f"`{methods[0].name}` is the only method that scores, and its parameters have known names"
+        else:
+            what = f"{', '.join(one.name for one in methods[:_SHOWN])} are the only methods of their classes that score"
+        return dialects.BY_NAME, what
     found = outline.functions[names[0]]
     if not is_by_name(found, named=name is not None):
         return (
@@ -291,21 +300,21 @@ def _only(outline: Outline) -> list[str]:
     return [] if _OUTPUT in roles_of(function.parameters).values() else [function.name]
 
 
-def _method(outline: Outline) -> _Method | None:
-    """Return the only method that scores, of the only public class that has one. Otherwise return None."""
+def _methods(outline: Outline) -> list[_Method]:
+    """Return the only method that scores of each public class that has one; an empty list if a class has several."""
     if not outline.parsed or {"evaluate", "main"} & outline.binds or not outline.classes:
-        return None
+        return []
     public = candidates.public(outline)
     functions = [one for name, one in outline.functions.items() if name in public and one.required]
     if any(is_by_name(one) or entry.SCORING.intersection(one.name.lower().split("_")) for one in functions):
-        return None
+        return []
     nodes = [node for node in outline.tree.body if type(node).__name__ == "ClassDef" and node.name in public]
     found = [(node.name, scoring) for node in nodes if (scoring := _scoring_methods(node, outline))]
-    if len(found) != 1 or len(found[0][1]) != 1:
-        return None
-    method = found[0][1][0]
-    fits = is_by_name(method) or _lacks_only_output(method)
-    return _Method(found[0][0], method) if fits and not method.gives_list else None
+    if any(len(methods) != 1 for _, methods in found):
+        return []
+    methods = [_Method(of, method) for of, [method] in found if is_by_name(method) or _lacks_only_output(method)]
+    fits = len(methods) == len(found) and not any(one.function.gives_list for one in methods)
+    return methods if fits else []
 
 
 def _scoring_methods(node: Any, outline: Outline) -> list[Function]:
@@ -357,7 +366,8 @@ def _has_other_entry(outline: Outline) -> bool:
     if main is not None and main.parameters and not main.is_program:
         return True
     used = candidates.helpers(outline)
-    bases = {base.rpartition(".")[2] for name, one in outline.classes.items() if name not in used for base in one}
+    every = [base for name, one in outline.classes.items() if name not in used for base in one]
+    bases = {base.rpartition(".")[2] for base in every if "." not in base or base.partition(".")[0] not in _STANDARD}
     own = [node for node in outline.tree.body if type(node).__name__ == "ClassDef" and node.name not in used]
     return bool(bases - _DATA_BASES) or any(map(_has_methods, own))
 
@@ -373,7 +383,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
       Failure: there is no such function, or there are several.
     """
     outline = candidates.outline_of(namespace)
-    method = None
+    method = next((one for one in _methods(outline) if one.name == name), None)
     if name is None:
         names = _chosen(outline) or _only(outline)
         equal = _of_equal_type(outline, names)
@@ -383,8 +393,11 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
                 failure.shown = f"the functions that find their parameters in the row, of {failure.shown}"
                 failure.uses = candidates.uses_of(outline, equal)
             raise failure
+        methods = [] if names else _methods(outline)
+        if len(methods) > 1:
+            raise candidates.several(outline, [one.name for one in methods], "methods that may be the evaluator")
         name = names[0] if names else "evaluate"
-        method = None if names else _method(outline)
+        method = methods[0] if methods else None
     if method is None:
         found = entry.find_function(namespace, name)
         function = outline.functions.get(name)
@@ -443,9 +456,9 @@ def _is_of_columns(function: Function) -> bool:
         return False
     returns = getattr(function.node, "returns", None)
     kind = getattr(returns, "id", "")
-    return kind in _NUMBERS or (
-        entry.is_likely(function.name) and kind not in ("str", "list") and _gives_value(function)
-    )
+    if kind in _NUMBERS or (returns is None and _gives_verdict(function)):
+        return True
+    return entry.is_likely(function.name) and kind not in ("str", "list") and _gives_value(function)
 
 
 def _may_score_alone(function: Function) -> bool:
@@ -457,6 +470,23 @@ def _gives_value(function: Function) -> bool:
     """Return whether a function has a `return` with a value that is not None."""
     returned = [one.value for one in walk(function.node) if type(one).__name__ == "Return" and one.value is not None]
     return any(getattr(one, "value", one) is not None for one in returned)
+
+
+def _gives_verdict(function: Function) -> bool:
+    """Return whether every `return` of a function has a value that can only be true or false."""
+    returned = [one.value for one in walk(function.node) if type(one).__name__ == "Return"]
+    return bool(returned) and all(map(_is_verdict, returned))
+
+
+def _is_verdict(value: Any) -> bool:
+    kind = type(value).__name__
+    if kind == "BoolOp":
+        return all(map(_is_verdict, value.values))
+    if kind == "UnaryOp":
+        return type(value.op).__name__ == "Not"
+    if kind == "Call":
+        return getattr(value.func, "id", "") in _YES_OR_NO or getattr(value.func, "attr", "") in _TESTS_OF_TEXT
+    return kind == "Compare" or (kind == "Constant" and isinstance(value.value, bool))
 
 
 class _Binding:
