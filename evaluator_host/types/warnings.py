@@ -44,7 +44,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "the code reads the outputs, but the row has none", doubtful=True, mend=Mend.MAPPING
         ),
         "missing_column": WarningKind(
-            "the code reads the expected answer under a name that the row does not have",
+            "the code reads the expected answer, or a value that it tests, under a name that the row lacks",
             doubtful=True,
             mend=Mend.MAPPING,
         ),

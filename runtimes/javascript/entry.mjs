@@ -6,10 +6,10 @@
  * names both.
  */
 import { SCORES, listed, meant, shown, usedBy, usersOf } from './candidates.mjs';
-import { takesOutput, takesPair } from './dialects/function.mjs';
+import { isOutput, takesOutput, takesPair } from './dialects/function.mjs';
 import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
-import { givesFunction, unreadKeys } from './facts.mjs';
+import { givesFunction, madeBy, testedNames, unreadKeys } from './facts.mjs';
 import { optionalNames } from './optional_names.mjs';
 import { parametersOf, withoutUnderscore } from './parameters.mjs';
 
@@ -17,8 +17,8 @@ import { parametersOf, withoutUnderscore } from './parameters.mjs';
  * @typedef {{name: string, text: string, length: number}} Method
  * @typedef {{where: 'module'|'exports'|'declared'|'listed', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[], at?: number, first?: number}} Offer
  *   `at`: its place in the lists that the code gives its platform; `first`: the first place of the same value
- * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
- *   `needs`: properties that a row has to have; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
+ * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], tested?: string[], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
+ *   `needs`: properties that a row has to have; `tested`: those of them without which the code itself goes on; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
  * @typedef {{name: string, selector: Selector, uses?: string[]}} Part one of several evaluators; `uses`: others of them that it uses, if it runs only for rows with all that it needs
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
  * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector, functions: {name: string, text: string}[], notes?: {code: string, message: string}[]}} Found
@@ -109,11 +109,13 @@ function withNames(offers, code) {
   });
 }
 
-/** Let an evaluator be called without the arguments that its types call optional. @param {Selector} selector @param {string} name @param {string} code */
+/** Let an evaluator be called without the arguments that its types call optional, but not without those that they require. @param {Selector} selector @param {string} name @param {string} code */
 function leaveOptional(selector, name, code) {
   if (!selector.needs?.length) return;
-  const optional = new Set([...optionalNames(code, name)].map(withoutUnderscore));
-  selector.needs = selector.needs.filter((one) => !optional.has(one));
+  const { optional, required } = optionalNames(code, name);
+  const left = new Set([...optional].map(withoutUnderscore));
+  selector.needs = selector.needs.filter((one) => !left.has(one));
+  selector.tested = selector.tested?.filter((one) => !required.has(one));
 }
 
 /** @param {Offer[]} offers @param {{contract: string, entry: string | null, code: string, source?: string, lineOf?: (text: string) => number | null}} wish @returns {Found | Refusal} */
@@ -152,6 +154,8 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   const scoring = functions.length > 0 ? functions : methodsThatScore(offers, code);
   if (scoring.length > 0) return withOthers(theOnly(scoring, [], functionsOf(offers), [code, source], lineOf), offers);
   const others = othersOfColumns(offers, []);
+  const taker = others.length === 0 ? theOnlyTaker(offers) : null;
+  if (taker) return found(taker, BY_PARAMETERS, 'inferred', `${taker.label} is the only export that takes the output`, true);
   if (others.length === 0) return notFound(offers, OWN_NAMES, code);
   if (others.length === 1) return others[0].found;
   const columned = others.map((one) => one.name);
@@ -181,6 +185,16 @@ function othersOfColumns(offers, taken) {
     name: one.name, uses: [...usedBy(one.name, functionsOf(offers))],
     found: found(one, BY_PARAMETERS, 'inferred', `${one.label} has parameters that name properties of the row`, true),
   }));
+}
+
+/** Return the only exported function that takes the output, and other properties of the row. @param {Offer[]} offers @returns {Candidate | null} */
+function theOnlyTaker(offers) {
+  const functions = functionsOf(offers).filter((one) => one.exported && !/^_|^default$/.test(one.name) && !PREPARES.test(one.name) && madeBy(one.text) === null);
+  const takers = functions.flatMap(({ name }) => lookUp(offers, name) ?? []).filter((one) => {
+    const { parameters } = parametersOf(one);
+    return parameters.length > 1 && takesOutput(one) && parameters.every((each) => each.keys === null && !each.rest);
+  });
+  return takers.length === 1 ? takers[0] : null;
 }
 
 /** @param {string} name @returns {string[]} the words of a name, in lower case */
@@ -324,7 +338,7 @@ function functionsOf(offers) {
 function silentOf(named, offers, code) {
   const functions = functionsOf(offers);
   const texts = [...new Set(named.map((one) => one.entry))].map((name) => (lookUp(offers, name) ?? defaultExport(offers))?.text);
-  const silent = functions.filter(({ name }) => !name.startsWith('_') && takesOneUnknown(lookUp(offers, name), texts) && usersOf(name, functions).length === 0 && !isCalled(name, code));
+  const silent = functions.filter(({ name }) => !name.startsWith('_') && takesOneUnknown(lookUp(offers, name), texts) && usersOf(name, functions).length === 0 && !isCalled(name, code) && madeBy(lookUp(offers, name)?.text ?? '') === null);
   const isScoring = named.some((one) => SCORES.test(one.entry)); // if a function's name says that it scores, functions with other names are helpers
   return named.some((one) => one.entry === 'evaluate') ? [] : silent.map((one) => one.name).filter((name) => !isScoring || SCORES.test(name));
 }
@@ -590,11 +604,14 @@ function found(candidate, dialect, source, reason, byColumn = false) {
   const unread = dialect.byName && keys !== null ? unreadKeys(candidate.text) : [];
   const apart = dialect.byName && parameters.every((one) => one.keys === null) && whole === null;
   const passed = parameters.map((one) => withoutUnderscore(one.name));
+  const needs = dialect.byName ? whole ?? parameters.filter((one) => !one.optional).flatMap((one) => one.required ?? (apart ? [withoutUnderscore(one.name)] : [])).filter((one) => !unread.includes(one)) : [];
+  const tested = needs.length > 0 ? testedNames(candidate.text).map(withoutUnderscore).filter((one) => needs.includes(one)) : [];
   const selector = {
     ...candidate.selector,
     ...(dialect.contract === 'evaluate-v1' ? { params: true } : {}),
     ...(apart ? { names: passed, output: dialect.outputOf?.(passed) } : {}),
-    ...(dialect.byName ? { needs: whole ?? parameters.filter((one) => !one.optional).flatMap((one) => one.required ?? (apart ? [withoutUnderscore(one.name)] : [])).filter((one) => !unread.includes(one)) } : {}),
+    ...(dialect.byName ? { needs } : {}),
+    ...(tested.length > 0 ? { tested } : {}),
   };
   const names = keys?.length ? keys : parameters.map((one) => (one.rest ? `...${one.name}` : one.name));
   return { contract: dialect.contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector, functions: [{ name: candidate.name, text: candidate.text }] };
@@ -608,6 +625,11 @@ function notFound(offers, names, code) {
     const what = /^class\b/.test(wrongKind.text) ? 'a class' : `a ${wrongKind.kind}`;
     return refuse('entry_not_found', `${wrongKind.name} is ${what}, not a function`, `define function ${wrongKind.name}(…), or export an instance with such a method`);
   }
+  const makers = makersIn(offers, code);
+  if (makers.length > 0) {
+    const shown = makers.slice(0, MOST_SHOWN).map((one) => `${one.name}(${headOf(one)})`);
+    return refuse('entry_not_found', `no function ${wanted} was found; the code defines functions that make evaluators: ${shown.join(', ')}`, `add \`${lineFor(makers[0])}\` as the last line, with the arguments that ${makers[0].name} takes`);
+  }
   const near = nearMisses(offers, code);
   if (near.length === 0 && offers.some((one) => one.name === 'default' && one.kind === 'object')) {
     return refuse('entry_not_found', `no function ${wanted} was found; the default export is an object without it`, 'name the function of the object in `settings.entry`, or export the function by itself');
@@ -620,9 +642,31 @@ function notFound(offers, names, code) {
   const seen = near.length ? `; the code defines ${near.join(', ')}` : '';
   const exported = near.filter((name) => offers.some((one) => one.where === 'exports' && one.name === name && isCallable(one)));
   const functions = functionsOf(offers);
-  const likely = (/** @type {string} */ name) => Number(SCORES.test(name)) * 2 + Number(usersOf(name, functions).length === 0) - Number(MAKES.test(name));
+  const likely = (/** @type {string} */ name) => Number(SCORES.test(name)) * 2 + Number(/verdict/i.test(name)) + Number(usersOf(name, functions).length === 0) - Number(MAKES.test(name));
   const [example] = [...exported, ...(exported.length ? [] : near)].sort((one, other) => likely(other) - likely(one));
   return refuse('entry_not_found', `no function ${wanted} was found${seen}`, near.length > 1 ? `name the evaluator in \`settings.entry\`, for example ${example}` : near.length ? `rename it to ${names[0]}, or name it in \`settings.entry\`` : 'define function evaluate(inputs, outputs, trace) or main(variables)');
+}
+
+/** Return the exported functions that make an evaluator, if no exported function scores by itself, in the order of the code. @param {Offer[]} offers @param {string} code @returns {import('./candidates.mjs').Function_[]} */
+function makersIn(offers, code) {
+  const exported = functionsOf(offers).filter((one) => one.exported && one.name !== 'default');
+  const makers = exported.filter((one) => madeBy(one.text) !== null).sort((one, other) => code.indexOf(one.name) - code.indexOf(other.name));
+  return exported.some((one) => SCORES.test(one.name) && !makers.includes(one)) ? [] : makers;
+}
+
+/** Return the parameters of a function as they are written in a call. @param {{text: string, length: number}} one */
+function headOf(one) {
+  return parametersOf(one).parameters.filter((each) => !each.rest).map((each) => each.name).slice(0, MOST_SHOWN).join(', ');
+}
+
+/** Return a line of code that makes an evaluator, and passes the row to it. @param {import('./candidates.mjs').Function_} maker */
+function lineFor(maker) {
+  const { method, parameters, keys } = /** @type {NonNullable<ReturnType<typeof madeBy>>} */ (madeBy(maker.text));
+  const output = parameters.find((one) => one !== null && isOutput(one)) ?? parameters[0];
+  const key = parameters.length === 1 ? keys.find(isOutput) : undefined;
+  const given = key !== undefined ? `{ ...inputs, ${key}: outputs }` : parameters.map((one) => (one === output ? 'outputs' : `inputs.${withoutUnderscore(one ?? 'expected')}`)).join(', ');
+  const takes = parametersOf(maker).parameters.length > 0 ? '…' : '';
+  return `export const evaluate = (inputs, outputs) => ${maker.name}(${takes})${method && `.${method}`}(${given})`;
 }
 
 /** First words in the names of functions that make something for other functions. */

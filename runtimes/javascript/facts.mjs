@@ -29,6 +29,8 @@ const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFu
 const GETTERS = ['get', 'hasOwn', 'hasOwnProperty'];
 const SAME = ['trim', 'toLowerCase', 'toUpperCase']; // methods that return the value in another form
 const ASKING = ['hasOwn', 'hasOwnProperty'];
+/** Names of methods that score. */
+const SCORING = new Set(['assert', 'check', 'evaluate', 'grade', 'judge', 'measure', 'run', 'score', 'validate']);
 const TESTS = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement', 'ForStatement'];
 
 /**
@@ -87,13 +89,65 @@ export function unreadKeys(text) {
   }) ?? [];
 }
 
+/**
+ * Return the parameters of a function without whose value its code goes on, because it tests them or gives them a default (`limit ?? 5`, `if (!limit)`); of a function
+ * with one object, the properties.
+ *
+ * @param {string} text @returns {string[]}
+ */
+export function testedNames(text) {
+  return orNothing(() => {
+    const node = text.length > MOST_CHARS ? null : functionIn(text);
+    return node === null ? [] : testedIn(node);
+  }) ?? [];
+}
+
+/** @param {Node} node @returns {string[]} */
+function testedIn(node) {
+  const outline = new Outline();
+  /** @type {Known} */
+  const known = new Map();
+  const patterns = node.params.map((/** @type {Node} */ one) => one.left ?? one);
+  const parts = patterns.length === 1 && patterns[0].type === 'ObjectPattern' ? patterns[0].properties.filter((/** @type {Node} */ one) => one.type === 'Property' && !one.computed)
+    : patterns.map((/** @type {Node} */ value) => ({ key: value, value }));
+  const plain = parts.filter((/** @type {Node} */ one) => (one.value.left ?? one.value).type === 'Identifier');
+  const bound = plain.map((/** @type {Node} */ one) => ({ key: String(one.key.name ?? one.key.value), uses: outline.declare(one.value, known) }));
+  outline.read(node.body, known);
+  const own = bound.filter((/** @type {{uses: Uses}} */ { uses }) => uses.tested || uses.asked).map((/** @type {{key: string}} */ one) => one.key);
+  return patterns.length === 1 && patterns[0].type === 'Identifier' ? outline.testedOf(patterns[0].name) : own;
+}
+
 /** Return whether a function returns another function. @param {string} text */
 export function givesFunction(text) {
+  return orNothing(() => FUNCTIONS.has(returnedIn(text)?.type)) ?? false;
+}
+
+/**
+ * Return the function that a function makes: the one that it returns, or a scoring method of the object that it returns; null if it makes none.
+ *
+ * @param {string} text @returns {{method: string, parameters: (string | null)[], keys: string[]} | null} `method`: its name in the object, or ''; `keys`: what it reads of
+ *   its only parameter
+ */
+export function madeBy(text) {
   return orNothing(() => {
-    const { body } = (text.length > MOST_CHARS ? null : functionIn(text)) ?? {};
-    const last = body?.type === 'BlockStatement' ? body.body.findLast((/** @type {Node} */ one) => one.type === 'ReturnStatement')?.argument : body;
-    return FUNCTIONS.has(last?.type);
-  }) ?? false;
+    const made = returnedIn(text);
+    const scoring = made?.type === 'ObjectExpression' ? made.properties.find((/** @type {Node} */ one) => one.type === 'Property' && !one.computed && SCORING.has(one.key.name) && FUNCTIONS.has(one.value.type)) : null;
+    const node = scoring?.value ?? made;
+    if (!FUNCTIONS.has(node?.type)) return null;
+    const outline = new Outline();
+    outline.read(node, new Map());
+    const [first] = node.params;
+    return {
+      method: scoring?.key.name ?? '', parameters: node.params.map((/** @type {Node} */ one) => (one.left ?? one).name ?? null),
+      keys: node.params.length === 1 && first.type === 'Identifier' ? outline.keysOf(first.name) : [],
+    };
+  });
+}
+
+/** Return the value of a function's last `return`. @param {string} text @returns {Node | undefined} */
+function returnedIn(text) {
+  const { body } = (text.length > MOST_CHARS ? null : functionIn(text)) ?? {};
+  return body?.type === 'BlockStatement' ? body.body.findLast((/** @type {Node} */ one) => one.type === 'ReturnStatement')?.argument : body;
 }
 
 /** @param {Node} node @param {Node} pattern of its parameter @returns {string[]} */
@@ -152,6 +206,16 @@ class Outline {
     return [...every, ...parameters].slice(0, MOST_READS).map(({ of, key, tested }) => ({ of: of?.slice(0, CHARS) ?? null, key: key.slice(0, CHARS), tested }));
   }
 
+  /** Return what the code reads of the value with this name. @param {string} name @returns {string[]} */
+  keysOf(name) {
+    return [...this.#used.values()].filter((one) => one.of === name).map((one) => one.key);
+  }
+
+  /** Return the properties of a value that the code tests, or gives a default. @param {string} name @returns {string[]} */
+  testedOf(name) {
+    return [...this.#used.values()].filter((one) => one.of === name && (one.tested || one.asked)).map((one) => one.key);
+  }
+
   /** Return a function that was read, by its text. @param {string} source @param {string} text @returns {Function_ | null} */
   find(source, text) {
     const found = this.#functions.filter(({ node }) => text.length >= node.end - node.start && source.endsWith(text, node.end)); // the text of a method also has the method's name before the node
@@ -204,7 +268,9 @@ class Outline {
       if (one.type !== 'Property' || one.computed) continue;
       const key = String(one.key.name ?? one.key.value);
       for (const each of values) each.keys.add(key);
-      this.#bind(one.value, [this.#use(of, key)], key, known);
+      const uses = this.#use(of, key);
+      if (one.value.type === 'AssignmentPattern') uses.tested = true;
+      this.#bind(one.value, [uses], key, known);
     }
   }
 
@@ -301,6 +367,7 @@ class Outline {
   /** @param {Node} node @param {Known} known @returns {void} */
   #tested(node, known) {
     if (node.type === 'LogicalExpression') [node.left, node.right].forEach((one) => this.#tested(one, known));
+    else if (readOf(node)) for (const uses of this.#valuesOf(node, known)) uses.tested = true;
     else for (const uses of known.get(node.name) ?? []) uses.tested = true;
   }
 
@@ -420,5 +487,6 @@ function isName(field, node) {
 
 /** @param {Node} node */
 function isNothing(node) {
-  return (node.type === 'Literal' && node.raw === 'null') || (node.type === 'Identifier' && node.name === 'undefined');
+  const isUndefined = (node.type === 'Identifier' && node.name === 'undefined') || (node.type === 'UnaryExpression' && node.operator === 'void');
+  return isUndefined || (node.type === 'Literal' && node.raw === 'null');
 }

@@ -1,13 +1,17 @@
 // @ts-check
-/** Reads from TypeScript which arguments of a function may be missing: those written `name?` in the function or in its types. */
+/** Reads from TypeScript which arguments of a function may be missing (`name?`), and which may not (`name: string`), in the function or in its types. */
 import { skipBlank, skipBracket, splitAtCommas } from './parameters.mjs';
 
 const MOST_CHARS = 200_000;
-const MEMBER = /(?:^|[{;,\n])\s*(?:readonly\s+)?(["']?)([\w$]+)\1\?\s*:/g;
+const MEMBER = /(?:^|[{;,\n])\s*(?:readonly\s+)?(["']?)([\w$]+)\1(\?)?\s*:\s*([^;,{}\n]{0,200})/g;
+/** Types of values that may be missing. */
+const NOTHING = /\b(?:any|null|undefined|unknown)\b/;
 
-/** Return the optional parameters of a function, and the optional properties of their types. @param {string} code as pasted @param {string} name @returns {Set<string>} */
+/** @typedef {{optional: Set<string>, required: Set<string>}} Names */
+
+/** Return the optional and the required parameters of a function, and properties of their types. @param {string} code as pasted @param {string} name @returns {Names} */
 export function optionalNames(code, name) {
-  const found = /** @type {Set<string>} */ (new Set());
+  const found = /** @type {Names} */ ({ optional: new Set(), required: new Set() });
   if (code.length > MOST_CHARS) return found;
   const own = name.replace(/\$/g, '\\$&');
   const head = name === 'default' ? /\bexport\s+default\s/ : new RegExp(`\\b(?:function\\s*\\*?\\s*|(?:const|let|var)\\s+)${own}(?![\\w$])`);
@@ -22,15 +26,19 @@ export function optionalNames(code, name) {
     const end = part[from] === '{' ? skipBracket(part, from) : from + (/^[\w$]+/.exec(part.slice(from))?.[0].length ?? 0);
     if (end < 0) continue;
     const rest = part.slice(end).trimStart();
-    if (rest.startsWith('?')) found.add(part.slice(from, end));
+    if (rest.startsWith('?')) found.optional.add(part.slice(from, end));
+    else if (rest.startsWith(':') && part[from] !== '{' && !NOTHING.test(rest)) found.required.add(part.slice(from, end));
     addOf(rest, code, found, seen);
   }
   return found;
 }
 
-/** Add the optional properties of a type. @param {string} type @param {string} code @param {Set<string>} found @param {Set<string>} seen names of types */
+/** Add the properties of a type. @param {string} type @param {string} code @param {Names} found @param {Set<string>} seen names of types */
 function addOf(type, code, found, seen) {
-  for (const one of type.matchAll(MEMBER)) found.add(one[2]);
+  for (const [, , name, mark, of] of type.matchAll(MEMBER)) {
+    if (mark) found.optional.add(name);
+    else if (!NOTHING.test(of)) found.required.add(name);
+  }
   for (const [name] of type.matchAll(/[A-Za-z_$][\w$]*/g)) {
     if (seen.has(name)) continue;
     seen.add(name);

@@ -23,7 +23,7 @@ from evaluator_host.selftest.attack import Guard
 from tests.attacks.weakened import weakened
 from tests.engines import DATA_DIR
 
-_BELIEVES: Final = """  function encodeResult(value, limit) {
+_BELIEVES: Final = """  function encodeResult(value, limit, told = '') {
     const naive = JSON.stringify(value);
     const kind = { __proto__: null, '{': 'object', '[': 'array', '"': 'string', t: 'bool', f: 'bool', n: 'null' }[naive[0]] ?? 'number';
     if (kind) return '{"kind":"' + kind + '","value":' + naive + ',"nonfinite":[],"unsupported":null,"notes":[]}';
@@ -38,7 +38,7 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
         ("worker/integrity.cjs", " || !held.every(holds)", ""),
     ),
     Guard.CHANNEL: (("worker/main.cjs", "\nforbidCodeFromStrings();\n", "\n"),),
-    Guard.ENCODING: (("guest/values.js", "  function encodeResult(value, limit) {\n", _BELIEVES),),
+    Guard.ENCODING: (("guest/values.js", "  function encodeResult(value, limit, told = '') {\n", _BELIEVES),),
     Guard.STREAMS: (("worker/main.cjs", "if (slot.leavesFiles) output.collectFiles();", ""),),
 }
 

@@ -55,6 +55,11 @@ export function readsRow(candidate) {
   return parameters.length === 1 && !KNOWN.has(parameters[0].name) && readOf(parameters[0].name, candidate.text).some((each) => OUTPUTS.has(each));
 }
 
+/** Return whether a name stands for the output. @param {string} name */
+export function isOutput(name) {
+  return OUTPUTS.has(name);
+}
+
 /** Return whether a parameter of a function has the name of an output. @param {import('../entry.mjs').Candidate} candidate */
 export function takesOutput(candidate) {
   return parametersOf(candidate).parameters.some((one) => one.keys === null && OUTPUTS.has(one.name));

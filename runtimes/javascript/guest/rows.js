@@ -8,6 +8,7 @@
   const { setPrototypeOf } = Object;
   const state = { __proto__: null, declared: undefined, module: undefined, lists: setPrototypeOf([], null), listed: undefined };
   const NEAR = 50;
+  const NOTES = 10; // maximum number of evaluators of a file with a warning about the row
   const MOST_SAFE = 2 ** 53 - 1;
 
   function install() {
@@ -80,11 +81,25 @@
     return state.listed = members;
   }
 
-  /** Throw unless the row has all properties of these names. */
-  function require(needs, row) {
-    for (let i = 0; i < needs.length; i++) {
-      if (!(needs[i] in row)) throw new p.TypeError('the evaluator needs ' + needs[i] + ', which the row does not have: add it, or give it a default');
+  /**
+   * Throw unless the row has all properties that an evaluator needs, except those that its code tests, if it may do without these. Return a warning about these if the
+   * row lacks them, as JSON; else ''.
+   */
+  function lacking(selector, row, mayLack) {
+    let names = '';
+    for (let i = 0; i < selector.needs.length; i++) {
+      const name = selector.needs[i];
+      if (name in row) continue;
+      if (!mayLack || selector.tested === undefined || !has(selector.tested, name)) throw new p.TypeError('the evaluator needs ' + name + ', which the row does not have: add it, or give it a default');
+      names += (names === '' ? '' : ', ') + name;
     }
+    if (names === '') return '';
+    return '{"code":"missing_column","message":' + p.quote('the row does not have ' + names + ', which the code tests, so the code goes on without it') + '}';
+  }
+
+  /** Return whether a list has a value; user code may have changed the methods of lists. */
+  function has(list, value) {
+    return placeOf(list, value) >= 0;
   }
 
   /** Give a row's output this name too. A row that consists only of variables (without a trace) keeps its own property with this name. */
@@ -140,14 +155,14 @@
     return made;
   }
 
-  /** Call an entry with a row. */
-  function applied(selector, argsText) {
+  /** Call an entry with a row. A warning about the row goes into `told.notes`; `told.mayLack`: whether the row may lack what the code tests. */
+  function applied(selector, argsText, told) {
     const [holder, entry] = pick(selector);
     let body = p.startsWith(argsText, '{"integers"') ? p.parse(argsText, exactly) : p.parse(argsText);
     if (body.aliases !== undefined) body = renamed(body, setPrototypeOf(body.aliases, null));
     if (selector.params && body.args !== undefined) body.args[0] = watched(body.args[0]);
     if (selector.output !== undefined && body.args !== undefined) nameOutput(selector.output, body.args[0]);
-    if (selector.needs !== undefined && body.args !== undefined) require(selector.needs, body.args[0]);
+    if (selector.needs !== undefined && body.args !== undefined) told.notes = lacking(selector, body.args[0], told.mayLack);
     return p.apply(entry, holder, 'named' in body ? [body.named] : selector.names ? byName(selector.names, body.args[0]) : body.args);
   }
 
@@ -157,24 +172,44 @@
       return void callEvery(selector.every, argsText, resultLimit, done);
     }
     let value;
+    const told = { __proto__: null, notes: '', mayLack: true };
     const unknown = bridge.unknownModules;
     try {
-      value = applied(selector, argsText);
+      value = applied(selector, argsText, told);
       if (((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function') {
         bridge.wait(true);
-        return void finishLater(value, unknown, resultLimit, done);
+        return void finishLater(value, told, unknown, resultLimit, done);
       }
     } catch (thrown) {
       return done('user_exception', errors.describe(thrown));
     }
-    return finish(value, unknown, resultLimit, done);
+    return finish(value, told, unknown, resultLimit, done);
   }
 
   /** Return whether a row has all that a part needs. */
-  function has(part, row) {
+  function hasAll(part, row) {
     const { needs } = part.selector;
     for (let i = 0; i < needs.length; i++) if (!(needs[i] in row)) return false;
     return true;
+  }
+
+  /** Return whether a row has all that one of several parts needs; then the others do not run for a row that lacks something. */
+  function someHasAll(every, argsText) {
+    if (every[0].selector.needs === undefined) return false;
+    const row = p.parse(argsText).args[0];
+    for (let i = 0; i < every.length; i++) if (hasAll(every[i], row)) return true;
+    return false;
+  }
+
+  /** Return whether a row has all that a part needs, or at least something of it and all that its code does not test. */
+  function isAble(part, row) {
+    const { needs, tested } = part.selector;
+    let found = 0;
+    for (let i = 0; i < needs.length; i++) {
+      if (needs[i] in row) found++;
+      else if (tested === undefined || !has(tested, needs[i])) return false;
+    }
+    return found > 0 || needs.length === 0;
   }
 
   /**
@@ -190,11 +225,11 @@
     }
     if (others.length === 0) return first;
     const row = p.parse(argsText).args[0];
-    for (let i = 0; i < first.length; i++) if (has(first[i], row)) return first;
+    for (let i = 0; i < first.length; i++) if (isAble(first[i], row)) return first;
     const used = { __proto__: null };
     const able = bareList();
     for (let i = 0; i < others.length; i++) {
-      if (!has(others[i], row)) continue;
+      if (!hasAll(others[i], row)) continue;
       able[able.length] = others[i];
       for (let j = 0; j < others[i].uses.length; j++) used[others[i].uses[j]] = true;
     }
@@ -217,11 +252,14 @@
     let text = '';
     listed(); // read the lists now, because missing modules below count for the evaluator that asks for them
     const every = thatApply(all, argsText);
+    let notes = noteOf(all, every);
+    const mayLack = !someHasAll(every, argsText);
     for (let i = 0; i < every.length; i++) {
       let outcome;
       const lacked = bridge.lackedModules;
+      const told = { __proto__: null, notes: '', mayLack };
       try {
-        const value = await applied(every[i].selector, argsText);
+        const value = await applied(every[i].selector, argsText, told);
         if (bridge.lackedModules !== lacked) throw goesOn(bridge.lackedModules);
         const encoded = values.encodeResult(value, resultLimit);
         outcome = encoded === null ? '"error":{"code":"result_too_large","message":"the returned value is too large"}' : '"result":' + p.quote(encoded);
@@ -229,17 +267,18 @@
         const { type, message } = errors.describe(thrown);
         outcome = '"error":{"code":"user_exception","message":' + p.quote(message || type) + ',"type":' + p.quote(type) + '}';
       }
+      if (told.notes !== '' && i < NOTES) notes += (notes === '' ? '' : ',') + told.notes;
       text += (i > 0 ? ',' : '') + '{"name":' + p.quote(every[i].name) + ',' + outcome + '}';
     }
     if (text.length > resultLimit) return void done('result_too_large', null);
-    done('', '{"kind":"object","value":{"every":[' + text + ']},"nonfinite":[],"unsupported":null,"notes":[' + noteOf(all, every) + ']}');
+    done('', '{"kind":"object","value":{"every":[' + text + ']},"nonfinite":[],"unsupported":null,"notes":[' + notes + ']}');
   }
 
   function goesOn(missing) {
     return new p.Error('the code goes on without ' + missing + ', which was not sent or pinned');
   }
 
-  async function finishLater(promise, unknown, resultLimit, done) {
+  async function finishLater(promise, told, unknown, resultLimit, done) {
     let value;
     try {
       value = await promise;
@@ -247,15 +286,15 @@
       done('user_exception', errors.describe(thrown));
       return;
     }
-    finish(value, unknown, resultLimit, done);
+    finish(value, told, unknown, resultLimit, done);
   }
 
   /** Return a result, unless the row has used unknown packages; `unknown` names those that the code had used before. */
-  function finish(value, unknown, resultLimit, done) {
+  function finish(value, told, unknown, resultLimit, done) {
     let body;
     try {
       if (bridge.unknownModules !== unknown) throw goesOn(bridge.unknownModules);
-      body = values.encodeResult(value, resultLimit);
+      body = values.encodeResult(value, resultLimit, told.notes);
     } catch (thrown) {
       return done('user_exception', errors.describe(thrown));
     }

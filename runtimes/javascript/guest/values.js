@@ -15,10 +15,10 @@
   const BIGINT_DIGITS = 4000; // the host does not read longer texts as integers
   const STOP = { __proto__: null };
 
-  /** Return the body of a `result` frame, or null when it would exceed `limit` bytes. */
-  function encodeResult(value, limit) {
+  /** Return the body of a `result` frame, or null when it would exceed `limit` bytes. `told`: a warning to begin with, as JSON, or ''. */
+  function encodeResult(value, limit, told = '') {
     const state = {
-      __proto__: null, limit, size: 0, unsupported: null, notes: '', noteCount: 0, paths: '', pathCount: 0, topNumber: false,
+      __proto__: null, limit, size: 0, unsupported: null, notes: told, noteCount: told === '' ? 0 : 1, paths: '', pathCount: 0, topNumber: false,
     };
     let text;
     try {

@@ -289,6 +289,28 @@ import {{ ChatPromptTemplate }} from '@langchain/core/prompts';
 const judge = ChatPromptTemplate.fromTemplate('{{a}}').pipe(new ChatOpenAI({{ temperature: 0 }}).withStructuredOutput({{}}));
 export const exact = (output, expected) => {use};
 """, **more) for use, more in (("output === expected", {"passed": True}), ("judge.invoke(output)", {"status": "failed", "error": "user_exception", "message": "@langchain/"}))),
+    *(
+        javascript(id=f"JavaScript: a value without which the code goes on: {code}", row=WITHOUT, code=f"export const score = {code}", score=0.25, warnings=frozenset({"missing_column"}))
+        for code in (
+            "(output, expected) => { if (!expected) return 0.25; return output === expected }",
+            "(output, limit) => (output.length < (limit ?? 5) ? 0.25 : 0)",
+            "({ output, expected }) => (expected === undefined ? 0.25 : 1)",
+            "({ output, limits }) => { const { most = 5 } = limits ?? {}; return output.length < most ? 0.25 : 0 }",
+        )
+    ),
+    javascript(id="JavaScript: one of several that lacks a value, beside one that has all", row=WITHOUT, code="export const checkShort = (output, limit) => ({ pass: output.length < (limit || 5) })\nexport const checkSaid = (output) => ({ pass: output === '4' })\n", score=1.0, passed=True, metrics={"checkSaid": 1.0}, warnings=frozenset({"several_entries", "entry_failed"})),
+    javascript(id="JavaScript: several that lack a value without which they go on", row=WITHOUT, code="export const checkShort = (output, limit) => ({ pass: output.length < (limit || 5) })\nexport const checkSaid = (output, limit) => ({ pass: output === '4' || limit === undefined })\n", score=1.0, passed=True, warnings=frozenset({"several_entries", "missing_column"})),
+    javascript(id="JavaScript: a value that is tested only after it is read", row=WITHOUT, code="export const score = (output, expected) => output === expected.trim() || expected === ''", status="failed", error="user_exception", message="expected"),
+    javascript(id="JavaScript: the only export that takes the output", row=Row({"rules": [{"max": 2}]}, "4"), code="const LIMITS = { max: (response, rule) => response.length <= rule.max }\nexport function runRules(response, rules, meta = {}) {\n  return { passed: rules.every((one) => LIMITS.max(response, one)) }\n}\nexport const names = { max: 'length' }\n", score=1.0, passed=True),
+    javascript(id="JavaScript: checks beside functions that make checks", code="export const jsonCheck = (output) => ({ score: Number(output) === 4 ? 1 : 0 })\nexport function allChecks(map) { return (output) => ({ score: Object.keys(map).length }) }\n", score=1.0),
+    *(
+        javascript(id=f"JavaScript: functions that make evaluators: {code}", code=code, recognised=None, status="failed", error="entry_not_found", message=message)
+        for code, message in (
+            ("export function toolCalled(name) { return (run) => run.tools.includes(name) }\nexport const noErrors = () => (run) => run.errors.length === 0\n", "add `export const evaluate = (inputs, outputs) => toolCalled(…)(outputs)` as the last line"),
+            ("export function keywords(options) { return { name: 'k', evaluate: async (context) => ({ score: context.output.length }) } }\n", "keywords(…).evaluate({ ...inputs, output: outputs })`"),
+            ("export const inPlan = (key) => (plan, scenario) => ({ pass: plan[key] === scenario[key] })\n", "inPlan(…)(outputs, inputs.scenario)`"),
+        )
+    ),
     *(javascript(id=f"JavaScript: a judge that gives up without a key: {read}", code=f"export async function judge(output, expected) {{ const key = {read}; return key ? 1 : {{ score: 0 }} }}", score=0.0, warnings=frozenset({"missing_key"})) for read in ("process.env.GEMINI_API_KEY", "process.env['JUDGE_TOKEN'] ?? ''", "globalThis.process.env.MY_SECRET")),
     javascript(id="JavaScript: a judge that asks for a variable that is no key", code="const KEY = process.env.JUDGE_TOKEN;\nexport const judge = (output, expected) => (process.env.KEYBOARD === undefined ? 0.5 : 1)", score=0.5),
     javascript(id="JavaScript: columns", row=COLUMNS, code="const score = (output, expected) => output === expected", passed=True),
@@ -317,5 +339,7 @@ export const exact = (output, expected) => {use};
     typescript(id="TypeScript: an optional property", code="export function score({ output, expected }: { output: string; expected?: string }) {\n  return expected === undefined;\n}\n", score=1.0),
     typescript(id="TypeScript: an optional property of a type", code="interface Args { output: string; expected?: string }\nexport const score = ({ output, expected }: Args): boolean => expected === undefined;\n", score=1.0),
     typescript(id="TypeScript: an optional parameter", code="export const score = (output: string, expected?: string) => expected === undefined;\n", score=1.0),
+    typescript(id="TypeScript: an untyped value without which the code goes on", code="export const score = ({ output, expected }: any) => (expected ? 0 : 0.25);\n", score=0.25, warnings=frozenset({"missing_column"})),
+    typescript(id="TypeScript: a value that may be undefined", code="export const score = (output: string, expected: string | undefined) => (expected ? 0 : 0.25);\n", score=0.25, warnings=frozenset({"missing_column"})),
     typescript(id="TypeScript: what is not optional", code="export const score = (output: string, expected: string) => expected === undefined;\n", status="failed", error="user_exception", message="needs expected"),
 ]  # fmt: skip
