@@ -53,7 +53,14 @@ def test_an_error_of_an_import_says_what_provides_it(
     assert missing_imports.caught(failed) == (caught,)
 
 
-@pytest.mark.parametrize(("module", "hint"), [("own_app.services.parts", '{"own_app/services/parts.py": "…"}'), ("numpy", None)])
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [
+        ("tests.scoring", '{"tests/scoring.py": "…"}'),
+        ("own_app.services.parts", '{"own_app/services/parts.py": "…"}'),
+        ("numpy", None),
+    ],
+)
 def test_an_import_that_nobody_recorded_may_be_a_file_of_the_author(module: str, hint: str | None) -> None:
     found = missing_imports.hint_on_import(error(f"No module named '{module}'"), [], Evaluator(""))
     assert (found is None) if hint is None else (found or "").endswith(hint)

@@ -156,7 +156,8 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
     about = next((one for one in missing if _names(error.message, one.module)), None)
     if about is None and evaluator.language is Language.PYTHON and (absent := _ABSENT.match(error.message)):
         module = absent[1]
-        if named_provider(module, evaluator.language).is_own:
+        known = named_provider(module, evaluator.language)
+        if known.is_own or known.pin is None:
             about = MissingImport(module, error.line or 1, path=module_path(module))
     if about is not None and _NOT_PINNED in error.message:
         about = replace(about, path=None)  # the runner knows this package, so it is not a file of the author
