@@ -44,7 +44,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "the code reads the outputs, but the row has none", doubtful=True, mend=Mend.MAPPING
         ),
         "missing_column": WarningKind(
-            "the code reads the expected answer, or a value that it tests, under a name that the row lacks",
+            "the row lacks the expected answer, or a value that the code tests",
             doubtful=True,
             mend=Mend.MAPPING,
         ),

@@ -94,6 +94,12 @@ def meant_in(namespace: dict[str, Any], names: list[str]) -> list[str]:
     return meant(outline_of(namespace), names) if len(names) > 1 else names
 
 
+def listed_in(namespace: dict[str, Any]) -> set[str]:
+    """Return the names in lists of evaluators, for code that has run."""
+    outline = outline_of(namespace)
+    return _Uses(outline).in_lists if outline.parsed else set()
+
+
 def the_only(namespace: dict[str, Any], names: list[str], what: str) -> str:
     """Return the only name that may be the evaluator; `what` says in messages what the names are, in the plural.
 

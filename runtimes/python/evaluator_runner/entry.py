@@ -34,6 +34,8 @@ _FIELDS_OF_CONTEXT = {
     "name": "inputs.get('name')",
 }
 """Fields of the object in which pydantic-evals passes a row, beside inputs, output and expected output."""
+JUDGES: dict[str, tuple[str, ...]] = {}
+"""By platform, the modules whose classes ask a model if the light modules lack them. Each dialect adds its platform."""
 _EXPECTED = (
     "define `def evaluate(inputs, outputs, trace)`, the legacy `def evaluate(app_params, inputs, output, "
     "correct_answer)`, or `def main(...)` with the names of the variables it needs"
@@ -445,9 +447,23 @@ def _codes_of(value: Any) -> list[Any]:
     return found
 
 
+def _on_judges() -> str | None:
+    from evaluator_runner import later  # not above, because `later` imports a part of `dialects`, which imports this
+
+    for platform, modules in JUDGES.items():
+        if judges := [one for one in later.lacking_of(*modules) if one[:1].isupper()]:
+            return (
+                f"{', '.join(judges[:10])} of {platform} ask a model, and are not called: write a function that asks "
+                "a granted model (`models`), or use a judge of the host in their place (docs/models.md)"
+            )
+    return None
+
+
 def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[str, Any]) -> str:
     import difflib
 
+    if (hint := _on_judges()) is not None:
+        return hint
     spelled = {name.lower(): name for name in functions if not name.startswith("_")}
     names = ["evaluate", "main"] if wanted == "evaluate" else [wanted]
     least = 0.75 if wanted == "evaluate" else 0.6  # stricter, because many names begin with "eval"

@@ -134,6 +134,12 @@ def lacks(module: str, name: str) -> bool:
     return module in sys.modules and not hasattr(sys.modules[module], name)
 
 
+def lacking_of(*modules: str) -> list[str]:
+    """Return the names that code has read from these light modules, or modules below them, and that they lack."""
+    parts = [name.rpartition(".") for name in _given]
+    return [name for module, _, name in parts if any(f"{module}.".startswith(f"{one}.") for one in modules)]
+
+
 def loaded() -> list[str]:
     """End the loading phase.
 

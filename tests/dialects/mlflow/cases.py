@@ -164,6 +164,20 @@ CASES = [
         native=[one(True)],
     ),
     case(
+        id="a list of judges that ask a model, beside a scorer",
+        code=f"{HEAD}from mlflow.genai.scorers import Correctness, Safety\n\n@scorer\ndef mine(outputs):\n    return outputs == '4'\n\ndef run(data):\n    return mlflow.genai.evaluate(data=data, scorers=[Correctness(), mine, Safety()])\n",
+        native=[one(True)],
+        warnings=frozenset({"entry_left_out"}),
+    ),
+    case(
+        id="a list of judges that ask a model",
+        code="import mlflow\nfrom mlflow.genai.scorers import Correctness, Safety\n\nSCORERS = [Correctness(), Safety()]\n\ndef run(data):\n    return mlflow.genai.evaluate(data=data, scorers=SCORERS)\n",
+        recognised=None,
+        status="failed",
+        error="entry_not_found",
+        message="Correctness, Safety of mlflow ask a model",
+    ),
+    case(
         id="a snippet without imports",
         code="@mlflow.genai.scorer\ndef mine(outputs, expectations) -> bool:\n    return outputs == expectations['expected_response']\n",
         native=[one(True)],

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 
-from evaluator_runner import dialects
+from evaluator_runner import dialects, later
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
-from evaluator_runner.candidates import meant_in, outline_of, several
+from evaluator_runner.candidates import listed_in, meant_in, outline_of, several
 from evaluator_runner.coerce import type_name
-from evaluator_runner.entry import Entry, object_of
+from evaluator_runner.entry import JUDGES, Entry, object_of
 from evaluator_runner.failures import Failure
 
 TYPE_CHECKING = False
@@ -33,6 +33,7 @@ IMPORTS = {
 _DEFAULT = "feedback"
 _FIELDS = ("inputs", "outputs", "expectations", "trace", "session")
 _modules = sys.modules
+JUDGES[CONTRACT] = ("mlflow.genai.judges", "mlflow.genai.scorers")
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
@@ -71,14 +72,28 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         )
     names = meant_in(namespace, list(found)) if name is None else [name]
     if len(names) > 1:
-        raise several(outline_of(namespace), names, "scorers")
+        failure = several(outline_of(namespace), names, "scorers")
+        failure.notes += tuple(_left_out(namespace))
+        raise failure
     chosen = names[0]
     scorer = found[chosen]
     entry = Entry(chosen, getattr(scorer, "__wrapped__", None) or type(scorer).__call__)
     entry.call = scorer.run
     entry.bind = _fields
     entry.convert = _Reader(scorer.name).plain
+    if name is None:
+        entry.notes += _left_out(namespace)
     return entry
+
+
+def _left_out(namespace: dict[str, Any]) -> list[dict[str, str]]:
+    """Return a warning about MLflow's own judges in a list of scorers: they ask a model."""
+    lacking = later.lacking_of(*JUDGES[CONTRACT])
+    judges = sorted(listed_in(namespace).intersection(lacking)) if lacking else []
+    if not judges:
+        return []
+    message = f"{', '.join(judges)} of mlflow are in the list of scorers, but are not called, because they ask a model"
+    return [{"code": "entry_left_out", "message": message}]
 
 
 def _fields(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
