@@ -26,7 +26,8 @@ from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.platform.terminal.local_store import require_data, require_own_folder
 from evaluator_host.types.errors import InvalidRequest, Misconfigured
 
-_FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, to have every file that the database names
+# these folders are copied after the database, so that they contain every file to which it refers
+_FOLDERS: Final = ("data", "datasets", "filesets")
 _KEYS: Final = "secrets.key"
 _DATABASE: Final = "database"
 _MANIFEST: Final = "manifest.json"
@@ -116,7 +117,7 @@ def _pack(file: Path, made: Path, data_dir: Path) -> None:
 def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
     """Add a file, or a folder with its contents, to an archive.
 
-    Skip links, the paths in `_LEFT_OUT`, and files that are deleted meanwhile.
+    Skip links, the paths in `_LEFT_OUT`, and files that are deleted while this function runs.
     """
     archive.add(path, name, recursive=False)
     if path.is_dir():
@@ -148,7 +149,7 @@ def _extract(archive: tarfile.TarFile, folder: Path) -> None:
                 target.chmod(0o600)
                 shutil.copyfileobj(content, file)
         target.chmod(member.mode & 0o755 | (0o700 if member.isdir() else 0o600))
-        with suppress(OverflowError, ValueError):  # a time that no file can have
+        with suppress(OverflowError, ValueError):  # the archive has a modification time that no file can have
             os.utime(target, (member.mtime, member.mtime))
 
 
@@ -167,15 +168,15 @@ def _manifest(folder: Path, file: Path) -> dict[str, Any]:
 def _moved(folder: Path, home: Path) -> Iterator[None]:
     """Move the restored files and folders to the data directory; move them back if the block raises an error.
 
-    The database is restored in the block, and so after the files: if the command is killed before, there is no database
-    whose rows and files are missing.
+    The database is restored in the block, so after the files. If the command is killed before that, there is no
+    database that refers to missing files.
     """
     moved = list[str]()
     try:
         for name in (*_FOLDERS, _KEYS):
             if (folder / name).exists():
                 with suppress(FileNotFoundError, NotADirectoryError):
-                    (home / name).rmdir()  # an empty folder, which a host makes at its start
+                    (home / name).rmdir()  # a host creates empty folders when it starts
                 (folder / name).rename(home / name)
                 moved.append(name)
         yield

@@ -46,11 +46,12 @@ from evaluator_host.types.errors import (
 
 _WIRES: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.platform.wires.routes:wire_findings")
 _NOT_WORKING: Final = 3
-_NEEDED: Final = ("data directory", "database", "open files")  # checks that must succeed, or no host starts
+# checks that must succeed, because otherwise no host starts
+_NEEDED: Final = ("data directory", "database", "open files")
 _PARTS: Final = ("toolchain", "environments", "datasets", "filesets", "databases", "backups")
 _USER_LINE: Final = "User=evaluator-host\n"
 _DOCKER_SOCKET: Final = "/var/run/docker.sock"
-_DOCKER_GROUP: Final = "docker"  # group to which Docker's packages give the socket
+_DOCKER_GROUP: Final = "docker"  # group that owns Docker's socket if Docker was installed from packages
 _ADD_USER: Final = "systemd-sysusers --inline 'u evaluator-host -'"
 _TRIED_BYTES: Final = 1 << 20
 _ANSWERS_S: Final = 30.0  # seconds to wait for `/readyz`, because a host may first have to start a sandbox
@@ -283,7 +284,7 @@ def install_service(
 
 
 def _closed(path: Path) -> Path | None:
-    """Return what keeps other users from a path: a folder above it, or the path itself. None if they can read it."""
+    """Return the path that other users cannot enter or read: a folder above `path`, or `path` itself; else None."""
     for folder in reversed(path.parents):
         if not folder.stat().st_mode & stat.S_IXOTH:
             return folder

@@ -43,9 +43,9 @@ _COMMANDS: Final = {
     "backup": "cli.backup",
     "restore": "cli.backup",
 }
-# Other words that people type for a command.
+# Aliases: other words that people type in place of a command's name.
 _ALIASES: Final = {"evaluate": ("run",), "eval": ("run",), "environments": ("packages",)}
-# Other words that people type in a group of commands; each stands for the first of these verbs that the group has.
+# Aliases in a group of commands; each stands for the first of its verbs that the group has.
 _VERBS: Final = {
     **dict.fromkeys(("remove", "rm"), ("delete", "revoke")),
     **dict.fromkeys(("add", "new", "create"), ("create", "upload", "build", "set")),
@@ -57,7 +57,7 @@ _VERBS: Final = {
     "export": ("download",),
 }
 _ELSEWHERE: Final = {"jobs schedule": ("schedules", "create")}
-# options of commands that pass their arguments on to `run`
+# settings of commands that pass their own arguments on to `run`
 _PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 _GROUPS: Final = {"images": "evaluator_host.cli.doctor"}  # command groups that belong to no resource
 
@@ -72,7 +72,7 @@ class _Commands(Mapping[str, Any]):
         return iter((*_COMMANDS, *_groups()))
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)  # `len([*self])` would call this method again
+        return sum(1 for _ in self)  # not `len([*self])`, which would call this method again
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._built:
@@ -94,7 +94,7 @@ class _Group(TyperGroup):
     aliases: Mapping[str, tuple[str, ...]] = _VERBS
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command with this name or alias. None if there is none."""
+        """Return the command with this name or alias, or None if there is no such command."""
         group, name = _ELSEWHERE.get(f"{self.name} {cmd_name}", ("", ""))
         if group in _groups():
             return _built(group).commands[name]
@@ -213,7 +213,7 @@ def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
     for one in commands.registered_commands:
         name = one.name or str(getattr(one.callback, "__name__", "")).replace("_", "-")
         one.epilog = one.epilog or _examples(f"{group} {name}")
-        # click would shorten the first paragraph, so it is set here as a whole
+        # set the whole first paragraph, which click would otherwise shorten
         one.short_help = (one.help or getdoc(one.callback) or "").partition("\n\n")[0]
     return commands
 

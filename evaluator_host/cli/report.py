@@ -1,6 +1,6 @@
 """Reports of a run for other programs: JUnit XML for CI systems, Markdown with the changes since an earlier run.
 
-Both read the file that `run --out` writes, so they need only a few numbers in memory for each row.
+Both reports are made from the file that `run --out` writes, so they need only a few numbers in memory for each row.
 """
 
 import math
@@ -84,7 +84,7 @@ class SameRows:
 
     now: RowsReport
     before: RowsReport
-    only_now: int  # rows with the value only in the later report
+    only_now: int  # number of rows that have the value only in the later report
     only_before: int
 
     @classmethod
@@ -124,7 +124,7 @@ class SameRows:
 def _keyed(*reports: RowsReport) -> list[dict[Hashable, ReportedRow]]:
     """Return the rows of each report by id, or by their position in the data if not all rows have ids.
 
-    Rows with the same id are matched in their order, if both reports have equally many of them.
+    Rows that share an id are matched in their order, if both reports have the same number of rows with this id.
     """
     by_id = all(row.id is not None for one in reports for row in one.rows)
     return [dict(_by_id(one.rows)) if by_id else {row.index: row for row in one.rows} for one in reports]
@@ -144,8 +144,9 @@ class ReportFiles:
     junit: Path | None = None  # file for JUnit XML
     markdown: Path | None = None  # file to which Markdown is added, as summaries of CI systems require
     baseline: Path | None = None  # results of an earlier run
-    max_drop: float | None = None  # by how much the mean may be lower than in the baseline
-    _before: RowsReport | None = field(init=False, default=None)  # the baseline, read before the run replaces the file
+    max_drop: float | None = None  # largest permitted drop of the mean from the baseline
+    # the baseline; it is read first, because the run may replace its file
+    _before: RowsReport | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and self.baseline is None:
@@ -161,7 +162,7 @@ class ReportFiles:
     def write(self, results: Path, name: str, gates: Mapping[str, str]) -> int:
         """Write the reports about a file that `run --out` wrote. `name` is their title.
 
-        `gates` are those that the run did not pass, each with the reason. Return 1 if the mean fell by more than
+        `gates` are the gates that the run did not pass, each with the reason. Return 1 if the mean fell by more than
         `max_drop`, or cannot be compared with the baseline, else 0.
 
         Raises:
@@ -212,7 +213,7 @@ def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
     for number, line in enumerate(lines, 1):
         try:
             entry = decode_json(line)
-            if "shard" in entry:  # the closing line of a shard
+            if "shard" in entry:  # this is the closing line of a shard, not a row
                 continue
             result = entry["result"]
             error, timing = result["error"], result["timing_ms"]
@@ -284,7 +285,7 @@ def markdown(report: RowsReport, baseline: RowsReport | None = None) -> str:
 def _worse(report: RowsReport, baseline: RowsReport) -> list[tuple[ReportedRow, float]]:
     """Return the rows that are worse than in `baseline`, each with its score there.
 
-    The largest drop is first. Rows without a score now are last, as those that failed have a list of their own.
+    The largest drop is first. Rows that have no score now come last, because failed rows have their own list.
     """
     rows, before = _keyed(report, baseline)
     pairs = ((row, before[key].score) for key, row in rows.items() if key in before)

@@ -246,14 +246,14 @@ class OrderedLines:
 
 
 class ScoredRows:
-    """Remembers which rows scored, with one byte for each, so that they can be scored together."""
+    """Remembers which rows were scored, with one byte for each row, so that these rows can be scored together."""
 
     def __init__(self) -> None:
         self._scored = bytearray()
         self._has_corpus_scores = False
 
     def note_result(self, index: int, result: EvaluationResult) -> None:
-        """Remember whether a row scored."""
+        """Remember whether a row was scored."""
         if index >= len(self._scored):
             self._scored.extend(bytes(index + 1 - len(self._scored)))
         self._scored[index] = result.status is Status.SCORED
@@ -262,7 +262,7 @@ class ScoredRows:
     async def score_corpus(
         self, target: EvaluationService, evaluator: Evaluator, rows: Iterable[FileRow]
     ) -> EvaluationResult | None:
-        """Return the score over all scored rows together. None if the evaluator has no such score.
+        """Return the score over all scored rows together, or None if the evaluator has no such score.
 
         Raises:
           InvalidRequest: the rows went to a host in several requests, so the host cannot compute these scores.
@@ -302,7 +302,8 @@ class Run:
     url: str | None
     _rows: RowFile = field(init=False)
     _told: set[str] = field(init=False, default_factory=set)  # messages about bad lines that were printed already
-    _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)  # rows that were read and have no result yet
+    # rows that were read, but have no result yet
+    _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)
     _summary: Summary = field(init=False, default_factory=Summary)
     _groups: Groups = field(init=False, default_factory=Groups)
     _scored: ScoredRows = field(init=False, default_factory=ScoredRows)
@@ -389,9 +390,10 @@ class Run:
                     progress.advance(self._rows.position, self._summary)
 
     async def _score_together(self, target: EvaluationService) -> None:
-        if self.shard is not None:  # a shard does not have all rows, so it cannot score them together
+        if self.shard is not None:  # scores over all rows need all rows, and a shard has only some of them
             return
-        rows = self._open_rows(lambda _line, _message: None)  # bad lines were reported when the file was read first
+        # bad lines were already reported when the file was read for the first time
+        rows = self._open_rows(lambda _line, _message: None)
         try:
             self._summary.together = await self._scored.score_corpus(target, self.given.evaluator, rows)
         except InvalidRequest as error:
@@ -401,7 +403,7 @@ class Run:
         for index, source in enumerate(self._rows):
             self._waiting[index] = source
             if self.by is not None:
-                # done here, in the order of the rows, because results arrive in another order
+                # open groups here, so that they come in the order of the rows; results arrive in another order
                 self._groups.open(value_in(source.record, self.by))
             yield source.row
 

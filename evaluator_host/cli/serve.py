@@ -23,7 +23,7 @@ from evaluator_host.types.errors import Misconfigured
 
 _log = logging.getLogger(__name__)
 _BACKLOG: Final = 2048
-_FEWEST_DESCRIPTORS: Final = 64  # about as many descriptors as an idle host and one sandbox have open
+_FEWEST_DESCRIPTORS: Final = 64  # about the number of descriptors that an idle host and one sandbox have open
 # seconds after the grace period to answer running calls, store results, and end sandboxes
 _STOP_S: Final = 4.8
 
@@ -61,7 +61,7 @@ def serve(
         _log.warning("%s", problem)
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
-    faulthandler.enable()  # a crash in native code is logged, too
+    faulthandler.enable()  # log a traceback if native code crashes
     atexit.register(_only_free_memory)  # the function that is registered first is called last
 
     def end_in_time() -> None:
@@ -76,7 +76,7 @@ def serve(
 
 
 def _only_free_memory() -> None:
-    """Remove the time limit while the interpreter ends: everything is stored, and only memory is still to be freed."""
+    """Cancel the time limit while the interpreter ends: all data is stored, and only memory remains to be freed."""
     faulthandler.cancel_dump_traceback_later()
     gc.freeze()
 

@@ -95,7 +95,7 @@ def _new_app(service: Service, settings: Settings) -> DescribedApi:
         version=__version__,
         description=_DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        docs_url=None,  # the workbench serves another /docs page, which loads nothing from other sites
+        docs_url=None,  # the workbench serves its own /docs page, which loads nothing from other sites
         redoc_url=None,
     )
     app.state.max_rows = settings.max_rows_per_batch

@@ -38,7 +38,7 @@ from evaluator_host.types.outcome import EvaluationResult
 # number of calls that are sent to an evaluator's process for each sandbox that the evaluator may have there
 _CALLS_AHEAD: Final = 4
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
-_PART_BYTES: Final = 1 << 16  # bytes of a response to pass on at once
+_PART_BYTES: Final = 1 << 16  # maximum number of bytes of a response to pass on at once
 _OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
 _FORWARDED_FOR: Final = b"x-forwarded-for"
 
@@ -131,7 +131,7 @@ class CallOwners(Peers):
             channel = await self._channel_to(owner)
             headers = spans.carrier() if (spans := recorder()) is not None else None
             result: EvaluationResult = await channel.call("evaluate", headers, evaluator, row, caller)
-        except (OSError, ChannelClosed, RecursionError):  # the process is not running, or the values nest too deeply
+        except (OSError, ChannelClosed, RecursionError):  # the owner is not running, or the row nests too deeply
             return None
         else:
             return result
@@ -144,7 +144,7 @@ class CallOwners(Peers):
         if (known := self._channels.get(owner)) is None or known.ended.is_set():
             path = str(self._sockets / str(owner))
             _, made = await asyncio.get_running_loop().create_unix_connection(lambda: Channel(_nothing), path)
-            if self._channels.get(owner) is known:  # another call may have connected already
+            if self._channels.get(owner) is known:  # meanwhile, another call may have connected to the owner
                 self._channels[owner] = made
             else:
                 made.close()
@@ -154,7 +154,8 @@ class CallOwners(Peers):
     async def answering(self, service: Service) -> AsyncIterator[None]:
         """During the block, answer the calls that other processes send to this process."""
         opened = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
-        self._sockets = Path(f"/proc/self/fd/{opened}")  # a short name, because paths of sockets have at most 107 bytes
+        # this path is short, because the path of a socket may have at most 107 bytes
+        self._sockets = Path(f"/proc/self/fd/{opened}")
         served, path = _OwnCalls(service), self._sockets / str(self._number)
         path.unlink(missing_ok=True)  # a process that died may have left a socket here
         server = await asyncio.get_running_loop().create_unix_server(served.accept, str(path))
@@ -224,7 +225,7 @@ class _PassedOn:
 
 
 async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWriter) -> None:
-    """Pass a request on as it arrives. Close the connection if the client closes its own."""
+    """Pass a request on as it arrives. If the client hangs up, close the connection to the first process."""
     headers = [one for one in scope["headers"] if one[0] not in _OF_CONNECTIONS | {_FORWARDED_FOR}]
     # the first process trusts this header, because the request comes from this machine
     headers += [(b"connection", b"close"), (_FORWARDED_FOR, (scope["client"] or ("unknown",))[0].encode("latin-1"))]
@@ -266,7 +267,7 @@ class _PassedAnswer:
 
 
 async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bool) -> bool:
-    """Pass a response on as it arrives; without `has_body`, it has only a head. Return whether there was a response.
+    """Pass a response on as it arrives, and return whether there was one. Without `has_body`, it has only a head.
 
     Raises:
       CutOff: the response broke off.
@@ -281,7 +282,8 @@ async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bo
         parser.feed_data(data)
         if answer.has_head and not begun:
             begun, status = True, parser.get_status_code()
-            left_out = {*_OF_CONNECTIONS, b"transfer-encoding", b"date"}  # headers that this process sets itself
+            # headers that are not passed on, because this process sets them itself
+            left_out = {*_OF_CONNECTIONS, b"transfer-encoding", b"date"}
             kept = [(name.lower(), value) for name, value in answer.headers if name.lower() not in left_out]
             await send({"type": "http.response.start", "status": status, "headers": kept})
         if answer.parts:

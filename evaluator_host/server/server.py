@@ -56,7 +56,7 @@ from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 _OWN_DESCRIPTORS: Final = 224  # descriptors for sixteen sandboxes (six each), logs, database, engine and builds
 _FEWEST_CONNECTIONS: Final = 64
-_THREAD_TURN_S: Final = 0.0005  # how many seconds a thread keeps the interpreter: a tenth of Python's default
+_THREAD_TURN_S: Final = 0.0005  # a thread may keep the interpreter for this many seconds: a tenth of Python's default
 _CUT_S: Final = 2.0  # seconds to answer running calls with 503 and stop their rows
 _FLUSH_S: Final = 1  # seconds to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.platform.wires.routes:mount_wires")
@@ -134,7 +134,7 @@ class Drain:
             call.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a call on, or refuse it during the shutdown."""
+        """Pass a request on to the application, or refuse it during the shutdown."""
         if scope["type"] != "http" or scope["path"] in _ALWAYS:
             await self._app(scope, receive, send)
         elif self._refusing:
@@ -160,7 +160,7 @@ class Drain:
             if not self._cutting:
                 raise
             task.uncancel()
-            if not answering:  # a response that has begun is cut off when the server closes its connection
+            if not answering:  # otherwise the response has begun, and the server cuts it off by closing the connection
                 await _refuse(scope, receive, send)
         finally:
             self._calls.discard(task)
@@ -194,7 +194,7 @@ class _State(ServerState):
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that prints a greeting, stops in two steps, and never wakes up while it is idle.
+    """A uvicorn server that prints a greeting, stops in two steps, and uses no processor time while it is idle.
 
     The first signal makes it refuse new calls and give running calls some time; a second signal ends them immediately.
     Uvicorn's own handlers end the process before the sandboxes, so they are not used.
@@ -331,7 +331,7 @@ async def serve_http(
             grace_s=settings.stop_grace_s,
             on_stop=(on_stop, stopping_begins, access.streams.close, part.stop),
         )
-        gc.freeze()  # all objects that exist by now live until the host ends, so no collection has to look at them
+        gc.freeze()  # all present objects live until the host ends, so the garbage collector can skip them
         stopping = asyncio.create_task(server.stop_after(stop or asyncio.Event()))
         try:
             await server.serve(sockets=[listener, *part.listeners])
@@ -392,7 +392,7 @@ def base_url(listener: socket.socket) -> str:
 def greeting(url: str, backend: str, access: Access) -> tuple[str, ...]:
     """Return the lines to print when a host begins to listen: its address, its backend, and a call to try."""
     body = {
-        # double quotes, because a single one would end the argument in the shell
+        # in the shell, a single quote would end the argument
         "evaluator": {"code": EXACT_MATCH.replace("'", '"')},
         "inputs": {"correct_answer": "Paris"},
         "outputs": "Paris",

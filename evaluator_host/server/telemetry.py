@@ -48,8 +48,9 @@ from evaluator_host.types.errors import HostError, Misconfigured
 
 _SCOPE: Final = "evaluator_host"
 _PROTOCOL: Final = "http/protobuf"
-_PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # paths that are requested every few seconds
-_LAST_S: Final = 2.0  # seconds that the last export may take
+# paths without spans, because they are requested every few seconds
+_PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+_LAST_S: Final = 2.0  # time limit of the last export, in seconds
 _NS: Final = 1_000_000_000
 _CUMULATIVE: Final = AggregationTemporality.CUMULATIVE
 
@@ -175,7 +176,7 @@ class _Recorder:
     def traced(self, app: ASGIApp) -> ASGIApp:
         """Wrap an application so that it records requests as spans.
 
-        The name of a span is method and route, not the path, because a path may contain a key.
+        The name of a span contains the method and the route, but not the path, because a path may contain a key.
         """
 
         async def traced(scope: Scope, receive: Receive, send: Send) -> None:
@@ -280,7 +281,7 @@ def _distributions(family: Family, since_ns: int, now_ns: int) -> list[Histogram
     for labels, kind in kinds.items():
         bounds, counts = zip(*sorted(kind["up_to"]), strict=True)
         each = [count - below for count, below in zip(counts, (0, *counts), strict=False)]
-        unknown = cast("float", None)  # none, because Prometheus keeps neither the smallest nor the largest value
+        unknown = cast("float", None)  # Prometheus keeps neither the smallest nor the largest value
         points.append(
             HistogramDataPoint(
                 dict(labels), since_ns, now_ns, counts[-1], kind["sum"], each, bounds[:-1], unknown, unknown

@@ -1,4 +1,4 @@
-"""The processes of a host besides the first: one process runs jobs while there are jobs, the others answer calls.
+"""The processes of a host besides the first: one of them runs jobs while there are jobs, the others answer calls.
 
 Each process has its own sandboxes, a part of the host's limits, and its own connections to the database. A process that
 dies is started again, and its jobs continue from the results that were stored last.
@@ -45,9 +45,10 @@ from evaluator_host.types.errors import HostError, MachineExhausted, StoreUnavai
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 
-_NICE: Final = 5  # nice value of the process that runs jobs, so that calls go first
+_NICE: Final = 5  # nice value of the process that runs jobs, so that calls get the processor first
 _IDLE_S: Final = 60.0  # the process that runs jobs ends after this many seconds without a job
-_JOB_PARTS: Final = 2  # number of equal parts of the host's sandboxes and memory while jobs run: for calls and for jobs
+# while jobs run, the host's sandboxes and memory are divided into two equal parts: for calls and for jobs
+_JOB_PARTS: Final = 2
 _CHORES_S: Final = 1.0
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
@@ -66,11 +67,11 @@ class _Worker:
     def __init__(self) -> None:
         self.channel = Channel(self._take)
         self.metrics = b""  # the metrics that the process sent last
-        self.left = False  # whether the process has ended as it should
+        self.left = False  # whether the process has ended as planned
         self.refusal = ""  # why the process could not work
 
     async def ask(self, within_s: float, name: str, *args: object) -> Any:
-        """Call the process and return its answer. None if it does not answer in time."""
+        """Call the process and return its answer, or None if it does not answer in time."""
         with suppress(ChannelClosed, TimeoutError):
             async with asyncio.timeout(within_s):
                 return await self.channel.call(name, *args)
@@ -202,7 +203,7 @@ class _JobProcess:
         self._store = store
         self._count = count
         self._wake = asyncio.Event()
-        self._mark: tuple[Any, ...] | None = None  # state of the SQLite file when it had no jobs
+        self._mark: tuple[Any, ...] | None = None  # state of the SQLite file when there were no jobs in it
 
     def wake(self) -> None:
         """Check for queued jobs now, before the next regular check."""
@@ -210,7 +211,7 @@ class _JobProcess:
         self._others.tell_jobs("wake")
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Pass a new desired state to a running job now, before the job next writes."""
+        """Pass a new desired state to a running job at once, not only when the job writes its next results."""
         self._others.tell_jobs("set_desired_state", job_id, desired)
 
     async def run(self) -> None:
@@ -235,7 +236,7 @@ class _JobProcess:
 
     async def _has_jobs(self) -> bool:
         if (mark := self._store.database.mark()) is not None and mark == self._mark:
-            return False  # nobody has written to the file since then
+            return False  # nothing has been written to the database since it had no jobs
         queue = JobQueue(self._store.database)
         found = bool(await queue.waiting(each=1) or await queue.running())
         self._mark = None if found else mark
@@ -330,7 +331,7 @@ def run_calls(
         # Each process opens its own socket at this address; if they shared one, a single process would take most
         # connections.
         with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as listener:
-            for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):  # connections inherit the second option too
+            for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):  # connections inherit SO_REUSEADDR
                 listener.setsockopt(socket.SOL_SOCKET, option, 1)
             listener.bind(address)
             await part.leave(await _refusal_of(serve_http(settings, listener, stop=part.stopping, part=part)))

@@ -1,8 +1,8 @@
-"""Compares scores with each other and with bounds that people set; rounding errors of floats do not matter."""
+"""Compares scores with each other and with bounds that people set, and ignores rounding errors of floats."""
 
 from typing import Final
 
-ROUNDING: Final = 1e-9  # by how much sums of floats may miss a bound
+ROUNDING: Final = 1e-9  # largest rounding error by which a sum of floats may miss a bound
 _SHARE: Final = 1e-9  # rounding errors are at most this share of the greater number
 _AROUND_0: Final = 1e-12  # rounding errors of sums that are about 0
 
@@ -13,7 +13,7 @@ def exceeds(value: float, bound: float) -> bool:
 
 
 def reaches(value: float, bound: float) -> bool:
-    """Return whether a value is at least a bound, or lacks only a rounding error; 0.7 + 0.1 reaches 0.8."""
+    """Return whether a value is at least a bound, or is lower only by a rounding error; 0.7 + 0.1 reaches 0.8."""
     return value >= bound - ROUNDING
 
 

@@ -9,8 +9,8 @@ from typing import Any
 class Doc:
     """The description of a field: its meaning, shape and unit.
 
-    The OpenAPI document shows this text. `fields_of` checks requests against the limits, which are named like the
-    arguments of pydantic's `Field`.
+    The OpenAPI document shows this description. `fields_of` checks requests against the limits, which have the same
+    names as the arguments of pydantic's `Field`.
     """
 
     text: str

@@ -69,7 +69,7 @@ _TO_DO: Final = {
 def refusal_of(error: Exception, *, named: bool = True) -> str:
     """Describe an error of the operating system and what to do about it; return the message of any other error.
 
-    With `named`, the description contains the path.
+    If `named` is true, the description contains the path of the file.
     """
     if not isinstance(error, OSError):
         return str(error) or type(error).__name__
@@ -121,7 +121,7 @@ class HostError(Exception):
         self.problems = problems
 
     def for_callers(self) -> "HostError":
-        """Return the error to show in HTTP responses: this one, or one without details for the operator only."""
+        """Return the error for HTTP responses: this error, or one without details that only the operator may see."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -249,7 +249,7 @@ class MachineExhausted(HostError, code="machine_exhausted", status=503):
 
     @classmethod
     def by(cls, error: OSError, *, doing: str) -> "MachineExhausted":
-        """Return the error for an operation, named by `doing`, that the operating system refused."""
+        """Return the error for an operation that the operating system refused; `doing` describes the operation."""
         return cls(f"this machine could not {doing}: {refusal_of(error, named=False)}")
 
     @classmethod

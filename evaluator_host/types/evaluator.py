@@ -49,7 +49,7 @@ class Contract(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Contract | None":
-        """In the client, return a new member, because a host may have any plugin; in a host, return None."""
+        """In the client, create a member for a contract of a plugin that only the host has; in a host, return None."""
         if not (IS_CLIENT and isinstance(value, str)):
             return None
         member = str.__new__(cls, value)

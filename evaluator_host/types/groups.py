@@ -10,7 +10,7 @@ from .json_values import encode_json, value_at
 from .outcome import Status
 from .results import ColumnStatistics, GroupStatistics
 
-GROUPS: Final = 200  # maximum number of values that have a group of their own
+GROUPS: Final = 200  # maximum number of values that get their own group
 _VALUE_CHARS: Final = 200  # maximum number of characters in such a value, as JSON
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 
@@ -103,7 +103,7 @@ class _Group:
 class Groups:
     """Gathers the results of an evaluator, grouped by a value of their rows.
 
-    Each of the first 200 values has a group of its own; all other results are counted together.
+    Each of the first 200 values has its own group; all other results are counted together.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,8 @@ class Groups:
     def statistics(self, evaluator: str, *, zero: bool = False) -> ColumnStatistics:
         """Return counts and scores for each value, sorted by value.
 
-        If `zero`, a failed row counts as a score of 0 that did not pass, if other rows have scores or verdicts.
+        If `zero` is true, and other rows have scores or verdicts, a failed row counts as a score of 0 that did not
+        pass.
         """
         every = [*sorted(self._by_key.values(), key=lambda one: _order(one.value)), self._others]
         scores = zero and any(one.has_scores for one in every)

@@ -243,7 +243,7 @@ class JobScore:
     def not_compared(self) -> bool:
         """Return whether the mean cannot be compared with the previous job's mean.
 
-        This is so if the previous mean is doubtful, or was computed over other rows.
+        The means cannot be compared if the previous mean is doubtful, or was computed over other rows.
         """
         return self.previous is not None and self.mean is not None and self.change is None
 
@@ -337,7 +337,7 @@ class JobReport:
 
     @property
     def unit(self) -> str:
-        """Return the noun for the counts of its progress: `row`, or `result` if it has several evaluators.
+        """Return the noun for the counts of the job's progress: `row`, or `result` if the job has several evaluators.
 
         With several evaluators, each row has one result per evaluator.
         """

@@ -1,4 +1,4 @@
-"""Walks JSON values, and names places in them: `$.a[0]["not a name"]`."""
+"""Walks JSON values, and writes paths of values inside them: `$.a[0]["not a name"]`."""
 
 import json
 from collections.abc import Iterator

@@ -18,26 +18,27 @@ from .json_paths import places, render_path
 VALUE_DEPTH: Final = 64  # maximum number of levels in a returned value (runtimes/PROTOCOL.md)
 LARGE_BYTES: Final = 256 << 10  # maximum number of bytes of JSON to work on in the event loop; a thread works on more
 _LARGE_MEMORY: Final = 2 << 20  # maximum memory of JSON, once decoded, to work on in the event loop
-_MANY_QUOTES: Final = 40_000  # number of quotes in as many strings as can be read in 10 ms
+_MANY_QUOTES: Final = 40_000  # number of quotes in JSON whose strings take 10 ms to decode
 # bytes of memory that a dict, a list, an entry of a dict and an element of a list take
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
 # a number with this many digits (each replaced by 0) may need over 64 bits, and orjson then returns a float
 _LONG_NUMBER: Final = b"0" * 19
-# distance between the bytes that the first look examines: it sees six of 19 digits in a row, wherever they begin
+# the first check examines only every third byte; of 19 digits in a row, it sees at least six
 _STEP: Final = 3
 _STEPPED: Final = b"0" * (len(_LONG_NUMBER) // _STEP)
 _MOST_WEIGHT: Final = 1 + _ENTRY  # the largest weight of one byte
 _KINDS: Final = bytes(
     ord("0") if chr(byte) in "0123456789" else ord("e") if chr(byte) in "eE+" else ord(" ") for byte in range(256)
 )
-_HUGE_KIND, _HUGE_PLUS_KIND = b"0e000", b"0ee000"  # an exponent of three digits, which hexadecimal ids may also contain
+# patterns of a three-digit exponent, which hexadecimal ids may match too
+_HUGE_KIND, _HUGE_PLUS_KIND = b"0e000", b"0ee000"
 _HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3,}(?:[,\]}\s]|\Z)")  # a long exponent at the end of a number
 _MOST_DIGITS: Final = b"0" * 309  # as many digits as the largest double has
 
 _Made = TypeVar("_Made")
 
-_CONTAINERS: Final = (dict, list)  # a constant, because a union would be built again for each value
+_CONTAINERS: Final = (dict, list)  # a constant, because a union `dict | list` would be built again for each value
 
 _LONE_SURROGATE: Final = re.compile(  # an escaped lone surrogate; `re` quickly finds the fixed prefix
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F])"
@@ -126,7 +127,7 @@ def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
 
 def not_finite(value: Any) -> str | None:
     """Return the path of a number that is NaN or infinite, which JSON cannot express, or None if there is none."""
-    if not _has_not_finite(value):  # this takes a third of the time of the search below
+    if not _has_not_finite(value):  # this check takes a third of the time of the search below
         return None
     found = (path for path, one in places(value) if isinstance(one, float) and not math.isfinite(one))
     return next(map(render_path, found), None)
@@ -157,11 +158,12 @@ def require_finite(value: Any, *, advice: str = "send null or text in its place"
 
 
 def repeated_key(data: bytes, again: bytes) -> str | None:
-    """Return the path of a key that an object has twice, or None.
+    """Return the path of a key that occurs twice in one object of the JSON `data`, or None.
 
     `again` is the decoded data, encoded as JSON again.
     """
-    if data.count(b":") == again.count(b":"):  # the counts are nearly always equal, and quick to compare
+    # if no key was dropped, both have the same number of colons, which is quick to check
+    if data.count(b":") == again.count(b":"):
         return None
     found = ((path, one) for path, one in places(json.loads(data, object_pairs_hook=_pairs)) if isinstance(one, _Twice))
     return next((render_path((path, one.key)) for path, one in found), None)
@@ -188,7 +190,7 @@ def require_single_keys(data: bytes, value: Any) -> None:
     Raises:
       InvalidJson: a key occurs twice; the message has the path.
     """
-    with suppress(RecursionError):  # such deep values are refused when they are decoded
+    with suppress(RecursionError):  # values that nest this deeply are refused when they are decoded
         if (path := repeated_key(data, encode_json(value))) is not None:
             raise InvalidJson(f"the key at {path} appears twice, and only the last value would be kept; send it once")
 
@@ -211,7 +213,7 @@ def value_at(record: dict[str, Any], column: str, missing: Any = None) -> Any:
 
 
 def without_column(record: dict[str, Any], column: str) -> dict[str, Any]:
-    """Return a record without the value that `value_at` returns. An object that is then empty is left out, too."""
+    """Return a record without the value that `value_at` returns, and without objects that become empty."""
     return _without(record, [column] if column in record else column.split("."))
 
 
@@ -232,7 +234,8 @@ def has_many_values(data: bytes) -> bool:
     """Return whether JSON has too many values to decode in the event loop, however long its strings are."""
     if not takes_more_memory(data, _LARGE_MEMORY):
         return False
-    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # escaped backslashes and quotes begin and end no string
+    # remove escaped backslashes and quotes, because these do not begin or end strings
+    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     return plain.count(b'"') > _MANY_QUOTES or takes_more_memory(b"".join(plain.split(b'"')[::2]), _LARGE_MEMORY)
 
 
@@ -297,7 +300,7 @@ def nests_within(value: Any, levels: int) -> bool:
 
 
 def is_small(value: Any, *, values: int, characters: int = 1 << 20) -> bool:
-    """Return whether a JSON value has at most `values` values and `characters` characters. Counting stops there."""
+    """Return whether a JSON value has at most `values` values and `characters` characters; stop counting there."""
     rest = [value]
     while rest and values >= 0 and characters >= 0:
         item = rest.pop()

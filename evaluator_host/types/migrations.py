@@ -12,8 +12,8 @@ class MigrationStatus(StrEnum):
 
     MIGRATED = "migrated"
     ADAPTED = "adapted"  # the old code stays under another name, and a new function calls it
-    CURRENT = "current"  # the code has the new signature already
-    AS_PASTED = "as_pasted"  # the code fits another contract, under which it runs as it is
+    CURRENT = "current"  # the code already has the new signature
+    AS_PASTED = "as_pasted"  # the code fits another contract, and runs unchanged under that contract
     REFUSED = "refused"  # the code cannot be rewritten safely, and stays as it was
     NO_EVALUATOR = "no_evaluator"  # the code defines no function with that name
 
@@ -97,7 +97,7 @@ class ImportedEvaluator:
     Attributes:
       name: The name under which it is stored.
       version: Version that was stored; None in a dry run.
-      where: Its place in the imported file.
+      where: Position of the evaluator in the imported file.
       contract: The contract that applies; None for an evaluator that does not load.
       evaluator: Code, settings and pins, in the form of `POST /v1/evaluate`.
     """
@@ -128,7 +128,7 @@ class ImportedDataset:
 
 @dataclass(frozen=True, slots=True)
 class ImportRemark:
-    """A part of an imported file that was left out: its place, the reason, and the part itself."""
+    """A part of an imported file that was left out: its position, the reason, and the part itself."""
 
     where: str
     reason: str

@@ -7,9 +7,9 @@ from heapq import nlargest
 from itertools import islice
 from typing import Any, Final
 
-_LOOKED_AT: Final = 1000  # maximum number of names to compare by their letters
+_LOOKED_AT: Final = 1000  # maximum number of names to compare roughly, by the letters that they contain
 _COMPARED: Final = 20  # maximum number of names to compare letter by letter; two names of 63 letters take a millisecond
-_LETTERS: Final = 80  # compare at most this many characters of a name
+_LETTERS: Final = 80  # maximum number of characters of a name to compare
 _ALIKE: Final = 0.6  # smallest similarity of two names, as difflib measures it
 _LONGEST: Final = 63  # maximum number of characters in the name of a stored object
 _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
@@ -28,7 +28,7 @@ def nearest_name(given: str, known: Iterable[str], *, alike: float = _ALIKE) -> 
         matcher.set_seq1(one)
         if matcher.real_quick_ratio() >= alike and (most := matcher.quick_ratio()) >= alike:
             same = next((at for at, (a, b) in enumerate(zip(one, wanted, strict=False)) if a != b), len(wanted))
-            # among names with the same letters, those that begin alike come first
+            # among names with the same letters, those with the longest equal beginning come first
             likely.append((most + same / _LETTERS, one))
     similar = []
     for _, one in nlargest(_COMPARED, likely):

@@ -11,7 +11,7 @@ _POINTS: Final = 0.05  # smallest difference of percentages that one decimal sho
 
 
 def parsed(text: str) -> float | None:
-    """Return the number that a string contains, if all languages write numbers in this way; else None.
+    """Return the number that a string contains, or None unless all languages write numbers in this way.
 
     Rejected: hexadecimal (JavaScript only), digit groups (Python only), an empty string (0 in JavaScript), `nan`,
     `inf`. A number that is too large for a float is infinity.
@@ -21,7 +21,7 @@ def parsed(text: str) -> float | None:
 
 
 def rounded(value: float, form: str = ".4g") -> str:
-    """Format a score or another number; one that is just below 1 gets more digits: 0.99996."""
+    """Format a score or another number; a number just below 1 gets more digits: 0.99996."""
     text, size = format(value, form), abs(value)
     if size < 1 - ROUNDING and abs(float(text)) == 1:
         return format(copysign(_below(1, size), value), form[:-2].rstrip(".") + ".12g")
@@ -29,7 +29,7 @@ def rounded(value: float, form: str = ".4g") -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share of 0 to 1 as a percentage; one that is just above 0 or below 1 gets more digits: 99.95%."""
+    """Format a share of 0 to 1 as a percentage; a share just above 0 or just below 1 gets more digits: 99.95%."""
     whole, text = share * 100, f"{share:.1%}"
     if 0 < share < 1 and text in ("0.0%", "100.0%"):
         text = f"{whole:.2g}%" if text == "0.0%" else f"{_below(100, whole):.12g}%"

@@ -60,7 +60,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A warning about a row that did not fail: a coercion, an out-of-range score, a converted trace."""
+    """A warning about a row that did not fail: a converted value, a score out of range, a converted trace."""
 
     code: Annotated[str, Doc("Stable, for programs.")]
     message: Annotated[str, Doc("What happened.")]
@@ -234,7 +234,7 @@ class MissingImport:
 class Returned:
     """The value that a call returned.
 
-    If the value has no JSON form, `unsupported` has the type and path (`$.a[0]`) of the part without one.
+    If a part of the value has no JSON form, `unsupported` contains the type and the path (`$.a[0]`) of this part.
 
     `imports` are the failed imports that the code caught; `unset_params` are the keys of `app_params` that the code
     read although they were not given. `size_bytes` is about how much memory the value takes.

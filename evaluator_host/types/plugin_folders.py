@@ -1,4 +1,4 @@
-"""Finds plugins by name, without importing them: the host's own in folders, other packages' by entry points.
+"""Finds plugins by name, without importing them: the host's own plugins in folders, and all others by entry points.
 
 A plugin is a package that has `dialect.py` (`DIALECT`, a way to write evaluators), `plugin.py` (`PLUGIN`, everything
 else that it brings), or both.

@@ -14,15 +14,16 @@ from .doc import Doc
 from .evaluator import Evaluator
 from .outcome import EvaluationResult, Note
 
-MOST_CODES: Final = 40  # maximum number of codes that a tally counts, because a sandbox may send any
+MOST_CODES: Final = 40  # maximum number of codes that a tally counts, because a sandbox may invent any number of codes
 ROWS: Final = 5  # maximum number of rows that a count names
 _CODE_CHARS: Final = 100
-_RATING, _PERCENT = 10, 100  # a threshold from 1 to 10 is probably for a rating, one up to 100 for a percentage
+# a threshold from 1 to 10 is probably for ratings, a threshold from 10 to 100 for percentages
+_RATING, _PERCENT = 10, 100
 _TEXT_CHARS: Final = 600
 
 
 class Mend(StrEnum):
-    """Where the cause of a warning can be removed."""
+    """The place where a user can remove the cause of a warning."""
 
     MAPPING = "mapping"
     CODE = "code"
@@ -258,7 +259,7 @@ class WarningTally:
             found = self._counts.get(code)
             if found is not None:
                 rows = tuple(sorted({*found.rows, row}))[:ROWS]
-                # rows finish in any order, so a later result may belong to an earlier row
+                # rows finish in any order, so this result may belong to an earlier row than those counted so far
                 is_earlier = rows[0] < min(found.rows, default=row)
                 this = _first(code, note, row)
                 varies = found.varies or this.message != found.message
@@ -309,7 +310,7 @@ def failed_together(together: EvaluationResult | None) -> str | None:
 
 
 class RowWarnings:
-    """Collects the warnings of results as they arrive, and tells why no score can be relied on, if that is so."""
+    """Collects the warnings of results as they arrive; if no score can be relied on, says why."""
 
     def __init__(self) -> None:
         self._tally = WarningTally()

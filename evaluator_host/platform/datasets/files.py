@@ -29,10 +29,10 @@ from evaluator_host.types.json_values import decode_json, encode_json, memory_by
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
 _SETTLED_S: Final = 3600.0
-_READ_BYTES: Final = 256 << 10  # bytes to read at a time: many, so that a long line takes few reads
+_READ_BYTES: Final = 256 << 10  # number of bytes to read at once, large enough that long lines need few reads
 STRIDE: Final = 64  # the index has the position of every 64th row, so that finding a row reads at most 64 lines
 _BAD_LINES_KEPT: Final = 100
-_CHECKED_BYTES: Final = 4 << 20  # bytes of rows between two checks of the free disk
+_CHECKED_BYTES: Final = 4 << 20  # the free disk space is checked each time this many bytes of rows were written
 _NAMES_CHARS: Final = 200_000  # maximum number of characters in the names of all columns together
 _PAGE_BYTES: Final = 16 << 20
 DECODED_PER_BYTE: Final = 6  # maximum number of bytes of memory that decoded rows take per byte that may be read
@@ -138,7 +138,7 @@ class RowsFolder:
         """
         held = weight = 0
         reading: Iterator[tuple[int, bytes]] = iter(())
-        at: int | None = None  # the row that `reading` yields next
+        at: int | None = None  # number of the row that `reading` will yield next
         for wanted in sorted(set(numbers)):
             if at is None or not at <= wanted <= at + STRIDE:
                 reading, at = self.lines(dataset_id, first=wanted), wanted
@@ -208,7 +208,7 @@ def write_upload(stage: Path, upload: Path, format_: Format, limits: RowLimits) 
 
 
 def line_chunks(lines: Iterator[tuple[int, bytes]], rows: int, max_bytes: int) -> Iterator[list[tuple[int, bytes]]]:
-    """Yield numbered lines in lists of at most `rows`; a list also ends with the line that reaches `max_bytes`."""
+    """Yield lists of at most `rows` numbered lines; a list also ends when it has reached `max_bytes`."""
     chunk: list[tuple[int, bytes]] = []
     size = 0
     for number, line in lines:
@@ -271,7 +271,8 @@ class _Writer:
         if self._size > self._limits.max_bytes:
             most = self._limits.max_bytes >> 20
             raise TooLarge(f"the rows have more than {most} MB; send them as several data sets")
-        if self._size - self._checked > _CHECKED_BYTES:  # a small file may have many rows, which share their values
+        # check while rows are written: rows that share values may be much larger than the uploaded file
+        if self._size - self._checked > _CHECKED_BYTES:
             self._checked = self._size
             if (error := lacks_disk(self._stage, self._limits.reserve_bytes)) is not None:
                 raise error
@@ -348,7 +349,7 @@ class FileFolder:
         """Remove uploads of killed hosts, and files over an hour old with ids not in `known`. Return how many."""
         gone = 0
         for path in self.path.iterdir() if self.path.is_dir() else ():
-            with suppress(FileNotFoundError):  # the upload has ended meanwhile
+            with suppress(FileNotFoundError):  # the upload has ended since the folder was listed
                 old = time.time() - path.stat().st_mtime > _SETTLED_S
                 if is_dead(path.name.removeprefix(PARTIAL).partition("_")[0]) or (old and path.name not in known):
                     path.unlink()

@@ -1,7 +1,7 @@
 """Checks the first rows of data before any row is scored.
 
 Three mistakes make scores meaningless, so they are refused: a mapping of columns that do not exist, code that reads
-outputs when no row has outputs, and the prompt of a judge that reads columns which no row has.
+outputs when no row has outputs, and a judge whose prompt reads columns that no row has.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class FirstRows:
     """The first records of a data set or a file, and the rows that a mapping makes from these records."""
 
     name: str  # name of the data set or the file
-    columns: tuple[str, ...]  # columns of all records, as far as they are known
+    columns: tuple[str, ...]  # the known columns of all records
     records: Sequence[dict[str, Any]]
     rows: Sequence[Row]  # rows made from those records that can become rows, without fields from templates
     mapping: Mapping
@@ -79,7 +79,7 @@ class FirstRows:
             if name not in known and _root(name) not in known
         ]
         if unknown and known:
-            # only some errors suggest a similar column, because finding one takes milliseconds
+            # only the first errors suggest a similar column, because finding such a column takes milliseconds
             problems = [self._unknown(self._field(field), name) for field, name in unknown[:_NAMED]]
             told = [one.message for one in problems]
             told += [f"and {len(unknown) - _NAMED} more columns are missing"] if len(unknown) > _NAMED else []
@@ -162,9 +162,10 @@ class FirstRows:
         return names if self.complete else self._in_no_record(names)
 
     def _in_no_record(self, names: list[str]) -> list[str]:
-        """Return the given names that cannot be inputs of any record, whether the record was read or not."""
+        """Return those of the names that cannot be inputs of any record, not even of records that were not read."""
         fields = {*self.columns, *(field for field, _ in self.mapping.sources)}
-        nested = fields & {"inputs", "variables"}  # objects whose keys are known only for the first records
+        # fields with nested objects, whose keys are known only for the first records
+        nested = fields & {"inputs", "variables"}
         known = {*self.columns}
         return [] if nested else [name for name in names if name not in known]
 

@@ -99,7 +99,7 @@ class _Cutter:
         return found.start()
 
     def _take(self, sign: bytes) -> bool:
-        """Update the state for a structural character; return whether an item ends before it."""
+        """Update the state for a structural character; return whether an item ends before this character."""
         if sign == b'"':
             self._in_string = True
         elif sign in b"[{":

@@ -23,7 +23,7 @@ from evaluator_host.types.evaluator import ROW_FIELDS, Row
 from evaluator_host.types.json_values import InvalidJson, decode_given, is_conversation, value_at
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
 
-_MISSING: Final = object()  # stands for a missing column, because null is a value
+_MISSING: Final = object()  # marks a missing column; None would mean that the column contains null
 
 _ALSO: Final = ("trace", "criteria")  # columns that are also fields of the row when they hold an object
 _NULLABLE: Final = ("trace", "variables")
@@ -159,7 +159,7 @@ def _object(name: str, text: str) -> Any:
         return None
     value = _json_of(text, ("{", "[") if name == "trace" else "{")
     if isinstance(value, BadRow):
-        # anything else, such as a list, may be meant as a string
+        # other text, such as a list, may be meant as a string
         if name != "inputs" and text.lstrip().startswith("{"):
             raise BadRow(f"{name} is {value}")
         return text
@@ -234,7 +234,7 @@ def outputs_column(columns: Container[str]) -> str | None:
 
 
 def column_of(source: str) -> str:
-    """Return a source without the braces of a template that only names a column."""
+    """Return a source; if it is a template that only names a column, return the column's name."""
     lone = _LONE.fullmatch(source)
     return lone[1] if lone else source
 

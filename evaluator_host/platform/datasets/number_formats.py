@@ -1,4 +1,4 @@
-"""Tells from an Excel cell's number format whether the cell contains a date. Writes dates as ISO 8601.
+"""Finds out from an Excel cell's number format whether the cell contains a date, and writes dates as ISO 8601.
 
 If neither the value nor its format has a time of day, only the date is written. Rules: ECMA-376, part 1, 18.8.30
 (number formats) and 18.17.4 (serial numbers of dates).
@@ -25,11 +25,11 @@ _NOON: Final = re.compile(r"am/pm|a/p")
 _BUILT_IN: Final = {
     **dict.fromkeys((*range(14, 18), *range(27, 32), 36, *range(50, 55), 57, 58), Shows.DATE),
     **dict.fromkeys((*range(18, 22), 32, 33, 45, 47), Shows.TIME),
-    # 34, 35, 55 and 56 are dates in some languages, and times in others
+    # formats 34, 35, 55 and 56 show dates in some languages, and times in others
     **dict.fromkeys((22, 34, 35, 55, 56), Shows.DATE | Shows.TIME),
     46: Shows.ELAPSED,
 }
-_CODE_CHARS: Final = 1000  # characters of a format that are read; Excel allows 255
+_CODE_CHARS: Final = 1000  # maximum number of characters of a format that are read; Excel allows 255
 _DAY_MS: Final = 86_400_000
 _DAYS: Final = 2_958_466  # number of days in Excel's calendar, which ends with the year 9999
 _DAYS_1904: Final = 1462  # days between the first days of Excel's two calendars

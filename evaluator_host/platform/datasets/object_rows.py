@@ -2,7 +2,7 @@
 
 The storage has the files `rows.jsonl` and `rows.index` of each data set, under `datasets/<id>/`. The host that receives
 an upload keeps a local copy. Other hosts use the index to read only parts of the rows, and keep copies of small data
-sets. An id is never used for a second upload.
+sets. Each upload gets a new id.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,8 @@ from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.files import INDEX, PLACE, ROWS, STRIDE, RowsFolder
 from evaluator_host.types.errors import Misconfigured, StoreUnavailable
 
-_CACHED_BYTES: Final = 64 << 20  # larger data sets are read in ranges, without a local copy
+# maximum size of a data set that is copied; larger data sets are read in ranges, without a local copy
+_CACHED_BYTES: Final = 64 << 20
 _RANGE_BYTES: Final = 4 << 20
 # how long a refused request is retried; a request without a response fails after 30 s
 _AGAIN_WITHIN: Final = timedelta(seconds=20)

@@ -1,9 +1,9 @@
 """Removes rows and files from a data directory if the database of the host does not refer to them.
 
-A host leaves a note about its database in its data directory: a file `databases/<identity>` with the address. The host
-removes files only if there is no note about another database. A directory from an older version has no notes. Before
-the first database leaves its note there, the host looks for rows and files to which that database does not refer. If
-there are any, the host also writes a note named `unknown`.
+A host leaves a note about its database in its data directory: a file `databases/<identity>` that contains the
+database's address. The host removes files only if there is no note about another database. A directory from an older
+version has no notes. Before the first database leaves its note there, the host looks for rows and files to which that
+database does not refer. If there are any, the host also writes a note named `unknown`.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class OrphanFiles:
         self._notes = data_dir / NOTES
         self.rows = rows
         self.blobs = blobs
-        self._has_warned = False  # whether the log names the other databases already
+        self._has_warned = False  # whether a warning about the other databases was logged already
 
     async def sweep(self, store: Store) -> None:
         """Remove unreferenced files: broken uploads, and rows of deleted jobs.

@@ -52,14 +52,14 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
                         f"{_ROWS_AT_ONCE} rows of the Parquet file take {batch.nbytes >> 20} MB, more than the "
                         f"{_BATCH_BYTES >> 20} MB that can be read at once; send them as JSONL"
                     )
-                # rows may share a large value, which the JSON of each row repeats, so the rows are converted one by one
+                # convert large rows one by one, because the JSON of each row repeats a value that many rows share
                 large = batch.nbytes * _ROWS_AT_ONCE > _BATCH_BYTES
                 for at in range(0, batch.num_rows, 1 if large else _ROWS_AT_ONCE):
                     yield from _records(batch.slice(at, 1 if large else _ROWS_AT_ONCE))
     except (InvalidRequest, MemoryError):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:  # a fault of this machine, not of the file
+        if isinstance(error, OSError) and error.errno is not None:  # this machine, not the file, is at fault
             raise
         message = f"the data file is not Parquet, or is damaged: {str(error)[:_SHOWN_CHARS]}"
         raise InvalidRequest(message) from error
@@ -71,7 +71,7 @@ def _records(batch: Any) -> list[dict[str, Any] | BadRow]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidRequest(f"several columns have the same name: {', '.join(twice)[:_SHOWN_CHARS]}; rename them")
-    # only these types have nanoseconds that Python would drop
+    # only values of this type have nanoseconds, which Python would drop
     if not any("time64[ns]" in str(kind) for kind in batch.schema.types):
         try:
             return [{name: _jsonable(value) for name, value in row.items()} for row in batch.to_pylist()]
@@ -138,7 +138,8 @@ def _by_number(scalar: Any) -> Any:
     seconds, fraction = divmod(scalar.value, per_second)
     digits = f".{fraction:0{len(str(per_second)) - 1}d}" if fraction else ""
     days, rest_s = divmod(seconds, _DAY_S)
-    if kind.unit == "ns":  # 64-bit nanoseconds cover only years that Python can represent
+    # Python can represent all years that 64-bit nanoseconds cover, but not the nanoseconds themselves
+    if kind.unit == "ns":
         second = str(_jsonable(pa.scalar(seconds, pa.timestamp("s", kind.tz)).as_py()))
         return second[:_SECOND_CHARS] + digits + second[_SECOND_CHARS:]
     time = _time(rest_s, fraction, digits=len(str(per_second)) - 1)

@@ -28,7 +28,8 @@ from evaluator_host.types.stored import (
 )
 
 _CONDITION: Final = re.compile(r"(?P<column>[^=!<>~]+)(?P<sign>!=|>=|<=|=|~|>|<)(?P<value>.*)", re.DOTALL)
-_WHOLE: Final = re.compile(r"\s*[+-]?\d+\s*")  # integers are compared exactly, because an id may be over 2**53
+# integers are compared as integers, because a float cannot represent all ids over 2**53
+_WHOLE: Final = re.compile(r"\s*[+-]?\d+\s*")
 _PAGE_BYTES: Final = 4 << 20
 _COLUMNS: Final = 200
 _DISTINCT: Final = 10_000
@@ -60,7 +61,7 @@ class Condition:
         return cls(found["column"].strip(), found["sign"], found["value"].strip())
 
     def holds(self, row: dict[str, Any]) -> bool:
-        """Whether a row meets the condition. `<` and `>` compare numbers, `=` both numbers and strings, `~` strings."""
+        """Return whether a row meets it. `<` and `>` compare numbers, `=` numbers or strings, `~` strings."""
         value = value_at(row, self.column)
         if self.sign in ("=", "!="):
             return (_text(value) == self.value or _number(value) == _number(self.value) is not None) == (
@@ -164,7 +165,7 @@ def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int
         if kind != "equal":
             one, one_end, two, two_end = (place + start for place in places)
             for pair in zip_longest(range(one, one_end), range(two, two_end)):
-                # rows that occur often may be paired by position, even equal ones; a pair of equal rows is not a
+                # rows that occur often may be paired by position, so both rows of a pair may be equal, which is not a
                 # difference
                 if None in pair or old[pair[0]] != new[pair[1]]:
                     yield pair

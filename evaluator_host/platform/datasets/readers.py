@@ -234,7 +234,7 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
     csv.field_size_limit(max_row_bytes)
     named = _SEPARATOR_LINE.match(file.peek(_PEEKED))
     lines_before = 0
-    if named:  # a first line such as `sep=;` tells Excel the separator
+    if named:  # the first line names the delimiter for Excel, as in `sep=;`
         file.read(named.end())
         delimiter, lines_before = named[2].decode("latin-1"), 1
     elif (found := _delimiter(file.peek(_PEEKED), delimiter)) != delimiter:
@@ -339,7 +339,7 @@ def _xlsx(file: BinaryIO, _: int, note: Notes) -> Iterator[Record]:
             yield line, cells
         elif not header:
             header = _header(cells, note)
-        else:  # a row may lack its last cells; they count as empty
+        else:  # the row lacks its last cells, which count as empty
             yield line, _table_record(header, [*cells, *[None] * (len(header) - len(cells))], line, note)
 
 

@@ -15,7 +15,7 @@ from evaluator_host.types.json_values import decode_json, encode_json
 
 _BATCH_S: Final = 2.0  # after this many seconds of processor time, a call returns the rows that it has made so far
 _BATCH_BYTES: Final = 16 << 20
-_ROW_BYTES: Final = 64 << 20  # a row made by templates, which may repeat values, may have at most this many bytes
+_ROW_BYTES: Final = 64 << 20  # maximum size, in bytes, of a row made by templates, which may repeat values
 _LIMITS: Final = CallLimits(cpu_s=10, memory_mb=1024, result_bytes=_BATCH_BYTES + _ROW_BYTES)
 
 

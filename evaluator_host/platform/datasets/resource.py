@@ -64,10 +64,10 @@ class DatasetResource(Resource):
         return (Task("the removal of unreferenced files", self._sweep_again),)
 
     async def _sweep_again(self) -> None:
-        """Remove unreferenced files every hour, because the start of a host leaves those that may still be needed."""
+        """Remove unreferenced files every hour, because the sweep at the start spares new files."""
         while True:
             await asyncio.sleep(_SWEEP_EVERY_S)
-            with suppress(StoreUnavailable):  # the task that watches the database reports the outage
+            with suppress(StoreUnavailable):  # another task, which watches the database, reports this
                 await self._orphans.sweep(self.host.store)
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:
@@ -80,7 +80,8 @@ class DatasetResource(Resource):
         except NotFound:
             return UsedObject(kind, name, frozenset())
         gone = [found]
-        if found.name is not None:  # deleting the newest version deletes all others too, see `Datasets.release`
+        # deleting the newest version also deletes all other versions, see `Datasets.release`
+        if found.name is not None:
             gone = await datasets.list_versions(workspace_id, found.name)
         ids = frozenset(one.id for one in gone)
         names = {*ids, *(f"{one.title}@{one.version}" for one in gone), *([found.name] if found.name else [])}

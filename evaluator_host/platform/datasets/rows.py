@@ -90,13 +90,13 @@ class RowFile:
         self._limit = limit
         self._report = report
         self._shard = shard
-        self.count = 0  # valid records so far, including those of other shards
-        self.bad = 0  # bad records so far
-        self.position = 0  # bytes read so far
+        self.count = 0  # number of valid records so far, including those of other shards
+        self.bad = 0  # number of bad records so far
+        self.position = 0  # number of bytes read so far
         self._format = format_ or Format.of_name(path.name)
         self._note = note
         with reading(path):
-            self.size = path.stat().st_size  # bytes of the file
+            self.size = path.stat().st_size  # size of the file in bytes
 
     def __iter__(self) -> Iterator[FileRow]:
         """Yield the valid rows.

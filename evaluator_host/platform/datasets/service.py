@@ -33,8 +33,8 @@ from evaluator_host.types.stored import ColumnFacts, DatasetFacts, DatasetReport
 
 _MB: Final = 1 << 20
 _UPLOAD: Final = "upload"
-_HELD_BYTES: Final = 1 << 20  # bytes of an upload that may wait for the thread that writes them
-_CPU_S: Final = 30  # seconds of processor time that any file may take, plus one for each MB
+_HELD_BYTES: Final = 1 << 20  # maximum number of bytes of an upload that may wait for the thread that writes them
+_CPU_S: Final = 30  # processor time that a file may take, in seconds; one second is added for each MB
 _MEMORY_MB: Final = 512
 # maximum bytes of memory per byte of JSON: an empty list with its comma has 3 bytes, and takes about 64 in memory
 _MEMORY_PER_ROW: Final = 32
@@ -48,7 +48,7 @@ _EDITED_BYTES: Final = 64 * _MB
 _ROWS_BYTES: Final = 16 * _MB
 _MOST_GUESSED: Final = 10_000
 _SHORT_BYTES: Final = 1 << 20  # an upload up to this size does not wait for larger ones
-_TRIES: Final = 3  # how many times to try an edit of a data set that others edit at the same time
+_TRIES: Final = 3  # how many times to try an edit if other callers change the data set at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class DatasetService:
             found = await self.processes.call(workspace_id, function, stage, *args, rows, limits=limits, short=short)
         except TooLarge:
             if most < self.max_bytes:
-                await storing.resize(most + 1)  # raises an error that names the quota
+                await storing.resize(most + 1)  # the rows exceed the quota: this call raises the error that says so
             raise
         facts = _read_facts(found)
         await storing.resize(facts.size_bytes)
@@ -215,7 +215,7 @@ class DatasetService:
                 yield [await self._report(dataset) for dataset in part]
 
     async def lines(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[bytes]:
-        """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer if over 16 MB."""
+        """Return at most `limit` rows as JSON lines, from row `first` on; fewer if they have more than 16 MB."""
         dataset = await self.store.get_dataset(workspace_id, name)
         return await asyncio.to_thread(self.folder.page, dataset.id, first, limit=limit)
 
@@ -230,7 +230,7 @@ class DatasetService:
         dataset = await self.store.get_dataset(workspace_id, name)
         await asyncio.to_thread(
             self.folder.file, dataset.id
-        )  # the file is opened now, so that a missing file is an error here, not in the middle of a response
+        )  # the file is opened now, so that a missing file raises an error here, not in the middle of a response
         lines = islice(self.folder.lines(dataset.id, first=first), limit)
         rows = ((b"," if place else b"") + line for place, (_, line) in enumerate(lines))
         return _joined(chain((b"[",), rows, (b"]",)))
@@ -340,7 +340,7 @@ class DatasetService:
                 with self.usage.storing(workspace_id) as storing:
                     write = partial(self._write_edited, storing, args, before.facts.size_bytes)
                     report = await self._add(workspace_id, name, write, replace=before.id)
-            except NameTaken:  # somebody else has changed the data set meanwhile
+            except NameTaken:  # another caller has changed the data set at the same time
                 continue
             await self._forget_unused()
             return report
@@ -390,7 +390,7 @@ class DatasetService:
 
 
 def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Join parts into fewer, larger parts, and yield them."""
+    """Join small parts, and yield fewer, larger parts."""
     held, size = [], 0
     for part in parts:
         held.append(part)

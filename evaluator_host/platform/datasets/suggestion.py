@@ -26,7 +26,7 @@ _OF_THE_ROW: Final = frozenset(
     {"metadata", "meta", "tags", "category", "topic", "language", "trace", "criteria", "messages"}
 )
 _TEXT_CHARS: Final = 20  # smallest average length of a column that may hold a model's texts
-_CHARS: Final = 1000  # how many characters of a value are compared
+_CHARS: Final = 1000  # maximum number of characters of a value to compare
 MOST_COLUMNS: Final = 1000  # maximum number of columns whose names are used
 _NAME_CHARS: Final = 200  # longest name to compare with a misspelt one
 _SHOWN: Final = 12
@@ -44,7 +44,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return _nearest(name[:_NAME_CHARS], tuple(one for one in islice(names, MOST_COLUMNS) if len(one) <= _NAME_CHARS))
 
 
-@lru_cache(32)  # most rows of a job that lack a column lack the same one
+@lru_cache(32)  # the cache helps because the rows of a job usually lack the same column
 def _nearest(name: str, names: tuple[str, ...]) -> str | None:
     known = {plain(one): one for one in names}
     wanted = plain(name)
@@ -134,7 +134,7 @@ def _is_expected(column: str) -> bool:
 
 
 def _is_other(column: str) -> bool:
-    """Whether a column's name shows that it has inputs or facts about the row instead of outputs."""
+    """Return whether a column's name shows that it contains inputs or facts about the row, not outputs."""
     name = plain(column)
     if name in _OF_THE_ROW or meaning(column) in ("inputs", "trace"):
         return True

@@ -34,7 +34,7 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import NameTaken
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
-# characters of data sets that are read at once; each data set may have 200 KB of column names
+# maximum number of characters to read at once; the column names of each data set may have 200 KB
 _PART_BYTES: Final = 2 << 20
 VERSIONS_KEPT: Final = 10  # versions of a data set to keep, besides those that jobs use
 # columns that are not facts about the rows
@@ -43,7 +43,7 @@ _JSON: Final = ("bad_lines", "columns", "notes")  # facts about the rows that ar
 
 
 class DatasetTable(Table):
-    """Data sets. Their rows are files. A data set without a name came with a job, or only jobs still use it.
+    """Data sets. Their rows are files. A data set without a name came with a job, or is still used by jobs only.
 
     `columns`, `bad_lines` (the first bad lines) and `notes` are JSON. `title` is the data set's name, too, but an older
     version keeps its `title` when it loses its `name`.
@@ -92,7 +92,7 @@ class Dataset:
 
     @property
     def label(self) -> str:
-        """Name of the data set; for an older version, name and version (`qa@2`). The id if there is no name."""
+        """Return the data set's name, for an older version with its number (`qa@2`), or the id if there is no name."""
         return self.name or (f"{self.title}@{self.version}" if self.title else self.id)
 
 
@@ -209,8 +209,8 @@ class Datasets(Repository):
     async def forget_unused(self) -> list[str]:
         """Delete data sets that have no name and are used by no other table. Return their ids, to remove their rows.
 
-        The newest `VERSIONS_KEPT` versions of a name stay. If a new job begins to use one of these data sets meanwhile,
-        none of them is deleted.
+        The newest `VERSIONS_KEPT` versions of a name stay. If a new job begins to use one of these data sets while this
+        runs, none of them is deleted.
         """
         own: Any = DatasetTable.__table__
         users = [

@@ -1,8 +1,8 @@
 """Renders templates in a safe part of Jinja's syntax: the size of the record limits the time and memory of rendering.
 
-Jinja's sandbox prevents attribute tricks, but not `{{ "x" * 10**9 }}`, `|center(10**9)` or nested loops. Therefore a
-check at parse time allows only lookups, comparisons, conditions, loops over values of the record, and the filters
-below. The strings that `~`, `+` and the filters produce are limited in length, and nothing is computed while a
+Jinja's sandbox prevents access to dangerous attributes, but not `{{ "x" * 10**9 }}`, `|center(10**9)` or nested loops.
+Therefore a check at parse time allows only lookups, comparisons, conditions, loops over values of the record, and the
+filters below. The strings that `~`, `+` and the filters produce are limited in length, and nothing is computed while a
 template is compiled. A host compiles and renders callers' templates only in a limited process, see
 `datasets.rendering`.
 """
@@ -165,7 +165,7 @@ class RecordTemplate:
         names = {"item": record, **record}
         self._environment.deadline = time.process_time() + RENDER_S
         try:
-            # a missing column raises an error that names it
+            # render the template even if only its value is needed: a missing column then raises an error that names it
             text = _joined(self._checked(self._template.generate(**names)))
             return text if self._value is None else self._value(**names)
         except TemplateError as error:

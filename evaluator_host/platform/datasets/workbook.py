@@ -1,7 +1,7 @@
 """Reads the first visible sheet of an Excel workbook (.xlsx), a row at a time.
 
-Nothing is read except the cells and, from their styles, whether the number format shows a date. Therefore nothing else
-in the file (fills, properties, extensions, damaged or not) can make it unreadable. Rules: ECMA-376, part 1.
+Only the cells are read, and from their styles only whether the number format shows a date. Therefore damage to other
+parts of the file (fills, properties, extensions) cannot make it unreadable. Rules: ECMA-376, part 1.
 """
 
 import datetime as dt
@@ -63,7 +63,7 @@ def sheet_rows(file: BinaryIO, note: Notes) -> Iterator[Cells]:
         with zipfile.ZipFile(file) as archive:
             yield from _Book(archive, note).rows()
     except OSError as error:
-        if error.errno is not None:  # a fault of this machine, not of the file
+        if error.errno is not None:  # this machine, not the file, is at fault
             raise
         raise _not_readable(str(error)) from error
     except _DAMAGES as error:
@@ -95,7 +95,7 @@ class _Book:
         root = next((target for _, kind, target in self._relations("") if kind == "officeDocument"), "xl/workbook.xml")
         self._root = root
         self.since_1904 = False
-        # whether formulas have no values yet, because only an office program computes them
+        # whether the file has formulas without values, which only an office program can compute
         self.is_uncalculated = False
         # each sheet's name, whether it is hidden, and the id of its relation
         self._sheets: list[tuple[str, bool, str]] = []
@@ -300,7 +300,7 @@ class _SheetReading:
         for _ in _fed(self._parser, source):
             yield from self._found
             self._found.clear()
-            if self._is_over:  # nothing after the cells is needed
+            if self._is_over:  # the parts of the sheet after the cells are not needed
                 return
 
     def _start(self, name: str, given: dict[str, str]) -> None:
@@ -354,7 +354,7 @@ class _SheetReading:
         return f"{_letters(self._column)}{self._line}"
 
     def _column_of(self, place: str) -> int:
-        """Return the number of a cell's column, from 1. Without a reference such as `B7`, it is the next column."""
+        """Return the number of a cell's column, from 1; without a reference such as `B7`, it is the next column."""
         if not place:
             return len(self._cells) + 1
         found = _CELL.fullmatch(place)
@@ -434,7 +434,7 @@ class _SheetReading:
 
 
 def _letters(column: int) -> str:
-    """Return the name of a column: 1 is A, 27 is AA."""
+    """Return the letters that name a column: `A` for 1, `AA` for 27."""
     name = ""
     while column:
         column, rest = divmod(column - 1, 26)

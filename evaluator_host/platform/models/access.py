@@ -24,7 +24,7 @@ from evaluator_host.types.jobs import Target
 _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})
 PORTS: Final = {"http": 80, "https": 443}
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_ADDRESS_S: Final = 3.0  # seconds for connecting to one address of a host
+_ADDRESS_S: Final = 3.0  # time limit, in seconds, for connecting to one address of a host
 _TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes into a secret"
 
 
@@ -57,7 +57,7 @@ class ModelAccess:
 
     @asynccontextmanager
     async def open(self, target: Target, workspace_id: str) -> AsyncIterator[Endpoint]:
-        """Check a job's model again, since settings and secrets change. Yield its endpoint.
+        """Check a job's model again, because settings and secrets may have changed, and yield its endpoint.
 
         Raises the same errors as `require`.
         """
@@ -105,7 +105,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
     try:
         parts = urlsplit(base_url)
         whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
-        # make sure that httpx sends to the same host that is checked here
+        # check that httpx would send to the same host
         whole = whole and httpx.URL(base_url).host == parts.hostname
         # raises an error for labels of over 63 characters, as a look-up would
         _ = (parts.hostname or "").encode("idna")
@@ -179,7 +179,7 @@ class _Dialling:
 
 def _trusted(settings: Settings) -> ssl.SSLContext:
     file, changed_at = settings.ca_file, None
-    with suppress(OSError):  # if the file cannot be read, a later attempt reports the error
+    with suppress(OSError):  # if the file cannot be read, the code that loads it reports the error
         changed_at = file and file.stat().st_mtime_ns
     return _authorities(file, changed_at)
 

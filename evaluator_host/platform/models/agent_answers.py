@@ -15,9 +15,9 @@ class AgentAnswerError(RuntimeError):
 
 
 def parse_path(path: str) -> list[tuple[bool, str | int]]:
-    """Split into steps a JSONPath such as `$.a[0]['b c'][*]..d`.
+    """Split a JSONPath such as `$.a[0]['b c'][*]..d` into steps.
 
-    Each step is `(deep, name or position)`; `deep` is whether the step finds the name at any depth.
+    Each step is `(deep, name or position)`; if `deep` is true, the step finds the name at any depth.
 
     Raises:
       ValueError: the path does not have this syntax.
@@ -128,7 +128,7 @@ def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | Non
 def read_stream(
     lines: Iterable[str], *, path: str, field: str, trajectory_path: str | None, joined: bool
 ) -> tuple[dict[str, Any], Any]:
-    """Extract output and trajectory from an agent's stream of events, as `read_whole` does. Return the last event, too.
+    """Extract output and trajectory from an agent's stream of events, as `read_whole` does; also return the last event.
 
     The output is the last value at `path`, or, with `joined`, all these values joined into one string.
 

@@ -38,7 +38,7 @@ class AgentIn(Body):
 
 
 def require(agent: dict[str, Json]) -> None:
-    """Check the settings with which a job calls an agent: an `AgentIn` as JSON.
+    """Check the settings with which a job calls an agent; `agent` is an `AgentIn` as JSON.
 
     Raises:
       InvalidRequest: a field or a path is not valid.

@@ -46,7 +46,7 @@ class Completion:
     """A model's answer, with its token counts."""
 
     output: Json  # string, `{"tool_calls": […]}`, or None when only the whole response is wanted
-    facts: dict[str, Json]  # `answered_by`, `finish_reason`, `tokens` and `cost`, as far as the answer has them
+    facts: dict[str, Json]  # those of `answered_by`, `finish_reason`, `tokens` and `cost` that the answer has
     response: dict[str, Json]  # the whole response body
 
 
@@ -84,7 +84,7 @@ def read_text(body: Any) -> Completion:
 
 
 def read_whole(body: Any) -> Completion:
-    """Check that a completion response has choices. Return it whole; its text and tokens are not read.
+    """Check that a completion response has choices, and return the whole response; its text and tokens are not read.
 
     Raises:
       BadAnswer: the response has no choices.
@@ -115,7 +115,7 @@ def fault_of(text: str) -> str:
 
 def _output(message: dict[str, Any], finish_reason: str | None) -> Json:
     content = message.get("content")
-    if isinstance(content, list):  # the message is given in parts
+    if isinstance(content, list):  # the message consists of parts
         content = "".join(part["text"] for part in content if isinstance(part, dict) and _is_text(part.get("text")))
     if content and _is_text(content):
         return content
@@ -178,8 +178,8 @@ class ModelAnswer:
 class Fault(Exception):
     """A failed attempt.
 
-    `status` is the HTTP status, or None if there was no response. `again` is whether to try again after `wait_s`
-    seconds.
+    `status` is the HTTP status, or None if there was no response. If `again` is true, the caller should try again after
+    `wait_s` seconds.
     """
 
     def __init__(self, message: str, *, status: int | None = None, again: bool, wait_s: float = 0.0) -> None:
@@ -307,7 +307,7 @@ class Endpoint:
 
 
 async def read_body(response: httpx.Response, most: int) -> bytes:
-    """Return the beginning of the body, at most `most` bytes."""
+    """Return at most the first `most` bytes of the body."""
     data = bytearray()
     async for chunk in chunks_of(response):
         data += chunk

@@ -49,7 +49,7 @@ _NOT_SENT: Final = frozenset({"extra_body", "extra_headers", "extra_query", "tim
 
 @dataclass(frozen=True, slots=True)
 class ModelPlace:
-    """Where to call a model: its address, its name there, and the workspace secret that contains the key."""
+    """The place to call a model: its address, its name there, and the workspace secret that contains the key."""
 
     base_url: str
     model: str

@@ -40,7 +40,7 @@ class OriginClients:
 
     @asynccontextmanager
     async def lend(self, url: str) -> AsyncIterator[httpx.AsyncClient]:
-        """Yield the client for a URL. If there are then many clients, close those that were unused for longest."""
+        """Yield the client for a URL. Afterwards, close the longest unused clients if there are too many."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in self._clients:

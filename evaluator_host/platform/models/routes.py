@@ -53,7 +53,7 @@ class ModelChangeIn(Body):
 
     model_config = example(input_price=0.1, output_price=0.4)
 
-    url: str = Field(  # the schema has no default for it, because generated clients would send the default
+    url: str = Field(  # the schema shows no default for this field, because generated clients would send the default
         default_factory=str, min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1"
     )
     kind: ModelKind | None = Field(None, description="Kind of API. Default: openai, also for compatible APIs.")
@@ -225,7 +225,7 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         lines = buffer.feed(chunk)
         if len(buffer.rest) > _LINE_BYTES:
             raise InvalidRequest(f"a line is longer than {_LINE_BYTES >> 20} MB")
-        # blank lines are left out, because one part may have a quarter of a million of them
+        # drop blank lines here, because one part may have a quarter of a million of them
         for line in filter(bytes.strip, lines):
             yield line
     yield bytes(buffer.rest)

@@ -17,7 +17,7 @@ from evaluator_host.types.models import DayUsage
 
 PART_BYTES: Final = 4 << 20  # size of a part of recorded answers; the answer that reaches this size ends the part
 _PAGE: Final = 200
-_MEASURED_EACH: Final = 16  # sizes are summed again once the answers have grown by a sixteenth of the limit
+_MEASURED_EACH: Final = 16  # the sizes are added up again when the answers have grown by a sixteenth of the limit
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 
@@ -148,7 +148,7 @@ class ModelTable(Repository):
         """
         table = ModelDayTable
         this = (table.workspace_id == workspace_id) & (table.day == day)
-        # PostgreSQL locks the row; SQLite has one writer at a time anyway
+        # PostgreSQL locks the row; SQLite never has more than one writer at a time
         known = select(table.requests).where(this).with_for_update()
         async with self._database.transaction() as connection:
             taken = await connection.scalar(known)
@@ -216,7 +216,7 @@ class ModelTable(Repository):
                 await connection.execute(delete(table).where(mine, table.digest.in_(gone)))
 
     async def answers(self, workspace_id: str) -> AsyncIterator[RecordedAnswer]:
-        """Yield every recorded answer of a workspace, in the order of digests. Some megabytes are read at a time."""
+        """Yield every recorded answer of a workspace in the order of digests; read a few megabytes at a time."""
         table, after = ModelAnswerTable, ""
         mine = table.workspace_id == workspace_id
         sizes = select(table.digest, table.stored_bytes).where(mine).order_by(table.digest).limit(_PAGE)

@@ -19,12 +19,12 @@ from evaluator_host.platform.models.gateway.hosts import HTTPS, HostPort, host_p
 
 HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
-_SMALL_CHUNKS: Final = 2000  # number of a request's chunks that may have any size; h11 takes 10 µs for each chunk
-_CHUNK_BYTES: Final = 256  # smallest average size of all further chunks
+_SMALL_CHUNKS: Final = 2000  # so many chunks of a request may have any size; h11 takes 10 µs for each chunk
+_CHUNK_BYTES: Final = 256  # smallest average size, in bytes, of all further chunks
 # bytes that may follow a request and are not read, since a client may send a second request
 UNREAD_BYTES: Final = 64 << 10
-TUNNEL_BYTES: Final = 1 << 20  # bytes that may wait in a tunnel: four reads from a sandbox
-_PART_BYTES: Final = 64 << 10  # bytes of a response that are sent to a sandbox at a time
+TUNNEL_BYTES: Final = 1 << 20  # maximum number of bytes that may wait in a tunnel: four reads from a sandbox
+_PART_BYTES: Final = 64 << 10  # maximum number of bytes of a response to send to a sandbox at once
 _HTTP: Final = 80
 _OWN_HOST: Final = re.compile(rb"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -34,7 +34,7 @@ _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 class Rejected(Exception):
     """A request that the host refuses.
 
-    `status`, `code` and the message say why; `again` says whether the row may send it again.
+    `status`, `code` and the message say why the host refuses it; `again` says whether the row may send it again.
     """
 
     def __init__(self, status: int, message: str, code: str = "bad_request", *, again: bool = False) -> None:
@@ -126,7 +126,7 @@ class RequestReader:
                     self._body += event.data
                 case h11.EndOfMessage() if self._head is not None:
                     return _request(self._head, bytes(self._body), self._to)
-                case _:  # h11 needs more data, or the other end has closed
+                case _:  # h11 needs more data, or the row has closed the connection
                     return None
 
     def _destination(self, head: h11.Request) -> HostPort | None:
@@ -205,7 +205,8 @@ class Tunnel:
         Raises:
           Rejected: the bytes are not a valid request, or the request is for another host.
         """
-        self._connection.began = False  # from here on, a refusal is sent as a response
+        # from now on, a refusal is sent as the response to the request in the tunnel
+        self._connection.began = False
         reader = self._connection.reader(within=to)
         while (request := reader.feed(first)) is None:
             first = await self.read()
@@ -239,7 +240,7 @@ class Connection:
         self._room = room
         self._reader: RequestReader | None = self.reader(admits=admits)
         self._rest = b""
-        self._unread = 0  # number of bytes that arrived and that nobody reads
+        self._unread = 0  # number of bytes that arrived after the request, and are dropped
         self._tunnel: Tunnel | None = None
         self.began = False  # whether a part of a response was sent
         self.ended = False  # whether the response is complete, or was cut off
@@ -284,7 +285,7 @@ class Connection:
         self._send(_head(status, [*headers, ("content-length", str(len(body)))]) + body, end=True)
 
     async def answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        """Send a whole response of any size, as fast as the row reads it, and close the connection."""
+        """Send a whole response of any size, only as fast as the row reads it, and close the connection."""
         head = _head(status, [*headers, ("content-length", str(len(body)))])
         for at in range(0, len(body) - _PART_BYTES, _PART_BYTES):
             await self.send(head + body[at : at + _PART_BYTES])
@@ -327,7 +328,7 @@ class Connection:
 
 
 class KeptAnswer(Connection):
-    """Takes the place of a row's connection when the host makes a request on behalf of the row. Keeps the response.
+    """Replaces a row's connection when the host makes a request on behalf of the row, and keeps the response.
 
     Attributes:
       status: HTTP status of the response; 0 before there is a response.

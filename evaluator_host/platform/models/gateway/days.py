@@ -25,7 +25,7 @@ DAY_SPENT: Final = (
     "this is the operator's limit for a day (EVALUATOR_HOST_MODEL_DAY, EVALUATOR_HOST_WORKSPACE_LIMITS), which starts "
     "anew at 00:00 UTC; wait until then, or have the operator raise it"
 )
-_PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more requests wait
+_PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more requests are waiting
 _PART: Final = 64  # maximum number of requests to take in advance: the budget loses them if the process is killed
 _FLUSH_S: Final = 1.0  # seconds until counts are written and unused requests are given back
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which other processes have given back their unused requests
@@ -43,16 +43,16 @@ class _Day:
     date: str
     budget: ModelBudget
     meter: Meter
-    read_at: float = float("-inf")  # when tokens and cost were read from the database
-    held: int = 0  # number of requests taken from the budget but not made yet
+    read_at: float = float("-inf")  # when tokens and cost were last read from the database
+    held: int = 0  # number of requests that were taken from the budget, but not made yet
     waiting: int = 0  # number of requests that wait to be taken from the budget
     spent_until: float = float("-inf")
-    waited: bool = False  # whether this process has waited in vain for other processes to give back unused requests
+    waited: bool = False  # whether this process has waited, without success, for others to give back unused requests
     taking: asyncio.Task[None] | None = None
 
     @property
     def near(self) -> bool:
-        """Whether the used tokens or cost are near the limit."""
+        """Return whether the used tokens or cost are near the limit."""
         budget, tokens = self.meter.budget, self.meter.input_tokens + self.meter.output_tokens
         return (budget.tokens is not None and tokens >= _NEAR * budget.tokens) or (
             budget.cost is not None and (self.meter.cost or 0.0) >= _NEAR * budget.cost
@@ -162,7 +162,7 @@ class DayBudgets:
                 day.taking = loop.create_task(self._take_part(store, day))
             day.waiting += 1
             try:
-                # the task is shielded, so that the requests which it takes are not lost if a row ends meanwhile
+                # shield the task: if this row ends, the requests that the task takes must not be lost
                 await asyncio.shield(day.taking)
             finally:
                 day.waiting -= 1
@@ -197,7 +197,7 @@ class DayBudgets:
                 async with asyncio.timeout(_FLUSH_S):
                     await self._hurry.wait()
             self._hurry.clear()
-            with suppress(StoreUnavailable):  # if the database does not answer, the next turn writes the counts
+            with suppress(StoreUnavailable):  # if the database does not answer, the counts are written next time
                 await self._write()
 
     async def _write(self) -> None:

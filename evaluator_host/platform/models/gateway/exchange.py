@@ -22,7 +22,8 @@ JSON_TYPE: Final = "application/json"
 ANSWER_BYTES: Final = 16 << 20
 _VERSION: Final = ("anthropic-version", "2023-06-01")
 _FAULT_BYTES: Final = 64 << 10
-CHARACTERS_A_TOKEN: Final = 4  # assumed characters per token if a provider does not report tokens
+# number of characters that a token is assumed to have, if a provider does not report tokens
+CHARACTERS_A_TOKEN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Told:
     used: Callable[[RequestUse], None]  # called once with the tokens and cost of the request
     # called with a good answer before its end is sent to the row, since the row may end as soon as it has the end
     answered: Callable[[HttpAnswer], Awaitable[None]]
-    ready: Callable[[], Awaitable[None]]  # returns once the row may get the end of an answer
+    ready: Callable[[], Awaitable[None]]  # returns when the row may get the end of an answer
     # returns a context manager that waits until there is memory for a large answer, and reserves it during the block
     place: Callable[[], AbstractAsyncContextManager[None]]
     records: bool  # whether `answered` records the answer
@@ -196,7 +197,7 @@ class Exchange:
             if self._told.records:
                 parts.append(text)
             if data and events.ended:
-                # this comes before the write, because the row may end as soon as it has the last event
+                # call this before the write, because the row may end as soon as it has the last event
                 await answered()
             await connection.write(text.encode())
 
@@ -244,7 +245,7 @@ class Exchange:
 
 
 def _credentials(model: GrantedModel) -> dict[str, str]:
-    """Return the headers with the model's key, and with a version of Anthropic's API in case the row sends none."""
+    """Return headers with the model's key and, for Anthropic, with an API version in case the row sends none."""
     anthropic = model.registered.kind is ModelKind.ANTHROPIC
     found = dict([_VERSION]) if anthropic else {}
     if model.key is not None:

@@ -60,10 +60,10 @@ from evaluator_host.types.redaction import Redactor
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_DECODED_BYTES: Final = 128 << 20  # bytes that a decoded request may take in memory
+_DECODED_BYTES: Final = 128 << 20  # maximum number of bytes of memory that a decoded request may take
 _CONNECTIONS: Final = 64  # maximum number of open connections per row
-_ROW_BYTES: Final = 2 * BODY_BYTES  # maximum number of bytes in the bodies of all unanswered requests together, per row
-_COPIES: Final = 5  # copies of a large answer in memory, while it is read, masked, decoded and sent on
+_ROW_BYTES: Final = 2 * BODY_BYTES  # maximum total number of bytes in the bodies of all unanswered requests of a row
+_COPIES: Final = 5  # number of copies of a large answer in memory while it is read, masked, decoded and sent on
 # allow at least this many large answers at once, so that one workspace leaves room for others
 _FEWEST_LARGE: Final = 4
 # maximum number of requests to providers at a time, over all processes; one workspace gets at most 256
@@ -173,13 +173,13 @@ class ModelGate:
 
     @property
     def waited_s(self) -> float:
-        """Number of seconds so far in which a connection of the row waited for an answer."""
+        """Return for how many seconds, so far, a connection of the row has waited for an answer."""
         running = asyncio.get_running_loop().time() - self._since if self._since is not None else 0.0
         return self._waited_s + running
 
     @property
     def usage(self) -> ModelUsage:
-        """How much the row has used models so far."""
+        """Return how much the row has used models so far."""
         used = self._row.usage(self.waited_s)
         return replace(used, connections=self._network_connections, network_bytes=self._network_bytes)
 
@@ -190,7 +190,8 @@ class ModelGate:
     def open(self, wire: ConnectionWriter) -> None:
         """Begin to serve a call of the row. `wire` is the host's connection to the row's sandbox."""
         self._wire = wire
-        self._repeats = Repeats()  # a row that is called again makes the same requests again
+        # number requests from the beginning again, because a row that is called again repeats its requests
+        self._repeats = Repeats()
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
         """Handle bytes that the row sent on a connection. With `end`, the row has closed the connection."""
@@ -232,7 +233,7 @@ class ModelGate:
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
         path, body = chat_request(speaks, {**request, "model": model})
         self._asked += 1
-        # nobody needs to know when the row waits, since it occupies no sandbox
+        # no callback needs to know when the row waits, because the row occupies no sandbox
         self.tell_waits(lambda _waits: None, partial(asyncio.sleep, 0))
         kept = KeptAnswer(-self._asked)
         self._connections[kept.number] = kept
@@ -275,7 +276,7 @@ class ModelGate:
             task.cancel()
 
     def _wait(self, number: int, *, waits: bool) -> None:
-        """Note whether a connection is waiting. The time while any connection waits is the row's waiting time."""
+        """Record whether a connection is waiting. The row's waiting time is the time in which any connection waits."""
         now = asyncio.get_running_loop().time()
         if waits and number in self._connections:
             self._waiting.add(number)
@@ -467,7 +468,7 @@ class ModelGate:
         """Count a request against the budgets of row, job and day.
 
         Raises:
-          Rejected: the request exceeds a budget; then it counts against no budget.
+          Rejected: the request exceeds a budget; it then does not count against any budget.
         """
         grant, priced = self._grant, model.cost(0, 0) is not None
         for meter in self._meters:
@@ -511,7 +512,7 @@ async def _decoded(data: bytes) -> dict[str, Json]:
 
 
 def _forwarded(request: Request) -> dict[str, str]:
-    """Return the headers that a provider needs to understand the request, if their values are plain text."""
+    """Return those of the request's headers that a provider needs, if their values are plain text."""
     found = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
     return {
         name: value

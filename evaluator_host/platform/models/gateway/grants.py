@@ -34,7 +34,7 @@ class GrantedModel:
 
     @property
     def name(self) -> str:
-        """Name under which the model is registered."""
+        """Return the name under which the model is registered."""
         return self.registered.name
 
     def cost(self, input_tokens: int, output_tokens: int) -> float | None:

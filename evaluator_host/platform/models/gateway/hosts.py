@@ -15,7 +15,7 @@ _ENTRY: Final = re.compile(
 )
 _MOST: Final = 32  # maximum number of hosts granted to one evaluator
 _TRIED: Final = 4  # maximum number of a host's addresses to try
-_NOT_PUBLIC: Final = tuple(  # networks that are not public, though Python's `is_global` is true for them
+_NOT_PUBLIC: Final = tuple(  # networks that are not public, although Python's `is_global` is true for them
     map(
         ipaddress.ip_network,
         (
@@ -50,7 +50,7 @@ class HostPort:
 
     @property
     def is_address(self) -> bool:
-        """Whether the host is written as an address."""
+        """Return whether the host is written as an address."""
         try:
             ipaddress.ip_address(self.host)
         except ValueError:
@@ -59,7 +59,7 @@ class HostPort:
 
     @property
     def authority(self) -> str:
-        """The Host header of a plain HTTP request to this host."""
+        """Return the Host header of a plain HTTP request to this host."""
         return self._name if self.port == 80 else str(self)
 
     @property
@@ -71,7 +71,7 @@ class HostPort:
         return f"{self._name}:{self.port}"
 
     def includes(self, other: "HostPort") -> bool:
-        """Whether a grant of this host and port includes the other host and port. Port 0 means every port."""
+        """Return whether a grant of this host and port includes `other`. Port 0 means every port."""
         below = self.host.startswith("*.") and other.host.removeprefix("*").endswith(self.host[1:])
         return (self.host in ("*", other.host) or below) and self.port in (0, other.port)
 
@@ -94,7 +94,7 @@ def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
         return False
     if isinstance(address, ipaddress.IPv4Address):
         return True
-    # the unicast addresses in use; none of them is local or embeds an IPv4 address
+    # the range of unicast addresses that are in use; it contains no local addresses
     in_use = address in ipaddress.ip_network("2000::/3")
     return in_use and (int(address) >> 32) & _ANY_SCOPE != _ISATAP
 
@@ -105,7 +105,7 @@ def reachable(addresses: Iterable[str], private: Iterable[ipaddress.IPv4Network 
     def may_reach(text: str) -> bool:
         try:
             address = ipaddress.ip_address(text)
-        except ValueError:  # raised for an address with a zone, which is link-local
+        except ValueError:  # raised for an address with a zone; such addresses are link-local
             return False
         plain = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped else address
         return is_public(address) or any(plain in network for network in private)

@@ -68,7 +68,7 @@ class JudgeHosts:
         if is_listed(parts, self._listed):
             return False
         if (store := await self._store_to_ask()) is None:
-            await self.require(url, field="url")  # raises the error, because the host is not allowed
+            await self.require(url, field="url")  # the host is not allowed, so this call raises the error
             return False
         is_new = host_of(parts) not in await ModelTable(store.database).list_hosts()
         await ModelTable(store.database).allow_host(host_of(parts), most=_MOST)

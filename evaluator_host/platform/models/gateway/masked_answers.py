@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
 from evaluator_host.types.redaction import Redactor
 
-_DATA: Final = "data:"  # lines of server-sent events begin with this
+_DATA: Final = "data:"  # beginning of the lines of server-sent events that contain data
 _Place: TypeAlias = tuple[str | int, ...]
 
 

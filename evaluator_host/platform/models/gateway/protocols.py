@@ -31,9 +31,9 @@ _KINDS_OF_ERRORS: Final = {
 _VOLATILE: Final = frozenset(
     {"user", "metadata", "safety_identifier", "prompt_cache_key", "stream_options", "service_tier", "store"}
 )
-_MAX_TOKENS: Final = 1024  # limit of an answer's tokens; Anthropic's API requires a limit and has no default
+_MAX_TOKENS: Final = 1024  # default limit on an answer's tokens, because Anthropic's API requires a limit
 _SSE_DATA: Final = b"data:"
-_EVENT_BYTES: Final = 1 << 20  # longest event that is read; longer events are passed on unread
+_EVENT_BYTES: Final = 1 << 20  # maximum size, in bytes, of an event that is read; longer events are passed on unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class EventStream:
     def __init__(self, *, hides_usage: bool) -> None:
         self._hides_usage = hides_usage
         self._rest = bytearray()
-        self.tokens: tuple[int, int] | None = None  # tokens of request and answer, as far as they are known
+        self.tokens: tuple[int, int] | None = None  # numbers of tokens in request and answer, as far as they are known
         self.ended = False  # whether the last event has arrived; clients may then stop reading
 
     def feed(self, data: bytes) -> bytes:
@@ -190,7 +190,7 @@ class EventStream:
         except InvalidJson:
             return True
         if (found := tokens_of(body)) is not None:
-            # Anthropic sends both counts in the first event, and the answer's count again in the last
+            # Anthropic sends both counts in the first event, and the answer's final count in the last event
             known = self.tokens or (0, 0)
             self.tokens = max(found[0], known[0]), max(found[1], known[1])
         return not (self._hides_usage and isinstance(body, dict) and body.get("choices") == [])

@@ -19,14 +19,15 @@ from evaluator_host.platform.models.gateway.connection import Connection, Reject
 from evaluator_host.platform.models.gateway.hosts import HostPort, reachable
 
 _CONNECT_S: Final = 10.0
-_HELLO_S: Final = 10.0  # seconds for the first bytes of a tunnel, which name its host
+_HELLO_S: Final = 10.0  # time limit, in seconds, for the first bytes of a tunnel, which name its host
 _HELLO_BYTES: Final = 16 << 10  # a ClientHello must end within this many bytes of TLS records
 _READ_BYTES: Final = 64 << 10
-_UNSENT_BYTES: Final = 8 << 20  # bytes from a row that may wait for a slow host
+_UNSENT_BYTES: Final = 8 << 20  # maximum number of bytes from a row that may wait for a slow host
 _HANDSHAKE: Final = 0x16
 _CLIENT_HELLO: Final = 1
 _SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D
-_UNRECOGNIZED_NAME: Final = b"\x15\x03\x03\x00\x02\x02\x70"  # the TLS record of this fatal alert (RFC 8446, 6.2)
+# the TLS record of the fatal alert `unrecognized_name` (RFC 8446, 6.2)
+_UNRECOGNIZED_NAME: Final = b"\x15\x03\x03\x00\x02\x02\x70"
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "host"}
     | {"proxy-authorization", "proxy-authenticate", "content-length"}
@@ -101,8 +102,8 @@ class RowTraffic:
     """The workspace of a row, and callbacks that report its proxied traffic and its waits."""
 
     workspace: str
-    count: Callable[[int], None]  # counts bytes; raises Rejected when they are more than a row may carry
-    waits: Waits  # callback that is told whether the row waits for an answer
+    count: Callable[[int], None]  # counts bytes; raises Rejected if the row has sent and received too many
+    waits: Waits  # reports whether the row waits for an answer
     ready: Callable[[], Awaitable[None]]  # returns once the row may have its answer
     remaining_s: Callable[[], float]  # returns the seconds that the row may still wait
 
@@ -135,7 +136,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
             return
         inner = await tunnel.request(first, to)
         row.waits(waits=True)
-        # the bytes are not counted here, because the tunnel has counted them
+        # the tunnel has already counted the bytes of the request
         await _pass_request(connection, inner, _anew(inner, to), row, (reader, writer))
 
 
@@ -160,12 +161,12 @@ class _Hello:
 
     def __init__(self) -> None:
         self.data = bytearray()  # all bytes that have arrived
-        self.message = bytearray()  # the ClientHello, as far as its records are complete
-        self._at = 0  # where the next record begins
+        self.message = bytearray()  # the part of the ClientHello whose records are complete
+        self._at = 0  # position in `data` at which the next record begins
 
     @property
     def end(self) -> int:
-        """Where the ClientHello ends in `message`."""
+        """Return the position in `message` at which the ClientHello ends."""
         return 4 + int.from_bytes(self.message[1:4])
 
     @property
@@ -322,7 +323,7 @@ async def _pass_request(
     reader, writer = streams
     writer.write(sent.data)
     while True:
-        await asyncio.sleep(0)  # let other tasks run, since one read may bring thousands of tiny chunks
+        await asyncio.sleep(0)  # let other tasks run, because one read may bring thousands of tiny chunks
         event = await _next_event(sent.http, reader, row)
         if isinstance(event, h11.Response):
             await _begin(connection, request, event)

@@ -54,13 +54,13 @@ class Numbered:
     """A request in canonical form. If it is not the first of its kind in a row, it also contains its number."""
 
     request: dict[str, Json]
-    answered: bool = False  # whether the request has a recorded answer by now
+    answered: bool = False  # whether the request has got its answer
 
 
 class Repeats:
     """Numbers the identical requests of a row, since a model may answer each of them differently.
 
-    If a request gets no answer, its number is free again, because a client that tries again repeats its question.
+    If a request gets no answer, its number is free again, because a client that retries sends the same request again.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,8 @@ class Recordings:
     async def find(self, workspace: str, model: str, request: dict[str, Json]) -> HttpAnswer | None:
         """Return the recorded answer to a request in canonical form (`protocols.canonical`), or None.
 
-        An answer that was recorded without the server counts only for the registered model with the same name.
+        An answer that was recorded without the digest of the server's URL is used only for the model with the same
+        name.
         """
         content = await self._store.find_answer(workspace, digest_of(request))
         if content is None:
@@ -117,7 +118,7 @@ class Recordings:
         """Yield every recorded answer as a line: `{"digest", "model", "created_at", "request", "answer"}`."""
         async for one in self._store.answers(workspace):
             head = {"digest": one.digest, "model": one.model, "created_at": one.created_at}
-            yield encode_json(head)[:-1] + b"," + one.content.encode()[1:] + b"\n"  # both are JSON objects
+            yield encode_json(head)[:-1] + b"," + one.content.encode()[1:] + b"\n"  # join two JSON objects into one
 
     async def import_lines(self, workspace: str, lines: AsyncIterable[bytes]) -> int:
         """Import the lines of an export in place of recorded answers to the same requests. Return the number of lines.
