@@ -3,7 +3,6 @@
 Both reports are made from the file that `run --out` writes, so they need only a few numbers in memory for each row.
 """
 
-import math
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from evaluator_host.types.bounds import difference, exceeds
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.names import counted
-from evaluator_host.types.numbers import percent, points, rounded
+from evaluator_host.types.numbers import mean_of, percent, points, rounded
 from evaluator_host.types.outcome import Status
 
 _SHOWN: Final = 5
@@ -53,7 +52,7 @@ class RowsReport:
     def mean(self) -> float | None:
         """Return the mean score, or None if no row has a score."""
         scores = [row.score for row in self.rows if row.score is not None]
-        return math.fsum(scores) / len(scores) if scores else None
+        return mean_of(scores) if scores else None
 
     @property
     def pass_rate(self) -> float | None:

@@ -42,6 +42,7 @@ from evaluator_host.types.evaluator import Contract, Evaluator, Json, Language, 
 from evaluator_host.types.jobs import JobReport
 from evaluator_host.types.json_values import decode_json, encode_json
 from evaluator_host.types.names import what_was_meant
+from evaluator_host.types.numbers import mean_of
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.warnings import RowWarnings
 
@@ -310,7 +311,7 @@ def _statistics(results: list[EvaluationResult]) -> dict[str, Any]:
         "doubt": told.doubt(),
         "warnings": [_brief(one) for one in told.counts()],
         "statuses": dict(Counter(one.status for one in results)),
-        "mean": sum(score for score, _ in scores) / len(scores) if scores else None,
+        "mean": mean_of([score for score, _ in scores]) if scores else None,
         "mean_rows": len(scores),
         "pass_rate": sum(verdicts) / len(verdicts) if verdicts else None,
         "judged": len(verdicts),

@@ -5,7 +5,6 @@ evaluators costs nothing, because the host is imported only when an evaluator is
 """
 
 import json
-import math
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -89,7 +88,7 @@ class ScoredEvaluator:
         from evaluator_host.client.calls import row_body  # noqa: PLC0415 - see the top
         from evaluator_host.types.bounds import exceeds  # noqa: PLC0415 - see the top
         from evaluator_host.types.names import counted  # noqa: PLC0415 - see the top
-        from evaluator_host.types.numbers import rounded  # noqa: PLC0415 - see the top
+        from evaluator_host.types.numbers import mean_of, rounded  # noqa: PLC0415 - see the top
 
         __tracebackhide__ = True
         given = [row if isinstance(row, dict) else row_body(row) for row in rows]
@@ -106,7 +105,7 @@ class ScoredEvaluator:
             pytest.fail(f"{self.name}: {why}", pytrace=False)
         if not scores:
             pytest.fail(f"{self.name}: no score in {counted(len(results), 'row')}", pytrace=False)
-        mean = math.fsum(scores) / len(scores)
+        mean = mean_of(scores)
         if exceeds(at_least, mean):
             lowest = min(range(len(results)), key=lambda n: _or_high(results[n].score))
             pytest.fail(
@@ -199,7 +198,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if not scores:
         return
     from evaluator_host.types.names import counted  # noqa: PLC0415 - see the top
-    from evaluator_host.types.numbers import rounded  # noqa: PLC0415 - see the top
+    from evaluator_host.types.numbers import mean_of, rounded  # noqa: PLC0415 - see the top
 
     terminalreporter.section("scores of evaluators")
     by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -207,7 +206,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         by_name[one["evaluator"]].append(one)
     for name, found in sorted(by_name.items()):
         numbers = [one["score"] for one in found if one["score"] is not None]
-        mean = f"mean {rounded(sum(numbers) / len(numbers))}, lowest {rounded(min(numbers))}" if numbers else "no score"
+        mean = f"mean {rounded(mean_of(numbers))}, lowest {rounded(min(numbers))}" if numbers else "no score"
         failed = sum(one["error"] is not None for one in found)
         rows = counted(len(found), "row")
         terminalreporter.line(f"{name}: {rows}, {mean}{f', {failed} failed' if failed else ''}")

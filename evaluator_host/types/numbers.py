@@ -1,12 +1,14 @@
 """Reads numbers in texts, and formats scores for people; only 1 is shown as 1 or 100 %, and only 0 as 0 %."""
 
+import math
 import re
-from math import copysign
+from collections.abc import Sequence
 from typing import Final
 
 from .bounds import ROUNDING
 
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SCALE: Final = 2.0**64  # large numbers are added in units of this
 _POINTS: Final = 0.05  # smallest difference of percentages that one decimal shows
 
 
@@ -20,11 +22,20 @@ def parsed(text: str) -> float | None:
     return float(stripped) if _DECIMAL.fullmatch(stripped) else None
 
 
+def mean_of(numbers: Sequence[float]) -> float:
+    """Return the mean of finite numbers, exactly rounded, even if their sum is too large for a float."""
+    try:
+        return math.fsum(numbers) / len(numbers)
+    except OverflowError:
+        mean = math.fsum(number / _SCALE for number in numbers) / len(numbers) * _SCALE
+        return min(max(mean, min(numbers)), max(numbers))  # rounding must not make the mean infinite
+
+
 def rounded(value: float, form: str = ".4g") -> str:
     """Format a score or another number; a number just below 1 gets more digits: 0.99996."""
     text, size = format(value, form), abs(value)
     if size < 1 - ROUNDING and abs(float(text)) == 1:
-        return format(copysign(_below(1, size), value), form[:-2].rstrip(".") + ".12g")
+        return format(math.copysign(_below(1, size), value), form[:-2].rstrip(".") + ".12g")
     return text
 
 

@@ -1,11 +1,15 @@
 """People see scores and shares in a form in which only 1 looks like 1 or 100 %, and only 0 looks like 0 %."""
 
+import sys
 from dataclasses import replace
 
 import pytest
 
+from evaluator_host.cli.report import ReportedRow, RowsReport
+from evaluator_host.engine.service.summaries import summarise
+from evaluator_host.integrations.mcp_server import _statistics
 from evaluator_host.platform.terminal.summary import Summary
-from evaluator_host.types.numbers import percent, points, rounded
+from evaluator_host.types.numbers import mean_of, percent, points, rounded
 from tests.unit.test_warnings import SCORED
 
 
@@ -53,3 +57,20 @@ def test_a_mean_just_under_the_bound_does_not_look_like_it(capsys: pytest.Captur
     made.add(replace(SCORED, score=0.99996), row=0, line=1)
     assert made.exit_code(bad_lines=0, fail_under=1, strict=False) == 1
     assert capsys.readouterr().err == "the mean score 0.99996 is under --fail-under 1\n"
+
+
+@pytest.mark.parametrize(
+    ("scores", "mean"), [([0.1] * 10, 0.1), ([1.7e308] * 3, 1.7e308), ([1e16, 1.0, -1e16], 1 / 3), ([1, 0], 0.5)]
+)
+def test_every_mean_is_exact(scores: list[float], mean: float) -> None:
+    results = [replace(SCORED, score=score) for score in scores]
+    rows = RowsReport("e", tuple(ReportedRow(n, n + 1, "scored", one, None, None, 0.1) for n, one in enumerate(scores)))
+    assert summarise(results, seconds=1.0).mean == mean_of(scores) == _statistics(results)["mean"] == rows.mean == mean
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 7, 1000])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_mean_of_equal_numbers_is_that_number_however_large(sign: int, count: int) -> None:
+    largest = sign * sys.float_info.max
+    assert mean_of([largest] * count) == largest
+    assert mean_of([largest, -largest] * count) == 0

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from evaluator_host.engine.contracts.base import Dialect
 from evaluator_host.engine.contracts.interpret import Scored, contradiction
-from evaluator_host.engine.contracts.native import invalid, mean, not_returned, together
+from evaluator_host.engine.contracts.native import invalid, not_returned, together
 from evaluator_host.types.evaluator import EvaluatorSettings, Json, Language
 from evaluator_host.types.json_values import decode_json
+from evaluator_host.types.numbers import mean_of
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
 from evaluator_host.types.warnings import remedy_of
 
@@ -158,7 +159,7 @@ def _whole(read: dict[str, Scored], settings: EvaluatorSettings, *, of: int) -> 
     if settings.entry == EVERY or settings.score_output is not None or not scores:
         return Scored(None, None, {}, skipped=skipped)
     passed = together([one.passed for one in read.values() if one.score is not None])
-    return Scored(mean(scores), passed, {}, skipped=skipped)
+    return Scored(mean_of(scores), passed, {}, skipped=skipped)
 
 
 def _scored(

@@ -1,7 +1,6 @@
 """Functions for dialects of other platforms: they build rows in a platform's form, and combine named scores."""
 
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,6 +11,7 @@ from evaluator_host.engine.contracts.interpret import FINITE, Scored, contradict
 from evaluator_host.engine.contracts.metric_leaves import MOST_METRICS, NAME_CHARS, finite, too_many_metrics
 from evaluator_host.engine.contracts.words import names_truth
 from evaluator_host.types.evaluator import EvaluatorSettings, Json, Row
+from evaluator_host.types.numbers import mean_of
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note, Returned
 from evaluator_host.types.warnings import remedy_of
 
@@ -252,7 +252,7 @@ def _whole(
         [(only, score)] = counts
         passed, reason = verdicts[0], only.reason
     else:
-        score, passed = mean([number for _, number in counts]), together(verdicts)
+        score, passed = mean_of([number for _, number in counts]), together(verdicts)
         reason = "; ".join(f"{one.name}: {one.reason}" for one, _ in counts if one.reason) or None
         notes = (*notes, _several(counts))
     return Scored(score, passed, {"score": score} | metrics | {"score": score}, label, reason, notes, native)
@@ -261,14 +261,6 @@ def _whole(
 def together(verdicts: Sequence[bool | None]) -> bool | None:
     """Return whether all verdicts are a pass, or None if a verdict is missing."""
     return None if None in verdicts else all(verdicts)
-
-
-def mean(numbers: Sequence[float]) -> float:
-    """Return the mean of finite numbers, even if their sum is too large for a float."""
-    try:
-        return math.fsum(numbers) / len(numbers)
-    except OverflowError:
-        return math.fsum(number / len(numbers) for number in numbers)
 
 
 def _passed(one: NamedScore) -> bool | None:

@@ -16,7 +16,6 @@ from evaluator_host.engine.contracts.metric_leaves import finite
 from evaluator_host.engine.contracts.native import (
     invalid,
     is_number,
-    mean,
     object_sent,
     shown,
     truth_column,
@@ -24,6 +23,7 @@ from evaluator_host.engine.contracts.native import (
 )
 from evaluator_host.engine.contracts.truth import reads_untested
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Json, Language, Row, StandIn
+from evaluator_host.types.numbers import mean_of
 from evaluator_host.types.outcome import EvaluationError, Loaded, Note, Returned
 from evaluator_host.types.warnings import WarningKind, remedy_of
 
@@ -152,7 +152,7 @@ def _mean(numbers: list[float | int | None]) -> float | int | None:
     known = [one for one in numbers if one is not None]
     if len(known) == 1:
         return known[0]
-    return mean(known) if known else None
+    return mean_of(known) if known else None
 
 
 def _native(one: dict[str, Any], count: int, rows: Json) -> dict[str, Json]:

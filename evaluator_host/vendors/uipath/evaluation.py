@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from evaluator_host.types.evaluator import Evaluator, Row
+from evaluator_host.types.numbers import mean_of
 from evaluator_host.types.outcome import EvaluationResult, Status
 from evaluator_host.vendors.uipath.agent import execution_of
 from evaluator_host.vendors.uipath.eval_set import EvalItem, EvalSet
@@ -121,7 +122,7 @@ def _score(run: EvalRun, one: ProjectEvaluator) -> EvalSetScore:
         rows=len(asked),
         scored=len(results) - failed,
         failed=failed,
-        mean=sum(float(score) for score in scored) / len(scored) if scored else None,
+        mean=mean_of(scored) if scored else None,
     )
 
 

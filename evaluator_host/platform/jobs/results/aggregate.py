@@ -20,6 +20,7 @@ from evaluator_host.engine.contracts.metric_leaves import NAME_CHARS
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.types.bounds import difference
 from evaluator_host.types.json_values import decode_large
+from evaluator_host.types.numbers import mean_of
 from evaluator_host.types.results import Aggregate, Bin, Difference, LevelCount, Point
 
 Rubrics: TypeAlias = dict[str, list[str]]
@@ -134,12 +135,6 @@ def total(values: "array[float]") -> float:
         return math.fsum(values)
     except OverflowError:
         return sum(values)
-
-
-def mean_of(values: "array[float]") -> float:
-    """Return the mean of finite values, even if their sum is too large for a float."""
-    added = total(values)
-    return added / len(values) if math.isfinite(added) else math.fsum(value / len(values) for value in values)
 
 
 def percentile(ordered: "array[float]", p: float) -> float:
