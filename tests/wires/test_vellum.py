@@ -40,6 +40,8 @@ def returns(value: str) -> str:
         ("True", "NUMBER", 1.0),
         ("'0.5'", "NUMBER", 0.5),
         ("None", "NUMBER", 0.0),
+        ("'{\"a\": [1e400, NaN]}'", "JSON", '{"a": [1e400, NaN]}'),
+        ("'{\"a\": [1e400]}'", "JSON", '{"a": [1e400]}'),
         ("[{'role': 'USER', 'text': 'hi'}]", "CHAT_HISTORY", [{"role": "USER", "text": "hi"}]),
         ("[1, 2]", "ARRAY", [1, 2]),
     ],
@@ -56,6 +58,8 @@ def test_failures_are_400_with_the_log(client: httpx.Client) -> None:
         return str(answer.json()["message"])
 
     assert refused(call(returns("{'a': 1}"), "NUMBER")) == "Expected an output of type 'float', but received 'dict'"
+    for text in ("nan", "1e400"):
+        assert refused(call(returns(repr(text)), "NUMBER")) == "Expected an output of type 'float', but received 'str'"
     assert (
         refused(call("def main(a):\n    return a\n"))
         == "`main` needs `a`, which the row does not have; available: none"

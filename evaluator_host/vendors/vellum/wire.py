@@ -3,8 +3,9 @@
 Source: vellum-ai 1.14.8, `client.execute_code` and `CodeExecutionNode`.
 """
 
-import json
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -17,6 +18,7 @@ from evaluator_host.platform.wires.calls import WireCalls
 from evaluator_host.platform.wires.wire import Probe, Wire, described
 from evaluator_host.types.errors import Busy, HostError, InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Json, Language, Row
+from evaluator_host.types.json_values import InvalidJson, decode_given
 from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationError, EvaluationResult
 
 _PATH: Final = "/v1/execute-code"
@@ -127,10 +129,9 @@ def _converted(value: Json, kind: str) -> Json:
     if kind == "JSON":
         return _parsed(value) if isinstance(value, str) else value
     if kind == "NUMBER" and isinstance(value, str | bool):
-        try:
-            return float(value)
-        except ValueError:
-            pass
+        with suppress(ValueError):
+            if math.isfinite(number := float(value)):  # JSON has no other numbers
+                return number
     if not isinstance(value, _KINDS[kind]):
         wanted, have = _NAMES.get(kind, _KINDS[kind][0].__name__), type(value).__name__
         raise _Refused(f"Expected an output of type '{wanted}', but received '{have}'")
@@ -139,8 +140,8 @@ def _converted(value: Json, kind: str) -> Json:
 
 def _parsed(text: str) -> Json:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return decode_given(text.encode())  # numbers too large for a float would become null
+    except (InvalidJson, UnicodeEncodeError):
         return text
 
 
