@@ -1,5 +1,6 @@
 """Environment variables define settings; an empty variable means the default."""
 
+import traceback
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -89,6 +90,13 @@ def test_a_fault_inside_a_setting_is_named_by_its_path_and_shows_no_secret(
     assert problem.field == f"EVALUATOR_HOST_{name}"
     assert said in problem.message
     assert "hidden" not in f"{refused.value.detail} {problem}"
+
+
+def test_the_traceback_of_an_invalid_setting_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALUATOR_HOST_MODELS", '{"judge": {"url": "http://127.0.0.1", "key": "a-secret-key"}}')
+    with pytest.raises(Misconfigured) as refused:
+        load_settings()
+    assert "a-secret-key" not in "".join(traceback.format_exception(refused.value))
 
 
 def test_variables_that_set_nothing_are_named_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:

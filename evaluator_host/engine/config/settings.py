@@ -253,7 +253,13 @@ class WorkspaceLimits(BaseModel):
 class Settings(BaseSettings):
     """Everything an operator can set; each field is the environment variable `EVALUATOR_HOST_<FIELD>`."""
 
-    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX,
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,  # a traceback of `--debug` shows the error, and a value may have the key of a model
+    )
 
     host: str = Field("127.0.0.1", description="Address to listen on; until a key exists only loopback is allowed.")
     port: int = Field(
