@@ -151,6 +151,16 @@ def _dead() -> str:
     return f"{this_instance().rpartition('-')[0]}-1"
 
 
+@pytest.mark.parametrize(
+    ("first", "limit"), [(0, 1), (0, 400), (63, 2), (64, 3), (130, 1), (298, 5), (300, 5), (900, 1)]
+)
+def test_rows_are_read_as_an_array_in_small_pieces(first: int, limit: int, tmp_path: Path) -> None:
+    rows: list[Any] = [*ROWS[:130], {"text": "x" * 300_000}, *ROWS[131:]]
+    pieces = list(written(tmp_path, rows, max_bytes=1 << 30).json_pieces("ds_1", first, limit=limit))
+    assert decode_json(b"".join(pieces)) == rows[first : first + limit]
+    assert max(map(len, pieces)) <= (64 << 10) + 1
+
+
 @pytest.mark.slow
 def test_a_page_ends_at_16_megabytes_and_has_a_row_at_least(tmp_path: Path) -> None:
     rows = [{"text": "x" * (6 << 20)}] * 4 + [{"text": "x" * (20 << 20)}] * 2

@@ -8,6 +8,7 @@ sets. Each upload gets a new id.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -124,6 +125,20 @@ class ObjectRows(RowsFolder):
             self._copied(dataset_id)
             yield from super().lines(dataset_id, first=first)
             return
+        yield from self._remote_rows(dataset_id, first)
+
+    def json_pieces(self, dataset_id: str, first: int, *, limit: int) -> Iterator[bytes]:
+        """Yield rows as a JSON array, as `RowsFolder` does; a row of a large data set in the bucket is in memory."""
+        if super().has_rows(dataset_id) or self._size(dataset_id) <= _CACHED_BYTES:
+            self._copied(dataset_id)
+            yield from super().json_pieces(dataset_id, first, limit=limit)
+            return
+        yield b"["
+        for place, (_, line) in enumerate(islice(self._remote_rows(dataset_id, first), limit)):
+            yield (b"," if place else b"") + line
+        yield b"]"
+
+    def _remote_rows(self, dataset_id: str, first: int) -> Iterator[tuple[int, bytes]]:
         start = first // STRIDE
         for number, line in enumerate(self._remote_lines(dataset_id, start), start=start * STRIDE):
             if number >= first:

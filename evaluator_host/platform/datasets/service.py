@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -231,9 +230,7 @@ class DatasetService:
         await asyncio.to_thread(
             self.folder.file, dataset.id
         )  # the file is opened now, so that a missing file raises an error here, not in the middle of a response
-        lines = islice(self.folder.lines(dataset.id, first=first), limit)
-        rows = ((b"," if place else b"") + line for place, (_, line) in enumerate(lines))
-        return _joined(chain((b"[",), rows, (b"]",)))
+        return _joined(self.folder.json_pieces(dataset.id, first, limit=limit))
 
     async def path(self, workspace_id: str, name: str) -> Path:
         """Return the path of a data set's rows as JSON lines."""
