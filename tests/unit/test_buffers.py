@@ -105,7 +105,6 @@ PLACES: Final[dict[str, Bound | str]] = {
         "platform/traces/live_traffic.py _HELD_BYTES", "integration/test_hostile_traffic.py"
     ),
     "platform/wires/forward.py _bounded": Bound("platform/wires/forward.py _ANSWER_BYTES", HERE),
-    "vendors/nemo/results.py NemoResults": "aggregates of a job",
     "vendors/promptfoo/config.py _csv_tests": "a file of a request, which has a limit itself",
 }
 

@@ -1,12 +1,10 @@
 """A job's results in NeMo's format: statistics by `metric.output`, rows, a tar file with both, and logs."""
 
-import io
 import tarfile
-import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from evaluator_host.platform.jobs.results.aggregate import aggregate, as_float
 from evaluator_host.platform.jobs.results.results import JobResults
@@ -148,25 +146,23 @@ class NemoResults:
         entity = await self._completed(workspace_id, namespace, name, NAMES[1])
         return self._row_scores(workspace_id, entity, limit)
 
-    async def archive(self, workspace_id: str, namespace: str, name: str) -> IO[bytes]:
-        """Return a tar file of a job's statistics and rows; the caller closes it.
+    async def archive(self, workspace_id: str, namespace: str, name: str) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes of a tar file with a job's statistics and rows.
+
+        The rows are read twice, because a tar file has the size of each file before its content.
 
         Raises:
           NotFound: there is no such job, or it has not completed.
         """
         aggregates = encode_json(await self.aggregates(workspace_id, namespace, name))
-        rows = await self.rows(workspace_id, namespace, name)
-        with tempfile.TemporaryFile() as lines:
-            async for row in rows:
-                lines.write(encode_json(row) + b"\n")
-            made = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
-            with tarfile.open(fileobj=made, mode="w") as archive:
-                _add(archive, "aggregate-scores.json", io.BytesIO(aggregates), len(aggregates))
-                size = lines.tell()
-                lines.seek(0)
-                _add(archive, "row-scores.jsonl", lines, size)
-        made.seek(0)
-        return made
+        yield _tar_header("aggregate-scores.json", len(aggregates)) + aggregates + _tar_padding(len(aggregates))
+        size = 0
+        async for row in await self.rows(workspace_id, namespace, name):
+            size += len(encode_json(row)) + 1
+        yield _tar_header("row-scores.jsonl", size)
+        async for row in await self.rows(workspace_id, namespace, name):
+            yield encode_json(row) + b"\n"
+        yield _tar_padding(size) + bytes(2 * tarfile.BLOCKSIZE)
 
     async def logs(
         self, workspace_id: str, namespace: str, name: str, *, cursor: str | None, limit: int
@@ -347,7 +343,11 @@ def _described(entity: Entity, result: str) -> dict[str, Any]:
     }
 
 
-def _add(archive: tarfile.TarFile, name: str, content: IO[bytes], size: int) -> None:
+def _tar_header(name: str, size: int) -> bytes:
     member = tarfile.TarInfo(name)
     member.size = size
-    archive.addfile(member, content)
+    return member.tobuf(tarfile.PAX_FORMAT)
+
+
+def _tar_padding(size: int) -> bytes:
+    return bytes(-size % tarfile.BLOCKSIZE)

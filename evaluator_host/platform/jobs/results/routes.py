@@ -15,7 +15,7 @@ from evaluator_host.platform.http.json_routes import JsonRoute, json_response, l
 from evaluator_host.platform.http.middleware import memory_of
 from evaluator_host.platform.jobs.results.exports import JobExports
 from evaluator_host.platform.jobs.results.results import JobResults
-from evaluator_host.platform.jobs.results.row_reader import PART_BYTES, RowReader
+from evaluator_host.platform.jobs.results.row_reader import DOWNLOAD_BYTES, RowReader
 from evaluator_host.platform.jobs.results.table import Filter, Sort
 from evaluator_host.types.formats import Format
 from evaluator_host.types.outcome import ErrorCode, Status
@@ -51,9 +51,6 @@ _FILES: dict[int | str, dict[str, Any]] = {
         "description": "The file.",
     }
 }
-
-
-_DOWNLOAD_BYTES = 6 * PART_BYTES  # bytes of memory that a download takes while it is read
 
 
 def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -> APIRouter:
@@ -184,7 +181,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         first: Annotated[int, Query(ge=0, le=2**53, description="Number of the first row of the file.")] = 0,
     ) -> Response:
         """Download all rows with their results: complete as JSONL, as flat columns in CSV and Parquet."""
-        memory_of(request.scope).reserve(_DOWNLOAD_BYTES)
+        memory_of(request.scope).reserve(DOWNLOAD_BYTES)
         format_ = Format(file_format)
         pieces = exports.write(workspace, job_id, format_, evaluator=evaluator, first=first)
         # the first part is read now, so that an error becomes an error response, not a truncated file

@@ -71,6 +71,7 @@ _NO_ERROR: Final[dict[str, Json]] = {
     "fix": None,
 }
 PART_BYTES: Final = 4 << 20  # bytes of results, rows or answers that are written to a download at a time
+DOWNLOAD_BYTES: Final = 6 * PART_BYTES  # bytes of memory that a download takes while it is read
 _PAGES_AT_ONCE: Final = 4  # pages that all workspaces together may read at a time
 _OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
 

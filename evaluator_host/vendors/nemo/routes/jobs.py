@@ -1,9 +1,8 @@
 """The routes of NeMo's evaluation jobs and their results, the same under each URL prefix that a client uses."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator
 from functools import partial
-from typing import IO, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -11,6 +10,8 @@ from fastapi.responses import StreamingResponse
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.platform.http.bodies import WholeNumber
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
+from evaluator_host.platform.http.middleware import memory_of
+from evaluator_host.platform.jobs.results.row_reader import DOWNLOAD_BYTES
 from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.vendors.nemo.entities import Order
@@ -23,7 +24,6 @@ from evaluator_host.vendors.nemo.spec import NemoJobIn
 JOBS: Final = "/apis/evaluator/v2/workspaces/{workspace}/evaluate/jobs"
 PLATFORM_JOBS: Final = "/apis/jobs/v2/workspaces/{workspace}/jobs"
 _FILTER: Final = parts.filter_by(fields("description", "project", "status", "workspace"))
-_CHUNK: Final = 256 << 10
 _VERBS: Final = (("cancel", DesiredState.CANCEL), ("pause", DesiredState.PAUSE), ("resume", DesiredState.RUN))
 _DOWNLOAD: Final[dict[int | str, dict[str, Any]]] = {
     **parts.MISSING,
@@ -131,13 +131,16 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
     ) -> Response:
         """Download a result: statistics (JSON), rows (lines of JSON), or both in a tar file."""
         own = parts.workspace_of(request)
+        if result in ("row-scores", "artifacts"):
+            memory_of(request.scope).reserve(DOWNLOAD_BYTES)
         if result == "row-scores":
             rows = await results.rows(own, workspace, name, limit=limit)
             return StreamingResponse(_lines(rows), media_type="application/jsonl")
         if result == "artifacts":
-            return StreamingResponse(
-                _chunks(await results.archive(own, workspace, name)), media_type="application/x-tar"
-            )
+            pieces = results.archive(own, workspace, name)
+            # the first part is made now, so that an error becomes an error response, not a truncated file
+            first = await anext(pieces)
+            return StreamingResponse(_whole(first, pieces), media_type="application/x-tar")
         await results.described(own, workspace, name, result)
         return json_response(await results.aggregates(own, workspace, name))
 
@@ -147,7 +150,7 @@ async def _lines(rows: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
         yield encode_json(row) + b"\n"
 
 
-def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    with closing(file):
-        while chunk := file.read(_CHUNK):
-            yield chunk
+async def _whole(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in others:
+        yield piece
