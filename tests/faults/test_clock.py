@@ -32,6 +32,7 @@ MEANT = {
     "platform/wires/wire.py": (1, "compared with the time in a signature of a platform"),
     "engine/sandbox/linux/instance.py": (1, "compared with the time of a file"),
     "vendors/nemo/entities.py": (2, "kept: when an object was made, and changed"),
+    "engine/sandbox/linux/cgroups.py": (1, "compared with the time of a folder"),
     "engine/environments/record.py": (1, "shown: when a set was built"),
     "engine/environments/folder.py": (1, "compared with the time of a file"),
     "engine/sandbox/docker/cleanup.py": (1, "compared with the engine's own times"),

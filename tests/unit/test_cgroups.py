@@ -224,6 +224,26 @@ def test_sweep_removes_what_dead_hosts_left_and_nothing_else(tmp_path):
     assert left == kept | {"one/a/b", "one/a/other/f2", "two/a/b", "two/a/other/f2"}
 
 
+def test_old_folders_without_the_name_of_a_host_are_removed_too(tmp_path):
+    name = f"a/{home_name('nobody')}"
+    for path in (f"old/{name}", f"with a sandbox/{name}/f0", f"new/{name}", f"of a host/{name}/{this_instance()}"):
+        (tmp_path / path).mkdir(parents=True)
+    for top in ("old", "with a sandbox", "of a host"):
+        os.utime(tmp_path / top / name, (0, 0))
+    assert cgroups.sweep((tmp_path,)) == 0
+    left = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("evaluator-host.*")}
+    assert left == {"new", "of a host"}
+
+
+def test_a_host_that_ends_before_a_sandbox_leaves_its_name_for_the_sweep(machine):
+    memory = machine.mount("memory", "cgroup", own="/", options="memory")
+    machine.files(memory / home_name("me"), cgroup__procs="")
+    found = find_cgroups("me", proc=machine.proc)
+    (memory / home_name("me") / "f0").mkdir()
+    found.close()
+    assert (memory / home_name("me") / "me").is_dir()
+
+
 def test_the_name_of_a_hosts_folder_tells_a_guest_nothing():
     names = [home_name(f"{this_instance()}.{number}") for number in (1, 2, 1)]
     assert names[0] == names[2] != names[1]

@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import re
 import secrets
 import signal
 import time
@@ -37,6 +38,8 @@ _PER_PROCESSOR: Final = 0.5
 GUEST: Final = 1.0  # weight of a sandbox, relative only to the other sandboxes of its host
 _NICER: Final = 0.8  # weight factor for each step of the host's nice value, as in the kernel
 _MB: Final = 1024 * 1024
+_HOME: Final = re.compile(re.escape(PREFIX) + "[0-9a-f]{12}")
+_NAMELESS_S: Final = 60.0  # seconds in which a host surely writes its name into its new folder
 _KEY: Final = secrets.token_bytes(16)  # key for the digests in the names of folders
 
 _log = logging.getLogger(__name__)
@@ -87,11 +90,15 @@ class Cgroups:
         return self
 
     def close(self) -> None:
-        """Remove this host's cgroup folders. Destroy all sandboxes first."""
+        """Remove this host's cgroup folders. Destroy all sandboxes first.
+
+        A folder that still has a sandbox keeps the name of this process, so that `sweep` finds the folder later.
+        """
         for home in dict.fromkeys(self.homes.values()):
             with contextlib.suppress(OSError):
-                (home / self.instance).rmdir()
-                home.rmdir()
+                if [folder.name for folder in _subfolders(home)] == [self.instance]:
+                    (home / self.instance).rmdir()
+                    home.rmdir()
 
 
 class Cgroup:
@@ -248,9 +255,26 @@ def sweep(mounts: tuple[Path, ...]) -> int:
             if is_dead(instance):
                 sandboxes = [folder for folder in _subfolders(home) if folder.name != instance]
                 removed |= {(instance, folder.name) for folder in sandboxes if _clear(folder)}
-                _clear(home / instance)
-                _clear(home)
+                if not any(folder.exists() for folder in sandboxes):
+                    _clear(home / instance)
+                    _clear(home)
+        _remove_nameless(mount)
     return len(removed)
+
+
+def _remove_nameless(mount: Path) -> None:
+    """Remove old folders of hosts that were killed before they named themselves there, or after they removed the name.
+
+    Folders with processes stay.
+    """
+    for entry in walk(mount, only_folders=True, strict=False):
+        entry.enter = not entry.name.startswith(PREFIX)
+        home = mount / entry.path
+        old = time.time() - entry.stat.st_mtime > _NAMELESS_S
+        if _HOME.fullmatch(entry.name) and old and instance_of(home) is None:
+            for folder in (*_subfolders(home), home):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
 
 
 def _clear(folder: Path, *, patience_s: float = 1.0) -> bool:
