@@ -39,9 +39,9 @@ class Shares:
     """
 
     def __init__(self, slots: int, what: str, *, per_free: int = 3) -> None:
-        self._slots = slots
         self._what = what
         self._per_free = per_free
+        self._free = slots
         self._taken: dict[str, int] = {}
 
     @contextmanager
@@ -52,14 +52,15 @@ class Shares:
           Busy: the workspace holds all the slots that it may have.
         """
         own = self._taken.setdefault(workspace, 0)
-        free = self._slots - sum(self._taken.values())
-        if not may_take(own, free, per_free=self._per_free, known=len(self._taken)):
+        if not may_take(own, self._free, per_free=self._per_free, known=len(self._taken)):
             raise Busy(f"{own} {self._what} of this workspace are under way; send fewer at once", retry_after_s=2)
         self._taken[workspace] += 1
+        self._free -= 1
         try:
             yield
         finally:
             self._taken[workspace] -= 1
+            self._free += 1
 
 
 class Turns:
