@@ -56,7 +56,7 @@ _RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)
 # jobs of the last minute are read again, because a job is stored a moment after it has ended
 _OVERLAP: Final = timedelta(minutes=1)
 _AT_ONCE: Final = 8
-# names that always mean this machine (RFC 6761)
+# host names that always mean this machine (RFC 6761)
 _LOCALHOST: Final = re.compile(r"(?:.+\.)?localhost\.?", re.IGNORECASE)
 
 _log = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class _Alert:
     value: float | None = None
     checked_at: datetime | None = None
     deliveries: tuple[_Delivery, ...] = ()
-    unsent: int = 0  # messages that were dropped before they were sent
+    unsent: int = 0  # number of messages that were dropped before they were sent
 
 
 _STORED: Final = Adapter(_Alert)
@@ -101,7 +101,7 @@ _STORED: Final = Adapter(_Alert)
 class _Sample:
     """The current value of the metric that an alert watches, and what a message about it contains.
 
-    `out` is true if the metric is out of bounds or no row could be scored. It is None if too few rows have a result.
+    `out` is true if the metric is out of bounds or no row could be scored, and None if too few rows have a result.
     """
 
     out: bool | None
@@ -162,17 +162,17 @@ class Alerts:
         self._schedules = schedules
         self._secrets = secret_store
         self._settings = settings
-        self._names = names  # looks up the addresses of webhooks
+        self._names = names  # looks up the addresses of webhooks' hosts
         self._wake = asyncio.Event()
         # by id: each alert as it was at the last check of all alerts, and its decoded content
         self._decoded: dict[str, tuple[StoredObject, _Alert]] = {}
-        # by receiver: after a failed message, the time from which messages are sent again
+        # by receiver to which a message failed: the time from which messages are sent again
         self._resting: dict[tuple[str, str], float] = {}
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
         """Store an alert, and return it.
 
-        The alert watches jobs that end from now on. If the rule names one job, this job may have already ended.
+        The alert watches jobs that end from now on. If the rule names a single job, this job may already have ended.
 
         Raises:
           InvalidRequest: the name or the rule is not valid, or the webhook may not be called.
@@ -328,7 +328,7 @@ class Alerts:
         return await self._missed(stored, kept)
 
     async def _missed(self, stored: StoredObject, kept: _Alert) -> _Alert:
-        """Return the alert. If the last run of its schedule did not create a job, add a message.
+        """Return the alert, with a new message if the last run of its schedule did not create a job.
 
         No message is added if the alert already has a message about this run.
         """
@@ -416,7 +416,7 @@ class Alerts:
         return {**headers, "webhook-signature": f"v1,{base64.b64encode(digest).decode()}"}
 
     def _require_form(self, given: str) -> SplitResult:
-        """Check a webhook's URL, without a DNS lookup of its host name, and return the parts of the URL.
+        """Check a webhook's URL without looking up its host name, and return the parts of the URL.
 
         Raises:
           InvalidRequest: the URL is not valid, or the operator does not allow the host.
@@ -501,14 +501,14 @@ def _signing_key(secret: str) -> bytes:
 
 
 def _end(job: JobReport) -> str:
-    """Return a string that identifies this end of the job, because a resumed job ends again."""
+    """Return a string that identifies the latest end of a job, because a resumed job ends again."""
     return f"{job.id} {job.finished_at}"
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
     """Return the alert as it is after this check. If the alert starts or stops firing, add a message.
 
-    With `each`, every check that finds the metric out of bounds adds a message.
+    With `each`, every check that finds the metric out of bounds adds a message, even if the alert is already firing.
     """
     if sample.out is None:
         return kept

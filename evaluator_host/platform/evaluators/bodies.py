@@ -247,10 +247,10 @@ class RowIn(Body):
 
 
 class EncodedRowIn(RowIn):
-    """One row that stays JSON. The fields of this object have short values in place of the row's values.
+    """One row that stays JSON. The fields of this object contain short placeholders instead of the row's values.
 
-    These short values have the same types. This is a class of its own, because pydantic's private attributes would slow
-    down every other row.
+    The placeholders have the same types as the values. This is a separate class, because pydantic's private attributes
+    would slow down every other row.
     """
 
     _encoded: EncodedRow = PrivateAttr()

@@ -57,7 +57,7 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> AsyncI
 async def evaluate_in_order(
     target: EvaluationService, evaluator: Evaluator, rows: Sequence[Row], *, parallelism: int | None = None, **more: Any
 ) -> list[EvaluationResult]:
-    """Evaluate rows, each isolated from the others, and return the results in order.
+    """Evaluate rows, isolated from each other, and return the results in the order of the rows.
 
     `more` are options of `evaluate_rows`.
     """
@@ -113,7 +113,7 @@ async def pins_to_add(target: EvaluationService, given: LoadedEvaluator, result:
 
 
 def with_declared(result: EvaluationResult, given: LoadedEvaluator) -> EvaluationResult:
-    """Return the result. Packages in its hint get the versions that a lock file next to the evaluator pins."""
+    """Return the result. For packages in its hint, fill in the versions that a lock file next to the evaluator pins."""
     error = result.error
     if error is None or error.hint is None:
         return result

@@ -71,7 +71,7 @@ class LoadedEvaluator:
 
     evaluator: Evaluator
     requires_python: str | None = None
-    told: tuple[str, ...] = ()  # messages about files that are sent, and files that are not
+    told: tuple[str, ...] = ()  # messages that say which files are sent and which are not
     data: dict[str, Path] = field(default_factory=dict)  # paths of the data files on this machine, by digest
     declared: dict[str, str] = field(default_factory=dict)  # pins in a lock file beside the evaluator, by package
 
@@ -135,7 +135,7 @@ def read_evaluator(
 
 
 def _declared(evaluator: Evaluator, file: Path, around: Project) -> list[DeclaredPin]:
-    """Return the pins in the nearest lock files, for packages that the code imports and that are not given."""
+    """Return the pins in the nearest lock files, for packages that the code imports and the evaluator does not pin."""
     language = evaluator.language
     texts = (evaluator.code, *evaluator.files.values())
     found: dict[str, DeclaredPin] = {}
@@ -152,7 +152,8 @@ def _may_take(name: str, evaluator: Evaluator) -> bool:
 def _replaced() -> set[str]:
     """Return the names of the packages that other platforms publish.
 
-    The host pins such a package only if its own light copy of the package lacks what the code uses.
+    The host has a small replacement for each such package, and pins the package only if the replacement lacks something
+    that the code uses.
     """
     parts = [one.sdk for one in all_dialects() if one.sdk is not None]
     return {name for sdk in parts for name in (sdk.module, *sdk.real, *sdk.also)}
@@ -217,7 +218,7 @@ def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[
 
 
 def _kept(name: str, before: Any, now: Any, kept: list[str]) -> Any:
-    """Return the value `before` if the value `now` is only the default, and then add the setting to `kept` in words."""
+    """Return `before` if `now` is only the default, and then describe the setting in `kept`. Otherwise return `now`."""
     if is_dataclass(now) and not isinstance(now, type):
         parts = {
             one.name: _kept(one.name, getattr(before, one.name), getattr(now, one.name), kept) for one in fields(now)

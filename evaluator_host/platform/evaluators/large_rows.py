@@ -35,14 +35,14 @@ from evaluator_host.types.json_values import (
 from evaluator_host.types.outcome import EvaluationError
 
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
-_DECODED_MB: Final = 512  # memory of the child process, in MB: more than a body of 32 MB of ordinary text can take
+_DECODED_MB: Final = 512  # memory limit of the child process, in MB; 32 MB of ordinary text never need as much
 _CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts into rows; cutting takes at most 40 ms
 _SHAPES: Final[dict[bytes, Any]] = {
     b"{": {},
     b"[": [0],
     b'"': "",
     b"n": None,
-}  # by the first byte of a value's JSON: a value of the same type, which replaces it when the types are checked
+}  # maps the first byte of a value's JSON to a value of the same type, which replaces it when the types are checked
 _PAGE_BYTES: Final = 2 << 20
 # a smaller body is not mapped, since it would take more memory than is reserved for it
 _MAPPED_BYTES: Final = _PAGE_BYTES // 2
@@ -132,8 +132,8 @@ def _joined(
 ) -> EvaluateIn | BatchIn:
     """Return the validated body; its rows stay encoded as JSON.
 
-    `others` are the fields besides the rows. Pydantic checks `shapes` instead of the real rows: small stand-ins with
-    the same JSON types.
+    `others` are the fields besides the rows. Pydantic checks `shapes` instead of the real rows. These are small values
+    with the same JSON types.
     """
     kept = [EncodedRow(row) for row in rows]
     if model != BatchIn.__name__:

@@ -1,4 +1,4 @@
-"""Ready-made judges: forms with a rubric, in the folder `ready_judges/`, that become judges when a model is chosen."""
+"""Ready-made judges: forms with a rubric, in the folder `ready_judges/`. A user only adds a model."""
 
 import tomllib
 from functools import cache

@@ -88,14 +88,14 @@ class VersionContent:
     created_by: str | None  # id of the key that created the version; None on a host without keys
     origin: str | None = None  # version before a migration, and the proof; None for other versions
     cases: str = "[]"  # rows, each with the expected result
-    message: str = ""  # why the version was made, for people
+    message: str = ""  # the author's message: why the version was created
 
 
 @dataclass(frozen=True, slots=True)
 class NameFacts:
     """Fields that all versions of an evaluator share.
 
-    None leaves a field unchanged; in a new evaluator, the field gets its default.
+    A field that is None keeps its value, or gets its default in a new evaluator.
     """
 
     description: str | None = None  # description for people; empty for a new evaluator

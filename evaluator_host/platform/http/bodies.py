@@ -36,7 +36,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _not_below(number: int) -> int:
-    """Return a number; refuse it if it is too small. A `ge` in the type would replace the `ge` of a field."""
+    """Return a number, but refuse one below -2**53. A `ge` in the type would override the `ge` of a field."""
     if number < -MOST:
         raise PydanticCustomError("too_small", "must be at least {least}", {"least": -MOST})
     return number
@@ -62,7 +62,7 @@ def require_small(value: Any) -> Any:
 
 
 def _few_keys(value: Any, most: int) -> Any:
-    """Refuse an object with very many keys in one message, instead of a message for each key."""
+    """Refuse an object with over `most` keys. The error has one message instead of a message for each key."""
     if isinstance(value, dict) and len(value) > most:
         raise PydanticCustomError(
             "too_many_fields", "the object has {count} fields, more than any request may have", {"count": len(value)}

@@ -110,7 +110,7 @@ class ConnectionLimits(HttpToolsProtocol):
         if self._expects_head:
             self._expect_head()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text; ours has the common error shape
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the response has this host's text, not uvicorn's
         """Send a 400 response to data that is not HTTP."""
         if not self._responding:
             self.transport.write(_NO_HTTP)
@@ -122,7 +122,7 @@ class ConnectionLimits(HttpToolsProtocol):
         Raises:
           BufferError: too many requests wait for earlier requests; the error ends the parser and the connection.
         """
-        if len(self.pipeline) >= PIPELINED:  # one read may bring thousands of requests, each of which takes kilobytes
+        if len(self.pipeline) >= PIPELINED:  # one read may contain thousands of requests, and each takes kilobytes
             raise BufferError(PIPELINED)
         super().on_message_begin()
         self._body_bytes = self._chunks = 0

@@ -43,7 +43,7 @@ class LineFormatter(logging.Formatter):
 
 
 class DataFreeFormatter(LineFormatter):
-    """Formats log records. Of an exception, only the class and the code locations appear."""
+    """Formats log records. Only the class and the code locations of an exception appear."""
 
     def formatException(self, ei: _Fault) -> str:  # noqa: N802 - as above
         """Return the chain of exceptions, the cause first, without their messages."""
@@ -89,7 +89,7 @@ class NonBlockingHandler(logging.Handler):
             self._dropped += 1
 
     def flush(self) -> None:
-        """Wait at most a second until every line is written."""
+        """Wait until every line is written, but for at most one second."""
         with self._lines.all_tasks_done:
             self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, _LAST_S)
 

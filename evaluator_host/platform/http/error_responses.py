@@ -170,7 +170,7 @@ def _host_error(error: Exception) -> HostError:
     if isinstance(error, RequestValidationError):
         return invalid_request(error.errors())
     cause = error.__cause__ if isinstance(error, HTTPException) else error
-    if isinstance(cause, HostError):  # if reading a body raises an error, FastAPI wraps the error in its own
+    if isinstance(cause, HostError):  # if reading a body raises an error, FastAPI wraps it in its own exception
         return cause
     assert isinstance(error, HTTPException)  # noqa: S101 - no other class has a handler
     if isinstance(cause, OSError | ClientDisconnect):

@@ -74,7 +74,7 @@ class EventStreams:
                     if not coming.done() or (event := coming.result()) is None:
                         return
                     yield b"event: " + event[0].encode() + b"\ndata: " + encode_json(event[1]) + b"\n\n"
-            # an error response is no longer possible, so the stream ends and the reader asks again
+            # an error response is no longer possible, so the stream ends, and the client opens it again
             except HostError as error:
                 _log.warning("an event stream was ended: %s", error.detail)
             finally:

@@ -49,7 +49,7 @@ _NAMED: Final = 50  # maximum number of unknown parameters that an error names
 _LETTERS: Final = 80  # an error shows at most this many characters of each name
 _JSON: Final = re.compile(r"\s*application/(?:[^/;\s]*\+)?json\s*(?:;.*)?", re.IGNORECASE)  # a Content-Type of JSON
 _SHORT_LIST_BYTES: Final = 2 << 20  # memory of most lists while they are sent
-_LONG_LIST_BYTES: Final = 24 << 20  # memory of a list with several parts: objects, decoded objects and text of one part
+_LONG_LIST_BYTES: Final = 24 << 20  # memory of a list sent in parts: objects, decoded objects and text of one part
 DECODED_MB: Final = 128  # memory limit of a decoded body, in MB: a million small objects, which take 25 ms to free
 
 

@@ -136,7 +136,7 @@ class AccessMiddleware:
         return counted
 
     async def _answer(self, error: HostError, scope: Scope, receive: Receive, sending: "_Sending") -> None:
-        if sending.started:  # an error response is no longer possible
+        if sending.started:  # the response has begun, so an error response is no longer possible
             _log.warning("%s %s: the response was cut off: %s", scope["method"], scope["path"], error.detail)
             raise CutOff from error
         await error_response(scope, error)(scope, receive, sending)
@@ -200,7 +200,7 @@ class AccessMiddleware:
     async def _signed_body(self, scope: Scope, receive: Receive, length: int, ceiling: int, timeout_s: float) -> bytes:
         """Read a body before the caller is known, and keep it for the application.
 
-        Until its signature is checked, the request takes a slot and memory of the workspace without a name.
+        Until its signature is checked, the request counts as a request of a workspace with the id `""`.
         """
         places = self._access.requests.hold("") if self._access else nullcontext()
         with places, self._memory.hold("") as memory:

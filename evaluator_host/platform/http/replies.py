@@ -33,7 +33,7 @@ async def respond(
     A `large` result is encoded in a thread.
     """
     task = asyncio.current_task()
-    assert task is not None  # noqa: S101 - an ASGI server calls from a task
+    assert task is not None  # noqa: S101 - an ASGI server calls this in a task
     waits, is_gone = True, False
     hung_up: asyncio.Task[None] | None = None
 

@@ -444,7 +444,7 @@ _WORSE: Final = (
 def _write_worse(
     client: Client, jobs: tuple[JobReport, JobReport], compared: Sequence[Comparison], file: Path, *, by_place: bool
 ) -> None:
-    """Write to a file the rows whose score fell or that fail now, with the outputs that the later job scored."""
+    """Write a file of the rows whose score fell, or that fail in the later job, with the outputs in that job."""
     from evaluator_host.platform.jobs.results.exports import csv_lines  # noqa: PLC0415 - few commands need it
 
     ids = jobs[0].id, jobs[1].id
@@ -488,7 +488,7 @@ def _worse_lines(
 
 
 def _ids_of_rows(client: Client, job: str, evaluator: str, rows: Sequence[int]) -> dict[int, str]:
-    """Return the ids of rows of a job, by row number. Rows without an id are left out."""
+    """Return the ids of these rows of a job, by row number. Rows without an id are left out."""
     asked = (rows[at : at + _ROWS_ASKED] for at in range(0, len(rows), _ROWS_ASKED))
     found = (client.jobs.first_rows(job, _ROWS_ASKED, evaluator=evaluator, row=some, brief=True) for some in asked)
     return {one.index: name for page in found for one in page if (name := id_of(one.row)) is not None}
@@ -516,7 +516,7 @@ def delete(job: _JobArgument, *, force: options.ForceOption = False, client: Cli
 def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | None) -> list[Evaluator | str]:
     """Return a job's evaluators: the names of stored evaluators, and the evaluators that are read from files.
 
-    The data files of evaluators from files are sent to the host.
+    If an evaluator that is read from a file has data files, these are sent to the host.
 
     Raises:
       InvalidRequest: options for evaluators in files are given, but all evaluators are stored.
@@ -597,7 +597,7 @@ def _failed_rows(job_id: str, count: int) -> str:
 def read_target(
     url: str | None, model: str | None, prompt: str | None, *, inference: list[str] | None, **others: Any
 ) -> Target | None:
-    """Return the model that produces the outputs, as described by the options. None without `--target-url`.
+    """Return the model that produces the outputs, as the options describe it; None without the option `--target-url`.
 
     Raises:
       InvalidRequest: an option is missing, or a value cannot be read.

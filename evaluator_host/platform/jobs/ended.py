@@ -29,7 +29,7 @@ def record_end(metrics: Metrics, job: Job, status: JobStatus, error: str | None)
 
 
 def _reason(error: str) -> str:
-    """Return why a job failed, in one line. For a failed row, leave out its message, which code may have written."""
+    """Return why a job failed, in one line. A failed row's message is left out, since user code may have written it."""
     known = json.loads(error)
     code = known["code"]
     if "row" in known:

@@ -24,7 +24,7 @@ _LONGEST_S: Final = 300.0
 
 
 class JobEstimates:
-    """Estimates how much a host's jobs will use models."""
+    """Estimates how many model calls and tokens the jobs of a host will need, and their cost."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class JobEstimates:
                 await self._jobs.delete_job(workspace_id, job.id)
         scored = sum(one.rows for one in statistics)
         used = sum((one.usage for one in statistics if one.usage is not None), start=ModelUsage())
-        # rows after the sample may have no recorded answers
+        # even if the sample used recorded answers, there may be none for the other rows
         asked = used if spec.config.replay is Replay.REQUIRE else used.without_replay()
         factor = total * len(statistics) / scored if scored else 0.0
         whole = asked.scaled(factor)
@@ -77,7 +77,7 @@ class JobEstimates:
             *_over("the workspace today", await self._rest(workspace_id), whole),
         ]
         failed = sum(one.failed for one in statistics)
-        # the target may have been asked for more rows than were scored, if failures ended the sample
+        # if failures ended the sample, the target may have answered more rows than were scored
         target = None if spec.target is None else asked_target.scaled(total / asked_rows if asked_rows else 0.0)
         return JobEstimate(total * len(statistics), scored, failed, used, whole, tuple(over), target)
 

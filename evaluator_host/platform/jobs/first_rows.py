@@ -24,7 +24,7 @@ from evaluator_host.types.evaluator import Contract, Evaluator
 from evaluator_host.types.jobs import EvaluatorReads, MappingAdvice
 from evaluator_host.types.json_values import decode_json, encode_json
 
-_BYTES: Final = 8 << 20  # how many bytes of rows are read
+_BYTES: Final = 8 << 20  # maximum number of bytes of rows to read
 _CHECK_S: Final = 60.0  # seconds for loading all evaluators; packages may have to be installed first
 _ROWS: Final = "the data set"
 
@@ -59,7 +59,7 @@ class FirstRowsOfJobs:
         found = await self.read(spec, dataset, workspace_id)
         if found is None:
             return
-        # a thread compares names and values: a row may have a thousand columns
+        # this runs in a thread, because a row may have a thousand columns to compare
         await asyncio.to_thread(found.require_columns)
         named = [(one.label, evaluator_of(one)) for one in evaluators]
         with suppress(TimeoutError):
@@ -131,7 +131,7 @@ def _columns(spec: JobSpec, dataset: Dataset | None) -> Iterable[str]:
 
 
 def _at_most(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the first lines, until they have `_BYTES` bytes in total."""
+    """Yield the first lines, up to a total of `_BYTES` bytes."""
     size = 0
     for line in islice(lines, FIRST_ROWS):
         yield line

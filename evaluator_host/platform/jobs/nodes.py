@@ -25,10 +25,10 @@ from evaluator_host.types.outcome import EvaluationResult, Given
 
 LENGTH: Final = struct.Struct("<Q")
 _DRIVER: Final = "from evaluator_host.ray.driver import main; main()"
-# prefixes of settings that may be secrets; the driver does not need them
+# prefixes of environment variables that may be secret; the driver gets none of them
 _OURS: Final = ("EVALUATOR_HOST_", "DATABASE_URL")
 ROWS: Final = {Isolation.ROW: 250, Isolation.BATCH: 2000}  # rows in a chunk; they keep a node busy for about 0.25 s
-_IDLE_S: Final = 30.0  # a driver without a job ends after this time
+_IDLE_S: Final = 30.0  # the driver ends if it has evaluated no chunk for this time
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class NodeUse:
 
 
 class RayNodes:
-    """The nodes of one Ray cluster. Use it in one event loop only. The driver starts with the first chunk.
+    """The nodes of one Ray cluster. Use it in one event loop only. The first chunk starts the driver.
 
     Args:
       address: Address of the cluster: `10.0.0.1:6379`, or `auto` for the cluster on this machine.
@@ -92,7 +92,7 @@ class RayNodes:
         try:
             frame = await asyncio.to_thread(_frame, ("chunk", number, evaluator, list(rows), isolation.value, lock))
             assert process.stdin is not None  # noqa: S101 - a pipe
-            with suppress(ConnectionError):  # raised if the driver has ended; then `done` raises an error too
+            with suppress(ConnectionError):  # raised if the driver has ended; awaiting `done` then raises an error, too
                 process.stdin.write(frame)
                 await process.stdin.drain()
             found: list[EvaluationResult] = await done
@@ -134,7 +134,7 @@ class RayNodes:
             return self._process
 
     def _rest(self) -> None:
-        """If no chunk is under way, let the driver end soon."""
+        """If no chunk is being evaluated, end the driver after `_IDLE_S` seconds, unless a chunk is sent until then."""
         if self._idle is not None:
             self._idle.cancel()
         if not self._waiting:

@@ -1,4 +1,4 @@
-"""Online jobs: calls a model for every row without outputs, and adds the answers to the rows before scoring.
+"""Calls a model for every row of an online job, and adds the answers to the rows as their outputs before scoring.
 
 Every answer is stored before scoring begins, so that no call has to be paid for again. Only the rows for which the
 model is being called, or will be called next, are in memory.
@@ -75,7 +75,8 @@ class Generation:
     endpoint: Endpoint  # the model
     writer: ResultWriter  # writer that stores the answers
     _: KW_ONLY
-    # called with each row that failed for good and its error; an exception from it ends the generation
+    # called with each row whose call finally failed, and the error; an exception that this function raises ends the
+    # generation
     on_failed: Callable[[int, EvaluationError], None]
 
     async def run(self, rows: AsyncGenerator[_Asked, None], *, concurrency: int) -> None:
@@ -152,7 +153,7 @@ def _with_output(row: Given, stored: StoredOutput, job_id: str) -> Given:
 
 
 def _trace(row: Row, output: Json, log: dict[str, Json], stored: StoredOutput, job_id: str) -> dict[str, Json]:
-    """Convert a model call to a trace with one span, in the documented format."""
+    """Convert a model call to a trace with one span, in the format of the traces that evaluators get."""
     digest = sha256(f"{job_id} {stored.row}".encode()).hexdigest()
     unit: dict[str, Json] = {"duration": {"total": stored.latency_ms / 1000}}
     if "tokens" in log:

@@ -1,4 +1,4 @@
-"""The job queue as hosts use it: claim a job, store its results, send heartbeats, release it.
+"""The job queue for the hosts that run jobs: a host claims a job, stores its results, sends heartbeats and releases it.
 
 A host that runs a job owns it. Every write names the owner, so that a host which was wrongly believed dead cannot
 change a job that another host has claimed.
@@ -42,7 +42,7 @@ from evaluator_host.types.json_values import decode_json, encode_json
 from evaluator_host.types.outcome import ModelUsage, Note, Status
 from evaluator_host.types.warnings import DOUBTFUL, WarningTally
 
-_USED: Final = '"usage":{'  # text in the JSON of every result that used models, and in some others
+_USED: Final = '"usage":{'  # the JSON of every result that used models contains this text; so do some other results
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class StoredOutput:
     row: int  # number of the row in its data set, from 0
     output: str | None  # the answer; None when the call failed
     error: str | None  # an `EvaluationError`; None when the call succeeded
-    latency_ms: float  # milliseconds of the attempt that got an answer, or else of the last one
+    latency_ms: float  # milliseconds of the attempt that got an answer, or of the last attempt if none did
     log: str  # the requests that were sent, with tokens, cost and times; see `models.endpoint.Answer`
 
 
@@ -109,7 +109,7 @@ class JobQueue(Repository):
         return [as_job(row) for row in await self._database.fetch_all(query)]
 
     async def claim_job(self, job: Job, owner: str) -> bool:
-        """Make this host the owner of a job, and count the attempt. Return False if the job has changed meanwhile."""
+        """Make this host the owner of a job, and count the attempt. Return False if the stored job has changed."""
         now = datetime.now(UTC)
         unchanged = (
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
@@ -205,7 +205,7 @@ class JobQueue(Repository):
         return await self._database.fetch_value(_together(job_id, position)) is not None
 
     async def model_usage(self, job_id: str) -> ModelUsage:
-        """Return how much the results of a job that are stored so far used models."""
+        """Return the sum of the model calls, tokens and cost in the results that are stored so far for a job."""
         table, total = ResultTable, ModelUsage()
         key = tuple_(table.position, table.row)
         query: Any = select(table.position, table.row, table.result).where(table.job_id == job_id)
@@ -261,7 +261,7 @@ async def _note(
 ) -> DesiredState | None:
     """Write the heartbeat, and add `counts` to the job's counters `done`, `failed` and `stored_bytes`.
 
-    After `progress`, the number of attempts to run the job is 0 again.
+    If there was `progress`, the number of attempts to run the job is set to 0.
 
     Return the desired state of the job, or None if another host owns the job.
     """
@@ -333,8 +333,8 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
     """Store, for each evaluator of a completed job, the newest earlier completed job over the same rows.
 
-    Another version of the evaluator counts too, if it is the only version that the earlier job has and this job lacks,
-    and this job also has only one version that the earlier job lacks.
+    Two different versions of an evaluator match only if each of the two jobs has exactly one version that the other job
+    does not have.
     """
     table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
     job, data = aliased(JobTable), aliased(DatasetTable)
@@ -375,7 +375,7 @@ def _identity(table: Any) -> Any:
 
 
 def _added_usage(results: Sequence[str]) -> ModelUsage:
-    """Return the sum of the model use in results, which are JSON."""
+    """Return the sum of the model calls, tokens and cost in these results."""
     used = (decode_json(one.encode()).get("usage") for one in results)
     return sum((ModelUsage(**one) for one in used if isinstance(one, dict)), start=ModelUsage())
 

@@ -24,7 +24,7 @@ CHUNK_BYTES: Final = 8 << 20  # a chunk ends with the row at which its JSON reac
 
 @dataclass(frozen=True, slots=True)
 class RowChunk:
-    """Some rows of a job, and their numbers in the data set. A row that is not evaluated is an error or a skip."""
+    """Some rows of a job, and their numbers in the data set. A row not to be evaluated is an error or a skip."""
 
     numbers: list[int]
     rows: list[Given]

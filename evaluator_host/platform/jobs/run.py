@@ -288,7 +288,7 @@ class JobRun:
     async def _generate(self, retries: Retries) -> None:
         """Call the model for every row that has no answer."""
         target, job = self._request.target, self._job
-        assert target is not None  # noqa: S101 - only called for jobs with one
+        assert target is not None  # noqa: S101 - only called for jobs with a target
         await self._writer.flush()
         asked, unanswered = await self._context.outputs.count(job.id)
         self._failures.begin_with(unanswered)

@@ -1,8 +1,8 @@
 """Claims and runs queued jobs and the jobs of hosts that died: a few at a time, shared out between workspaces.
 
-As soon as there are two workspaces, no workspace may use all slots for running jobs (unless there is only one): one is
-left for others. A job of the workspace with the most running jobs may go back to the queue after a minute. This happens
-if another workspace has a queued job, and has no running job or at least two fewer running jobs.
+As soon as there are two workspaces, no workspace may use all slots for running jobs (unless there is only one slot):
+one slot is left for others. A job of the workspace with the most running jobs may go back to the queue after a minute.
+This happens if another workspace has a queued job, and has no running job or at least two fewer running jobs.
 
 Hosts may share a database but not a data directory, so a host claims only jobs with rows that it can read.
 
@@ -73,7 +73,7 @@ class Scheduler:
         self._jobs = jobs
         self._at_once = at_once
         self._running: dict[str, tuple[Job, JobRun, asyncio.Task[None]]] = {}
-        self._served: dict[str, int] = {}  # by workspace: the number of its last claim
+        self._served: dict[str, int] = {}  # by workspace: the number of its last claim; claims are numbered from 1
         self._claims = itertools.count(1)
         self._beats: dict[str, _Beat] = {}
         self._elsewhere: set[str] = set()  # data sets of waiting jobs, whose rows this host does not have

@@ -59,7 +59,7 @@ _JOBS_OF_HISTORY: Final = 20  # jobs of a score history that are read at a time
 _OF_SCORE_BYTES: Final = 4 << 10  # bytes that an evaluator's scores are assumed to take in a part
 _NAMED: Final = 3  # maximum number of evaluators that a job's title names
 _COLUMN_CHARS: Final = 40  # maximum number of characters of a column's name in a job's title
-_TRIES: Final = 3  # how many times to try to create a job; this fails if its data set is replaced meanwhile
+_TRIES: Final = 3  # how many times to try to create a job; a try fails if the job's data set is replaced meanwhile
 
 Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 """Takes a workspace id and a reference (`exact-match`, `exact-match@3`); returns the evaluator, or raises NotFound."""
@@ -132,7 +132,7 @@ class JobService:
                     name=spec.name,
                     schedule=spec.schedule,
                 )
-            except NotFound:  # while the data set has neither name nor job, a sweep may remove it
+            except NotFound:  # the host may remove a data set that has no name and no job yet
                 continue
             self.runner.wake()
             return await self.get_job(workspace_id, job.id)
@@ -172,7 +172,7 @@ class JobService:
         if sum(len(field) + len(source) for field, source in spec.mapping.items()) > NEW_CHARS:
             raise too_long(NEW_CHARS)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
-        _ = stored.shard  # raises an error for an invalid shard
+        _ = stored.shard  # this raises an error if the shard is not valid
         if spec.config.executor is Executor.RAY and self.service.settings.ray_address is None:
             message = "this host has no Ray cluster; the operator can set EVALUATOR_HOST_RAY_ADDRESS"
             raise InvalidRequest.of("config.executor", message, "leave it out")

@@ -276,7 +276,7 @@ def select_jobs() -> Select[Any]:
 
 def as_job(row: Any, prefix: str = "") -> Job:
     """Convert a database row to a job, from the columns with names that begin with `prefix`."""
-    columns = row._mapping  # noqa: SLF001 - its public name for columns by name
+    columns = row._mapping  # noqa: SLF001 - SQLAlchemy documents this name as public
     values = {field.name: columns[prefix + field.name] for field in fields(Job)}
     return Job(**{**values, "status": JobStatus(values["status"]), "wanted": DesiredState(values["wanted"])})
 
@@ -613,7 +613,7 @@ def _scored(chosen: ColumnElement[bool]) -> Select[Any]:
 
 
 def _older(job: Job) -> ColumnElement[bool]:
-    """Return the condition for the jobs after `job` in a list of the newest first."""
+    """Return the condition for jobs that come after `job` in a list with the newest job first."""
     same = (JobTable.created_at == job.created_at) & (JobTable.id > job.id)
     return or_(JobTable.created_at < job.created_at, same)
 

@@ -1,4 +1,4 @@
-"""What is counted of each evaluator of a job: rows, scores, verdicts and warnings."""
+"""Counts of each evaluator in a job: rows, scores, verdicts and warnings."""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Tally:
     """The row counts, mean score and warnings that one evaluator has in a job so far.
 
     Methods with `failures_are_zero` count failed rows as 0, or as not passed, if other rows have scores or verdicts:
-    an evaluator that gives none has no mean or pass rate.
+    without any scores there is no mean, and without any verdicts no pass rate.
     """
 
     scored: int
@@ -85,7 +85,7 @@ class EvaluatorTally:
         return self._doubt(self.tally) or over_all
 
     def change(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean minus the previous job's mean. None if the previous mean is doubtful, or includes other rows.
+        """Return the mean minus the previous job's mean. None if that mean is doubtful, or is the mean of other rows.
 
         If a row failed and only one of the two jobs counts failed rows as 0, the means include different rows.
         `failures_are_zero` is whether this job does that.

@@ -33,7 +33,7 @@ from evaluator_host.types.labels import (
 
 MOST_ROWS: Final = 10_000
 _SEVERAL: Final = 2
-_UNMAPPED: Final = "outputs"  # stands for the outputs of a job with a mapping that does not name `outputs`
+_UNMAPPED: Final = "outputs"  # marks the outputs of a job whose mapping does not name `outputs`
 _refused: Final = InvalidRequest.of
 
 
@@ -230,7 +230,7 @@ class LabelQueues:
 
         Raises:
           NotFound: there is no such queue.
-          InvalidRequest: there are no such labels, or the queues ask people different questions.
+          InvalidRequest: there are no such labels, or the labelling tasks of the queues differ.
         """
         queues = await self._queues_of(job)
         if queue is None:
@@ -248,7 +248,7 @@ class LabelQueues:
                     "job; choose a queue that was made from this job or its data set"
                 )
         found: dict[int, StoredLabel] = {}
-        asked: dict[LabelTask, str] = {}  # for each question, the name of a queue with labels
+        asked: dict[LabelTask, str] = {}  # for each labelling task, the name of a queue with labels for it
         for one in queues:
             labels = await self.labels.list_labels(one, state=LabelState.LABELLED)
             if labels:
@@ -315,7 +315,7 @@ def _outputs_source(spec: StoredSpec) -> str:
 
 
 def _outputs_column(source: str, columns: Sequence[str]) -> str:
-    """Return a source of outputs in one form, so that sources that show people the same outputs are equal."""
+    """Return the source of outputs in a normal form, so that two sources of the same outputs are equal."""
     return (source == _UNMAPPED and outputs_column(columns)) or column_of(source)
 
 

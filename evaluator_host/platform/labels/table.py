@@ -37,7 +37,7 @@ _PART_BYTES: Final = (
 _MOST: Final = 1000  # maximum number of label queues in a workspace
 _ROW_BYTES: Final = 64  # bytes that a row in a queue takes, besides its label and note
 _HELD: Final = text("held_by IS NOT NULL")
-_TRIES: Final = 20  # how many times to try to take a row, because others may take it first
+_TRIES: Final = 20  # how many times to try to reserve a row, because another caller may reserve it first
 
 
 class LabelQueueTable(Table):
@@ -57,7 +57,7 @@ class LabelQueueTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the query that adds up the sizes of the questions that queues ask."""
+        """Yield the query that adds up the sizes of the queues' tasks: instructions, choices and other settings."""
         yield Size("labels", cls.workspace_id, select(func.sum(func.length(cls.content))))
 
 
@@ -205,7 +205,7 @@ class Labels(Repository):
     async def list_labels(
         self, queue: StoredQueue, *, state: LabelState | None = None, after: int = -1, limit: int | None = None
     ) -> list[StoredLabel]:
-        """Return the first `limit` rows of a queue after row `after`. If `state` is given, only rows in this state."""
+        """Return the first `limit` rows of a queue after row `after`. With `state`, return only rows in this state."""
         query = _labels(queue).where(LabelTable.index > after)
         if state is not None:
             query = query.where(LabelTable.state == state)
@@ -257,7 +257,7 @@ class Labels(Repository):
         await self._database.change_rows(update(LabelTable).where(this).values(**values))
 
     async def key_name(self, key_id: str) -> str:
-        """Return the name of an API key. A label queue uses it as the name of the person."""
+        """Return the name of an API key, which label queues use as the name of the person."""
         return str(await self._database.fetch_value(select(ApiKeyTable.name).where(ApiKeyTable.id == key_id)))
 
 

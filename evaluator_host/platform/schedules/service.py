@@ -67,7 +67,7 @@ class Schedules:
         self._objects = objects
         self._jobs = jobs
         self._wake = asyncio.Event()
-        # by id: objects that need no check now, each with the first and the last moment for which this holds
+        # by id: stored schedules that need no check now, each with the first and the last moment for which this is true
         self._waiting: dict[str, tuple[StoredObject, datetime, datetime]] = {}
 
     async def add_schedule(
@@ -172,7 +172,7 @@ class Schedules:
         await self._objects.delete_object(KIND, workspace_id, name)
 
     async def run(self) -> None:
-        """Create jobs when their time has come, until cancelled. Slow checks of one workspace do not delay another."""
+        """Create jobs at their times, until cancelled. Slow checks of one workspace's schedules do not delay others."""
         async with asyncio.TaskGroup() as tasks:
             looks = TasksInTurns(tasks, _AT_ONCE)
             while True:
@@ -192,7 +192,7 @@ class Schedules:
     async def look_now(self, stored: StoredObject) -> None:
         """Check a schedule.
 
-        If it was changed or deleted while the check waited, do nothing: the next check sees the change.
+        If the schedule was changed or deleted while the check waited, do nothing: the next check reads the new state.
         """
         try:
             with suppress(NotFound):
@@ -203,7 +203,7 @@ class Schedules:
             _log.warning("a schedule cannot be checked: %s", error.detail)
 
     def waits(self, stored: StoredObject, now: datetime) -> bool:
-        """Whether an earlier check of the same object has found that there is nothing to do now."""
+        """Whether an earlier check of the same stored schedule has found that there is nothing to do at `now`."""
         known, since, until = self._waiting.get(stored.id, (None, now, now))
         return known is stored and since <= now < until
 
@@ -217,7 +217,7 @@ class Schedules:
         if kept.paused or kept.next_at is None:
             self._waiting[stored.id] = stored, _ALWAYS[0], _ALWAYS[1]
             return
-        if kept.next_at > now:  # an earlier time without a run means that the clock was ahead before
+        if kept.next_at > now:  # if an earlier time comes next, the clock was ahead before and has been set back
             if following is not None and following < kept.next_at and following != kept.last_at:
                 await self._objects.swap_object(stored, _json(replace(kept, next_at=following)))
             else:
@@ -262,7 +262,7 @@ def _read(stored: StoredObject, now: datetime) -> tuple[_Schedule, datetime | No
 
 
 def _passed(kept: _Schedule, following: datetime | None, now: datetime) -> _Schedule:
-    """Return a schedule in its state after the latest time that has passed, whose job is not created yet."""
+    """Return a schedule whose latest time has passed, in its new state. The job for this time is not created yet."""
     assert kept.next_at is not None  # noqa: S101 - its time has come
     later = _times(kept.cron, kept.timezone, kept.next_at)
     passed = list(itertools.takewhile(lambda at: at <= now, itertools.islice(later, _MISSED_COUNTED)))
@@ -306,7 +306,7 @@ def _zones() -> tuple[str, ...]:
 
 
 def _zone_meant(given: str) -> str:
-    """Return advice on an unknown time zone: the zone with this city, or an example."""
+    """Return advice on an unknown time zone: the zone with this name as its city, or an example of a zone."""
     wanted = given.strip().replace(" ", "_").casefold()
     found = (one for one in _zones() if wanted in (one.casefold(), one.casefold().rpartition("/")[2]))
     meant = next(found, None)

@@ -67,13 +67,13 @@ class Audit(Repository):
     """The audit log in the database."""
 
     async def append_entries(self, entries: Sequence[AuditEntry]) -> None:
-        """Append these audit entries: all of them, or none if that fails."""
+        """Append all of these audit entries. If this fails, none is appended."""
         if entries:
             async with self._database.transaction() as connection:
                 await connection.execute(insert(AuditTable), [row_values(entry) for entry in entries])
 
     async def note_command(self, verb: str, *, workspace: str = DEFAULT_WORKSPACE, subject: str | None = None) -> None:
-        """Append the entry of an operator's command that changed something in a workspace, given by name."""
+        """Append the entry of an operator's command that changed something in the workspace with this name."""
         async with self._database.transaction() as connection:
             owner = await ensure_workspace(connection, workspace)
             entry = AuditEntry(
@@ -136,7 +136,7 @@ class AuditLog:
         self._waiting: deque[AuditEntry] = deque()
 
     def note(self, entry: AuditEntry) -> None:
-        """Add an audit entry to the next batch; never waits."""
+        """Add an audit entry to the next batch, without waiting for the database."""
         if len(self._waiting) >= KEPT:
             self._waiting.popleft()
             self.dropped += 1

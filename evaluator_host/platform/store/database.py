@@ -61,7 +61,7 @@ _PART_BYTES: Final = 4 << 20  # characters of texts that are read from the datab
 _ROWS_AT_ONCE: Final = 50
 _KEYS_AT_ONCE: Final = 10_000  # maximum number of keys in one query; SQLite allows 32,766
 _KEPT: Final = 2  # connections reserved for keys and for the watch, since calls may occupy all others
-_ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a lost server within half a minute
+_ANSWERING: Final = {  # connection parameters with which a lost PostgreSQL server is noticed within half a minute
     "connect_timeout": 10,
     "application_name": "evaluator-host",
     "keepalives_idle": 10,
@@ -69,14 +69,14 @@ _ANSWERING: Final = {  # parameters of a PostgreSQL connection that reveal a los
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-_TICK_S: Final = 2.0  # the coarsest resolution of times in any file system, in seconds
+_TICK_S: Final = 2.0  # the coarsest resolution, in seconds, that file times have in any file system
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
 _POSTGRESQL: Final = ("postgres", "postgresql")  # schemes of a URL; several platforms write the first one
 _SECRET: Final = ("password", "sslpassword")  # parameters of a URL that are secret
 
 _MORE_CONNECTIONS: Final = "raise max_connections of the server, or let fewer programs connect to it"
-_TO_DO: Final = (  # what to do, by a word in the driver's error
+_TO_DO: Final = (  # advice on what to do, by a word in the driver's error
     ("unable to open database file", "check that its folder exists, and that the user of this host may write to it"),
     ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
     ("disk is full", DISK_FULL),
@@ -139,7 +139,7 @@ def address(database_url: str | None, data_dir: Path) -> Address:
     kind = url.drivername.partition("+")[0]
     if kind in _POSTGRESQL:
         with extra("postgres", "a PostgreSQL database"):
-            import psycopg  # noqa: F401, PLC0415 - its absence is said here, with what to install
+            import psycopg  # noqa: F401, PLC0415 - if it is missing, the error below says what to install
         return Address(DatabaseKind.POSTGRESQL, url.set(drivername="postgresql+psycopg"))
     if kind == "sqlite" and url.database not in (None, "", ":memory:"):
         return sqlite_address(Path(str(url.database)))
@@ -170,7 +170,7 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
-        """Open a transaction that reads and writes: commit at the end of the block, roll back when it raises.
+        """Open a transaction that reads and writes: commit when the block ends, roll back if the block raises.
 
         Raises:
           StoreUnavailable: the database does not answer, or cannot write.
@@ -237,8 +237,9 @@ class Database:
     ) -> AsyncGenerator[list[Any], None]:
         """Yield the rows of a query, sorted, in parts of at most `most_bytes` characters, or of one row.
 
-        `order` selects the key and the size of each row, in the order of the rows. The database sorts only these: to
-        sort whole rows for each part, it would read all their texts again. The first column of `query` is the key.
+        `order` selects the key and the size of each row, in the order of the rows. The database sorts only these
+        columns. If it sorted whole rows, it would read all their texts again for each part. The first column of `query`
+        is the key.
         """
         ids: list[Any] = []
         size = 0
@@ -329,7 +330,7 @@ class Repository:
         self._database = database
 
     async def _not_found(self, what: str, given: str, names: Select[Any], *, otherwise: str) -> NotFound:
-        """Return the error for an unknown name. It suggests the nearest of `names`, or else `otherwise`."""
+        """Return the error for an unknown name. It suggests the most similar of `names`, or else `otherwise`."""
         known = [str(row[0]) for row in await self._database.fetch_all(names.limit(_NAMES))]
         return NotFound(f"there is no {what} {given[:80]}; {what_was_meant(given, known, otherwise=otherwise)}")
 
@@ -480,7 +481,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
 
 
 class _Connection(aiosqlite.Connection):
-    """A connection that two tasks may close at the same time. SQLAlchemy does this when one task is cancelled."""
+    """A connection that two tasks may close at the same time, as SQLAlchemy does when a task is cancelled."""
 
     def __init__(self, file: str, **options: Any) -> None:
         # the driver sends no BEGIN, because `_begin_sqlite` does

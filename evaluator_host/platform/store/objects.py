@@ -15,7 +15,7 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, NameTaken
 
 _READ_AT_ONCE: Final = 100  # how many objects one query reads by their ids
-_TRIES: Final = 5  # how many times to try a change of an object that another host changes at the same time
+_TRIES: Final = 5  # how many times to try to change an object that other hosts change at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Objects(Repository):
 
 
 def _noun(kind: str) -> str:
-    return kind.rpartition(" ")[2]  # the last word, such as "model" of "registered model"
+    return kind.rpartition(" ")[2]  # the last word of the kind, such as "model" in "registered model"
 
 
 def _objects() -> Select[Any]:

@@ -46,7 +46,7 @@ VERSION_TABLE: Final = "evaluator_host_revisions"
 _VERSIONS: Final = SchemaTable(
     VERSION_TABLE, MetaData(), Column("package", Text, primary_key=True), Column("revision", Text, nullable=False)
 )
-# table of revisions in databases that the first commits of this program made
+# table of revisions in databases that development versions before 1.0.0 created
 _TABLE_BEFORE_1_0: Final = "evaluator_host_revision"
 _FIRST: Final = "0001"
 _ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # a random number that no other program is likely to use
@@ -182,7 +182,7 @@ def _upgrade(connection: Connection, address: Address) -> None:
 
 
 def _run_migrations(connection: Connection, group: TableGroup, current: str) -> None:
-    from alembic import migration, operations  # noqa: PLC0415 - 80 ms that few starts need: they do not migrate
+    from alembic import migration, operations  # noqa: PLC0415 - takes 80 ms; only a start that migrates needs it
 
     context = migration.MigrationContext.configure(connection)
     with operations.Operations.context(context):
@@ -281,7 +281,7 @@ def _arguments(address: Address) -> dict[str, Any]:
 def _alone(address: Address) -> Iterator[None]:
     """Return a context that holds a lock file beside a SQLite database, and creates the database if it is missing.
 
-    For PostgreSQL, the context does nothing: migrations hold a lock of the database there.
+    For PostgreSQL, the context does nothing, because migrations hold a lock in the database.
     """
     if address.file is None:
         yield
@@ -315,7 +315,7 @@ def _back_up(file: Path) -> Path:
     """Make a complete copy of a database, and return its path. The caller holds the lock, so that nobody writes."""
     folder = backups_dir(file)
     folder.mkdir(mode=0o700, exist_ok=True)
-    for unfinished in folder.glob(f"{file.stem}-*.partial"):  # of a host that was killed
+    for unfinished in folder.glob(f"{file.stem}-*.partial"):  # a host that was killed has left these copies
         unfinished.unlink(missing_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     kept = folder / f"{file.stem}-{stamp}.db"

@@ -42,7 +42,7 @@ _MOST: Final = 1000  # maximum number of secrets in a workspace
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _VERSION: Final = b"\x01"
-_MARK_BYTES: Final = 4  # bytes of the key's hash that are stored, to tell a wrong key from a damaged row
+_MARK_BYTES: Final = 4  # bytes of the key's hash in each stored secret, to distinguish a wrong key from damage
 _SETTING: Final = "EVALUATOR_HOST_SECRETS_KEY"
 _MAKE_ONE: Final = "`evaluator-host secrets set NAME` makes one"
 _MAKE: Final = "`openssl rand -base64 32` makes one"
@@ -55,7 +55,7 @@ class SecretBox:
 
     Args:
       given: Keys from the host's settings, newest first, separated by commas or spaces, each 32 bytes in base64. None
-        for the key file, which has one key per line.
+        for the keys in the key file, one in each line.
       data_dir: Folder of the key file.
     """
 
@@ -203,9 +203,9 @@ class KeyRotation:
     """The outcome of encrypting all secrets with a newer key."""
 
     added: bool  # whether a new key was made, in the key file
-    resealed: int  # secrets that were encrypted with the newest key
+    resealed: int  # number of secrets that were encrypted with the newest key
     closed: tuple[str, ...]  # `workspace/name` of the secrets that no key can decrypt; they stay as they are
-    dropped: int  # old keys that were removed from the key file
+    dropped: int  # number of old keys that were removed from the key file
 
 
 class Secrets(Repository):

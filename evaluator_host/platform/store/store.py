@@ -31,8 +31,8 @@ class Store:
 
     This includes workspaces, keys, the audit log, secrets, storage limits, and named objects.
 
-    A resource makes its own repositories over `database`. Use the store in one event loop only. Every method of a
-    repository raises `StoreUnavailable` if the database does not answer, or cannot write.
+    A resource creates its own repositories, which use `database`. Use the store in one event loop only. Every method of
+    a repository raises `StoreUnavailable` if the database does not answer, or cannot write.
     """
 
     def __init__(

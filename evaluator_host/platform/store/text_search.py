@@ -1,4 +1,4 @@
-"""Searches texts in upper or lower case alike, with the same result on SQLite and PostgreSQL."""
+"""Searches texts without regard to upper and lower case, with the same result on SQLite and PostgreSQL."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 
 class _Lower(FunctionElement[str]):
-    """A column in lower case, letters beyond ASCII too. The other two arguments are such letters, upper and lower."""
+    """SQL for a column in lower case. The other two arguments are the letters beyond ASCII, upper and lower."""
 
     inherit_cache = True
     type = Text()

@@ -21,7 +21,7 @@ from evaluator_host.types.stored import UsageReport
 _KINDS: Final = [one.name for one in fields(UsageReport) if one.name.endswith("_bytes") and one.default == 0][1:]
 _MEASURED_S: Final = 5.0  # seconds for which a measurement is reused; meanwhile a workspace may exceed its quota
 _REFUSED_S: Final = 0.5  # seconds until a workspace over its quota is measured again, since it may have deleted data
-# bytes of an upload between two checks; 32 uploads at once write less than the default reserve between theirs
+# bytes of an upload between two checks; 32 uploads together write less than the default reserve between their checks
 _CHECKED_BYTES: Final = 4 << 20
 _MB: Final = 1 << 20
 
@@ -52,7 +52,7 @@ class Quota:
 @dataclass(frozen=True, slots=True)
 class _Measured:
     at: float  # monotonic time
-    held: int  # bytes that the workspace stored then, and bytes that were allowed since then
+    held: int  # bytes that the workspace stored at that time, and bytes that were allowed since then
     most: int  # maximum number of bytes that the workspace may store; 0 for no limit
 
     def fits(self, more_bytes: int) -> bool:
@@ -70,7 +70,7 @@ class StorageUsage:
         self._quota = quota
         self._measuring = defaultdict[str, asyncio.Lock](asyncio.Lock)
         self._measured: dict[str, _Measured] = {}  # the last measurement of each workspace, by id
-        self._arriving = Counter[str]()  # bytes that are being stored, and not in the database yet, by workspace id
+        self._arriving = Counter[str]()  # bytes that are being stored but are not in the database yet, by workspace id
 
     @property
     def reserve_bytes(self) -> int:
@@ -150,7 +150,7 @@ class StorageUsage:
     async def _measure(self, workspace_id: str, more_bytes: int) -> _Measured | None:
         """Return the last measurement of a workspace, or a new one if the last is too old. None if there are no quotas.
 
-        A measurement that has no room for `more_bytes` is replaced sooner.
+        If the last measurement leaves no room for `more_bytes`, it is replaced sooner.
         """
         if not self._quota.workspace_bytes and not self._quota.own_bytes:
             return None
@@ -171,7 +171,7 @@ class StorageUsage:
     def storing(self, workspace_id: str) -> Iterator["Storing"]:
         """Count what a workspace stores during the block, before it is in the database.
 
-        The measurements of the database do not have these bytes, however long the block takes.
+        Measurements of the database do not include these bytes until the block has ended.
         """
         storing = Storing(self, workspace_id, self._arriving)
         try:

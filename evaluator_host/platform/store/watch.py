@@ -86,7 +86,7 @@ class DatabaseWatch:
 
 
 def _identity(file: Path | None) -> tuple[int, int] | None:
-    """Return a value that identifies a file, even if it gets another name. None if there is no file."""
+    """Return a value that identifies a file and stays the same when the file is renamed. None if there is no file."""
     found = file_facts(file) if file else None
     return found and (found.st_dev, found.st_ino)
 

@@ -90,13 +90,13 @@ def require_name(name: str, what: str) -> None:
 
 
 def _near_name(name: str) -> str:
-    """Return a similar valid name, `my-data-v1` for `my data (v1)`; an empty string if no character is valid."""
+    """Return a similar valid name, such as `my-data-v1` for `my data (v1)`; `""` if no character is valid."""
     plain = unicodedata.normalize("NFKD", name[:200].replace("ß", "ss")).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).lstrip("._-")[:_NAME_CHARS].rstrip("-")
 
 
 class PackageSetUses(Repository):
-    """The package sets that each workspace requested. Workspaces share the files, but each sees only its own sets.
+    """The package sets that each workspace requested. Workspaces share the files of a set, but see only their own sets.
 
     In these methods, `names` are the key of a package set and the digest of its packages.
     """

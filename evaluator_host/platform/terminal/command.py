@@ -43,7 +43,7 @@ def load_settings(**overrides: Any) -> "Settings":
     """Return the settings from environment variables. An override that is not None replaces the setting of that name.
 
     Raises:
-      Misconfigured: values are invalid; `problems` names the variable or option of each.
+      Misconfigured: values are invalid; `problems` names the variable or option of each invalid value.
     """
     import pydantic  # noqa: PLC0415 - `--help` needs no settings
     import pydantic_settings  # noqa: PLC0415 - as above
@@ -123,7 +123,7 @@ def run_command(command: Callable[[], None]) -> None:
 
 
 def _wants_debug(arguments: Sequence[str]) -> bool:
-    """Return whether the user wants tracebacks. Called before the arguments are parsed, since parsing may fail, too."""
+    """Return whether the user wants tracebacks. This runs before the arguments are parsed, since parsing may fail."""
     before = itertools.takewhile(lambda one: one.startswith("-"), arguments)
     return "--debug" in before or os.environ.get("EVALUATOR_HOST_DEBUG", "").strip().lower() in _ON
 

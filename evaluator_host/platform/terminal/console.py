@@ -1,7 +1,7 @@
 """Prints for the command line: results to standard output, everything else to standard error. Formats tables.
 
-The output of evaluators is never interpreted as markup. Its control characters are escaped, because a terminal executes
-them or shows text in a different order.
+The output of evaluators is never interpreted as markup. Its control characters are escaped, because they can control a
+terminal, or change the order in which it shows text.
 """
 
 import io
@@ -55,7 +55,7 @@ def print_json_lines(values: Iterable[Any], *, prefix: str = "") -> None:
 
 
 def _print_line(text: str) -> None:
-    """Print JSON, and escape control characters: they occur only in strings, where the escapes mean the same."""
+    """Print JSON, and escape control characters. These occur only in JSON strings, where an escape means the same."""
     safe = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
     sys.stdout.buffer.write(safe.encode("utf-8", "replace") + b"\n")
 

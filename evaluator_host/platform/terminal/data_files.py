@@ -1,4 +1,4 @@
-"""Separates text files from data files in `--file`. Sends the data files to the service that evaluates."""
+"""Separates the files in `--file` into text files and data files. Sends data files to the service that evaluates."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -17,7 +17,7 @@ def split_files(given: Sequence[Path], root: Path) -> tuple[list[Path], dict[str
     """Return the files that are sent as text, and the data files by their paths in the sandbox.
 
     A file that is large or not UTF-8 is a data file, and so is every file in a folder. The path in the sandbox is the
-    path from the project's root; a folder or file from elsewhere keeps only its name.
+    path from the project's root; a folder or file outside the project keeps only its name.
 
     Raises:
       InvalidRequest: a file cannot be read, or a link in a folder points outside the folder.

@@ -37,7 +37,7 @@ _JOB_HEADER = ("JOB", "STATUS", "NAME", "DATA SET", "CREATED", "EVALUATOR", *SCO
 OWN_ROWS = "(own rows)"
 CHANGES_SHOWN = 10
 _BARS = "▁▂▃▄▅▆▇█"
-_SAID_CHARS = 40  # how many characters of a row's outputs, and of its inputs, a table shows
+_SAID_CHARS = 40  # maximum number of characters that a table shows of a row's outputs, and of its inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _bars(line: ScoreLine) -> str:
 def _score_text(score: JobScore, *, zero: bool) -> str | None:
     """Format an evaluator's mean as text, with its number of rows, pass rate and change. None if there is no mean.
 
-    With `zero`, failed rows count as 0, and the text also has their number.
+    With `zero`, failed rows count as 0, and the text also contains the number of failed rows.
     """
     if score.mean is None:
         return None
@@ -397,7 +397,7 @@ def comparison_table(one: Comparison, ids: Mapping[int, str]) -> Text:
 
 
 def _passes(one: Comparison) -> str:
-    """Return lines that compare which rows passed; empty if no row has a verdict in both jobs."""
+    """Return lines that compare which rows passed in each job; `""` if no row has a verdict in both jobs."""
     if one.pass_rate_before is None or one.pass_rate_after is None:
         return ""
     gain = points(one.pass_rate_after - one.pass_rate_before)
@@ -420,7 +420,7 @@ def _difference(metric: Difference) -> tuple[object, ...]:
 
 
 def significance(metric: Difference) -> str:
-    """Return one or two words that say whether a difference of means may be chance, as on the web page."""
+    """Return one or two words that say whether a difference of means may be due to chance, as the web page does."""
     if metric.significant:
         return "significant"
     if metric.difference == 0:

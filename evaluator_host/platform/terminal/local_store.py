@@ -32,7 +32,7 @@ def require_data(settings: Settings) -> None:
 
 
 def require_own_folder(settings: Settings) -> None:
-    """Check that root does not make a new database in a folder of another user, whose host could not open it.
+    """If this process runs as root, check that the folder of the database does not belong to another user.
 
     Raises:
       Misconfigured: this process runs as root, and the folder belongs to another user.
@@ -47,7 +47,7 @@ def require_own_folder(settings: Settings) -> None:
         return
     try:
         owner = folder.owner()
-    except KeyError:  # the user has a number but no name
+    except KeyError:  # the owner's number has no user name
         owner = f"'#{number}'"
     raise Misconfigured(
         f"{folder} belongs to the user {owner}, whose host could not open a database that root makes there; run this "
@@ -78,7 +78,7 @@ def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]", *, m
 
     Raises:
       InvalidRequest: there is no database, and `may_be_new` is not set.
-      Misconfigured: root would make the database in a folder of another user.
+      Misconfigured: root would create the database in a folder of another user, whose host could not open it.
     """
     if may_be_new:
         require_own_folder(settings)

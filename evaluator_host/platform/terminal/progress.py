@@ -76,7 +76,7 @@ class BuildProgress(_Bar):
         self.tell(event.step.value, event.done, event.total)
 
     def tell(self, phase: str, done: int, total: int | None) -> None:
-        """Draw one phase of a push or pull: how much is done, and the total if it is known."""
+        """Draw one phase of a push or pull: how much of it is done, and its total if this is known."""
         self._bar.start()  # starting the bar again has no effect
         count = f"{done} of {total}" if total else ""
         self._bar.update(self._task, description=phase, total=total, completed=done, count=count)

@@ -46,7 +46,7 @@ ClientOption = Annotated[
 
 
 def named_job(client: Client, given: str) -> JobReport:
-    """Return a job by its id, or counted back from the newest job: `last`, `last-1`.
+    """Return the job with this id, or the job that `last` (the newest job) or `last-1` (the job before it) names.
 
     Raises:
       InvalidRequest: there are too few jobs for `last-N`.

@@ -23,7 +23,7 @@ from evaluator_host.types.stored import DataFile
 
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 << 20  # maximum number of bytes in a batch, far below the default limit of a host
-_BATCHES: Final = 2  # default number of batches in parallel
+_BATCHES: Final = 2  # default number of batches to send at the same time
 _DATA: Final = "data:"
 _read_event: Final = Adapter(BuildEvent).read_json
 
@@ -90,7 +90,7 @@ class RemoteService:
         parallelism: int | None,
         caller: Caller = DEFAULT_CALLER,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate rows. Yield `(index, result)` whenever a batch comes back."""
+        """Evaluate rows. Yield `(index, result)` for each row whenever a batch has returned."""
         batches = _batches(rows)
         sent: dict[asyncio.Task[Batch], int] = {}
         try:
@@ -116,7 +116,7 @@ class RemoteService:
             await asyncio.gather(*sent, return_exceptions=True)
 
     async def send_data(self, path: Path) -> DataFile:
-        """Store a data file of an evaluator on the host, unless it is there already. Return facts about it."""
+        """Store an evaluator's data file on the host, unless the host already has it. Return facts about the file."""
         return await self._client.data.send(path)
 
     async def check(self, evaluator: Evaluator) -> CheckReport:

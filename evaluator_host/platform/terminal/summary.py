@@ -103,7 +103,7 @@ class Summary:
 
     @property
     def doubt(self) -> str | None:
-        """Why no score can be relied on: there is none, all are doubtful, or `together` failed. Otherwise None."""
+        """Why no score is reliable: there are no scores, all are doubtful, or `together` failed. Otherwise None."""
         scored_together = self.together is not None and self.together.error is None
         if scored_together and self.mean is None:
             return None
@@ -223,7 +223,7 @@ def _spread(numbers: Numbers) -> dict[str, float | None]:
 
 
 def pass_rate_text(share: float | None, judged: int, scored: int) -> str | None:
-    """Format a pass rate, with the number of rows behind it if these are not the scored rows: 100.0% of 2 rows."""
+    """Format a pass rate: `100.0%`, or `100.0% of 2 rows` if 2 is not the number of scored rows."""
     if share is None:
         return None
     return percent(share) + ("" if judged == scored else f" of {counted(judged, 'row')}")
@@ -341,7 +341,7 @@ def result_table(result: EvaluationResult) -> Text:
 
 
 def message_of(error: EvaluationError) -> str:
-    """Return an error's message; options replace names of API fields. A KeyError's message begins with `KeyError`."""
+    """Return an error's message, with API fields renamed to options. A KeyError's message begins with `KeyError`."""
     return f"KeyError: {error.message}" if error.type == "KeyError" else in_options(error.message)
 
 

@@ -1,6 +1,6 @@
 """Reads one request of an OTLP exporter: unpacks it, decodes it, and groups its spans by trace.
 
-This happens in a limited child process.
+This code runs in a child process with limits.
 
 The host gets the spans as encoded JSON and never decodes them, since a request of a few KB may have millions of values.
 """
@@ -40,7 +40,7 @@ class TraceSpans:
     spans: int  # number of spans
     rooted: bool  # whether one of the spans is a root
     groups: bytes  # one or more elements of `resourceSpans`, as JSON, with commas between them
-    traces: tuple[str, ...] = ()  # for a session, the ids of its traces; empty for a single trace
+    traces: tuple[str, ...] = ()  # for a session, the ids of the session's traces; empty for a single trace
 
 
 def read_request(
@@ -177,7 +177,7 @@ def _require_few(spans: int) -> None:
 
 
 def _by_trace(export: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
-    """Yield the spans of each trace with their resource and scope. Skip values that do not have the expected form."""
+    """Yield the spans of each trace with their resource and scope. Values without the expected form are skipped."""
     for group in objects(export.get("resourceSpans", export.get("resource_spans"))):
         for scoped in objects(group.get("scopeSpans", group.get("scope_spans"))):
             by_trace: dict[str, list[Any]] = {}
@@ -193,7 +193,7 @@ def _by_trace(export: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], lis
 def _place(trace_id: str) -> int:
     """Return a number below `_PLACES` that depends only on the id of a trace or session.
 
-    It is a hash, because OpenTelemetry's samplers choose traces by the bits of the id itself. This host has to
-    choose independently among the traces that they let through.
+    It is a hash, because OpenTelemetry's samplers choose traces by the bits of the id itself. This host's choice among
+    the traces that a sampler let through must not depend on the same bits.
     """
     return int(sha256(trace_id.encode()).hexdigest()[:14], 16)

@@ -1,10 +1,10 @@
 """Groups spans from exporters by trace, and scores each trace once, when it is complete.
 
-A trace arrives in batches of ended spans, and each of its services sends its own. It counts as complete `QUIET_S`
-seconds after its last span if it has a root, and after `SILENT_S` seconds if it has none. The traces of a session can
-be scored together. The exporter's URL may set other seconds. Later spans are refused. Until it is scored, a trace is
-only in memory, as JSON. Workspaces share memory and processor time: however many spans one workspace sends, a quarter
-of the memory is left for other workspaces.
+A trace arrives in batches of ended spans; each service that takes part in the trace sends its own batches. It counts as
+complete `QUIET_S` seconds after its last span if it has a root, and after `SILENT_S` seconds if it has none. The traces
+of a session can be scored together. The exporter's URL may set other seconds. Later spans are refused. Until it is
+scored, a trace is only in memory, as JSON. Workspaces share memory and processor time: however many spans one workspace
+sends, a quarter of the memory is left for other workspaces.
 """
 
 import asyncio
@@ -116,7 +116,8 @@ class Traffic:
         self._held: Counter[str] = Counter()  # bytes that each workspace's traces take in memory
         self._turns = Turns(_AT_ONCE)
         self._workers: dict[asyncio.Task[None], str] = {}
-        # why traces were dropped, by workspace and reference of the evaluator, until that is logged
+        # why traces were dropped, by workspace and reference of the evaluator; the reasons are kept until they are
+        # logged
         self._untold: dict[tuple[str, str], list[str]] = {}
         self._untold_late: Counter[str] = Counter()  # late spans by reference of the evaluator, until that is logged
         service.metrics.watch("traces_waiting", "Traces that wait to be scored.", lambda: self.waiting)
@@ -201,12 +202,12 @@ class Traffic:
             )
 
     def _key_of(self, workspace: str, reference: str, spans: TraceSpans) -> _Key:
-        """Return the key of a trace. If one of its spans has named a session, return the key of the session."""
+        """Return the key of a trace, or of the trace's session if one of its spans has named the session."""
         key = _Key(workspace, reference, spans.trace_id)
         return key if spans.traces else key._replace(trace_id=self._sessions.get(key, spans.trace_id))
 
     def _take(self, key: _Key, traces: Iterable[str]) -> list[_Pending]:
-        """Remove and return the waiting spans of these traces, because a later span has named their session."""
+        """Remove and return the waiting spans of these traces, when a later span has named the traces' session."""
         own = (key._replace(trace_id=trace_id) for trace_id in traces)
         return [self._pending.pop(one) for one in own if one != key and one in self._pending]
 
@@ -337,7 +338,7 @@ class Traffic:
         self._tell_dropped()
 
     def _begin(self, keys: list[_Key]) -> None:
-        """Queue these traces; each is scored when it is the turn of its workspace."""
+        """Queue these traces. Each is scored when it is its workspace's turn."""
         for key in keys:
             pending = self._pending.pop(key)
             self._begun.add(key.workspace, _named(key, pending.traces, pending.version), time.monotonic())
@@ -406,7 +407,7 @@ class Traffic:
 
 
 def _named(key: _Key, traces: Iterable[str], version: int | None) -> list[tuple[str, str]]:
-    """Return `(reference and version of an evaluator, trace id)` for each trace of a session, or the only trace."""
+    """Return `(reference and version of the evaluator, trace id)` for each trace of a session, or for the one trace."""
     return [(f"{key.reference} {version}", trace_id) for trace_id in traces or (key.trace_id,)]
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from typing import Final
 
 MOST: Final = 50_000  # maximum number of traces to remember, of all workspaces together; each takes about 200 bytes
-KEPT_S: Final = 600.0  # seconds after which a trace with the same id counts as another trace
+KEPT_S: Final = 600.0  # seconds after which another trace with the same id counts as a new trace
 
 
 class RecentTraces:
-    """Traces whose scoring began recently. If they are too many, the workspace with most of them loses its oldest."""
+    """Traces whose scoring began recently. If there are too many, the workspace with most traces loses its oldest."""
 
     def __init__(self) -> None:
         # when scoring began, by workspace and hash of the trace, oldest first
@@ -16,7 +16,7 @@ class RecentTraces:
         self._count = 0
 
     def add(self, workspace: str, traces: Iterable[tuple[str, str]], now: float) -> None:
-        """Remember these traces, given as reference of the evaluator and trace id."""
+        """Remember these traces: pairs of an evaluator's reference and a trace id."""
         times = self._times.setdefault(workspace, {})
         for one in map(hash, traces):
             self._count -= times.pop(one, None) is not None

@@ -77,7 +77,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
             )
             told = {"partialSuccess": {"rejectedSpans": str(refused), "errorMessage": message}}
         if media_type == PROTOBUF:
-            from google.protobuf.json_format import ParseDict  # noqa: PLC0415 - 20 ms that few hosts need
+            from google.protobuf.json_format import ParseDict  # noqa: PLC0415 - takes 20 ms, and few hosts need it
             from opentelemetry.proto.collector.trace.v1 import trace_service_pb2  # noqa: PLC0415 - as above
 
             answer = trace_service_pb2.ExportTraceServiceResponse()

@@ -164,5 +164,5 @@ class Traces(Repository):
 
 
 def _mean(small: float, large: float, count: int) -> float:
-    """Return the mean of scores, from the sums of small and large ones. Its 12 digits are those of every database."""
+    """Return the mean of scores, from the sums of small and large ones. Its 12 digits are equal on all databases."""
     return float(f"{small / count + large / count * _SCALE:.12g}")

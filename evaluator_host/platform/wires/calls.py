@@ -1,4 +1,4 @@
-"""Evaluates for other platforms (wires): reads bodies, enforces time limits, audits, chooses workspace and packages."""
+"""Evaluates rows for other platforms (wires): reads bodies, limits time, audits, chooses workspace and packages."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from evaluator_host.types.evaluator import Evaluator, Language, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationResult
 
 _ANY: Final = "*"
-_PATIENCE_S: Final = 4.0  # seconds that a caller waits beyond the time limit in its request
+_PATIENCE_S: Final = 4.0  # seconds that a platform waits beyond the time limit in its request
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,9 @@ class WireCalls:
         lock: str | None = None,
         timeout_s: float | None = None,
     ) -> EvaluationResult | EvaluationError:
-        """Evaluate one row, and return its result before the platform gives up.
+        """Evaluate one row, and return its result before the platform stops waiting.
 
-        If the code has not loaded by then, return an error.
+        If the code has not loaded by that time, return an error.
 
         Args:
           request: The platform's request.

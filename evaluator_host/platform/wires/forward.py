@@ -50,5 +50,5 @@ async def _bounded(answer: httpx.Response) -> Response:
         content += part
         if len(content) > _ANSWER_BYTES:
             raise TooLarge(f"the server at `upstream` sent a response of over {_ANSWER_BYTES >> 20} MB")
-        await asyncio.sleep(0)  # let other tasks run, since one read may bring thousands of tiny chunks
+        await asyncio.sleep(0)  # let other tasks run, since the data of one read may be thousands of tiny chunks
     return Response(bytes(content), answer.status_code, media_type=answer.headers.get("content-type"))

@@ -95,7 +95,7 @@ class WireRequests:
         inner[FOREIGN] = WireRequest(calls.wire, calls.options, calls.workspace_id, inner, key)
         note = partial(self._note, calls.wire.name, perf_counter())
         await self._app(inner, receive, _watched(send, note))
-        scope["route"] = inner.get("route", calls.wire)  # a route and a wire both have a `path`, which names the span
+        scope["route"] = inner.get("route", calls.wire)  # the trace's span is named by `path`, which a wire has, too
 
     def _find(self, path: str) -> tuple[WireCalls, str, str | None] | None:
         """Return the wire of a path, the path without its key, and the key: `/wires/NAME/key/eh_…/v1/private`."""

@@ -38,9 +38,9 @@ class Probe:
     """One request that `wires check` sends.
 
     Attributes:
-      title: What the request checks, for people.
+      title: What the request checks, in words.
       method: HTTP method.
-      path: Path below the wire's URL; empty for that URL itself.
+      path: Path below the wire's URL; empty for the wire's URL itself.
       body: Value to send as JSON; None for no body.
       expects: Returns whether the response is what the platform needs.
       headers: Further headers; the header with the key is added.
@@ -183,7 +183,7 @@ def _bearer(authorization: str) -> str | None:
 
 
 def _require_signature(signature: str, secret: bytes, body: bytes) -> None:
-    """Check the signature of a body: `t=<unix seconds>,v1=<hex>`, made of `<t>.<body>`.
+    """Check the signature of a body: `t=<unix seconds>,v1=<hex>`, where `v1` is an HMAC of `<t>.<body>`.
 
     Raises:
       Unauthorized: the signature is not valid, or its time is over five minutes from now.

@@ -33,12 +33,12 @@ from evaluator_host.types.outcome import EvaluationError, EvaluationResult
 _CALLER = "evaluator_host.caller"
 
 _UPLOADS: Final = 32  # maximum number of uploads at the same time; each has an open file besides its connection
-_FORGET_S: Final = 60.0  # longest time between two searches for full buckets, in seconds
+_FORGET_S: Final = 60.0  # maximum number of seconds between two searches for full rate limit buckets, which are dropped
 _BUCKETS_KEPT: Final = 10_000  # maximum number of buckets to keep; beyond that, full ones are dropped
 
 _log = logging.getLogger(__name__)
 ABANDONED = "abandoned"
-_SUBJECT_CHARS: Final = 80  # maximum number of characters in a subject, more than any valid name or id has
+_SUBJECT_CHARS: Final = 80  # maximum number of characters in an audit entry's subject; valid names and ids are shorter
 _ADDRESSES: Final = 1_000  # maximum number of addresses whose refused requests are counted
 _REFUSALS_S: Final = 60.0  # seconds between two log lines about refused keys
 _OK = "ok"
@@ -177,7 +177,7 @@ class Access:
         await self._try("requested package sets cannot be recorded yet", self.package_visibility.write)
 
     async def _try(self, failure: str, chore: Callable[[], Awaitable[None]]) -> None:
-        """Run a part of the regular work. If it fails, log the failure, but only the first of several in a row."""
+        """Run `chore`. If the store does not answer, log `failure`, but only once until `chore` succeeds."""
         try:
             await chore()
         except StoreUnavailable as error:

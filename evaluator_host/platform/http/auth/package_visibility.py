@@ -23,7 +23,7 @@ class PackageVisibility:
         self._unwritten: dict[str, set[str]] = {}
 
     def note(self, workspace: str, *names: str | None) -> None:
-        """Record that a workspace requested a package set with these names; never waits."""
+        """Record that a workspace requested a package set with these names, without waiting for the database."""
         for name in names:
             pair = (workspace, name or "")
             if name and pair not in self._noted:
@@ -61,14 +61,14 @@ class PackageVisibility:
         """Whether another workspace requested the package set, too. Then its files must not be removed."""
         if caller.key_id is None:
             return False
-        await self.write()  # this also writes requests that came a moment ago
+        await self.write()  # this also writes requests that were recorded a moment ago
         return await self._uses.wanted_by_others(caller.workspace, _names_of(report))
 
     async def forget(self, caller: KeyHolder, report: EnvironmentReport) -> None:
         """Record that a workspace no longer uses a package set."""
         names = _names_of(report)
         self._noted -= {(caller.workspace, name) for name in names}
-        await self.write()  # an older request must not be written afterwards
+        await self.write()  # otherwise an older request could be written after the removal
         await self._uses.forget_set(caller.workspace, names)
 
     async def _names(self, caller: KeyHolder) -> set[str]:

@@ -34,7 +34,7 @@ _PASSES: Final = 16  # how many times to read all results; each time, as many me
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
-FEWEST_ROWS: Final = 10  # with fewer rows there is no interval, since people can read so few rows themselves
+FEWEST_ROWS: Final = 10  # with fewer rows, no interval is computed: people can read so few rows themselves
 POINTS: Final = 2000
 _STEPS: Final = 200  # maximum number of steps of Newton's method, and of terms of a continued fraction
 _EXACT: Final = 1e-13  # Newton's method stops after a step of this size, relative to the result
@@ -79,7 +79,8 @@ async def by_name(
     """Collect the values of all metrics, and return the result of `finish(name, *arrays)` for each metric.
 
     Args:
-      fill: Adds the values of all rows to a `ValuesByName`; called again when they do not fit into memory at once.
+      fill: Adds the values of all rows to a `ValuesByName`. It is called again if the values do not fit into memory at
+        once.
       finish: Computes the result of one metric from its values, in a thread.
       most: Maximum number of metrics; further metrics are left out.
     """
@@ -334,7 +335,7 @@ class Scatter:
 
 
 def _grouped(keys: Iterable[tuple[float, float]], *, at_most: int) -> "list[array[int]] | None":
-    """Return a list of indexes for each different key. Return None if there are more than `at_most` different keys."""
+    """Return an array of positions in `keys` for each distinct key, or None if over `at_most` keys are distinct."""
     groups: dict[tuple[float, float], array[int]] = {}
     for at, key in enumerate(keys):
         if (group := groups.get(key)) is None:

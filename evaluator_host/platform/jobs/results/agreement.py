@@ -57,13 +57,13 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
 def _of_number(number: float) -> str:
     """Return the class of a number: its first six digits, or all digits of a large number.
 
-    The pages offer numbers of six digits to people: 0.333333 agrees with a score of 1 / 3.
+    The workbench offers people numbers with six digits, so the label 0.333333 agrees with a score of 1 / 3.
     """
     return f"{number:.6g}" if abs(number) < _LARGE else f"{number:.15g}"
 
 
 def _meant(human: Json, label: Json) -> Json:
-    """Return a person's label as a string, a bool or a number; None for a string that means none of these.
+    """Return a person's label as the string, bool or number to compare; None if the string cannot be compared.
 
     A string is compared with the result's label, a bool with its verdict, a number with its score.
     """
@@ -95,7 +95,7 @@ class LabelledRows:
         self.unlabelled = unlabelled
         self.incomparable = 0
         self.waiting = 0
-        self.by_score = 0  # rows without `passed`, whose score decided
+        self.by_score = 0  # rows whose score was compared, because `passed` is missing
         self.by_status: Counter[str] = Counter()
 
     def add(self, row: int, human: Json, result: dict[str, Json] | None) -> None:

@@ -209,7 +209,7 @@ class _Verdicts:
     def rate(self, side: int) -> float | None:
         """Return the share of rows that passed in job `side`.
 
-        Only rows with verdicts in both jobs count; None if there are none.
+        Only rows with verdicts in both jobs count. The result is None if there are no such rows.
         """
         judged = self._judged()
         passed = sum(count for verdicts, count in judged.items() if verdicts[side] is True)

@@ -98,7 +98,8 @@ class JobResults:
         self._datasets = datasets
         self._results = results
         self._folder = folder
-        # statistics by job and time of its end, since a failed job can be resumed, and then ends again
+        # statistics by job and by the time at which the job ended, since a failed job can be resumed and then ends
+        # again
         self._ended: OrderedDict[tuple[str, datetime | None], JobStatistics] = OrderedDict()
 
     async def statistics(self, workspace_id: str, job_id: str) -> JobStatistics:
@@ -409,7 +410,7 @@ class JobResults:
                 gathered.add(one)
                 for name, value in one.metrics_with(zero=False).items():
                     values.add(name, value)
-                    # only known metrics are counted, since a skipped row may have any names
+                    # only known metrics are counted, since the metrics of a skipped row may have any names
                     if one.status == Status.SKIPPED and name in values.arrays:
                         gathered.beside_skips[name] += 1
             for _ in range(gathered.zeros):
@@ -472,7 +473,7 @@ class _Gathered:
         self._has_scores = False
         self._errors: dict[str, tuple[int, int]] = {}
         self._run_ms = array("d")
-        self.beside_skips: Counter[str] = Counter()  # values of metrics in skipped rows, by metric
+        self.beside_skips: Counter[str] = Counter()  # number of values in skipped rows, by metric
 
     def add(self, one: ResultValues) -> None:
         self._statuses[one.status] += 1
@@ -531,7 +532,7 @@ class _Gathered:
 def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple[JobEvaluator, JobEvaluator]]:
     """Return pairs of evaluators with the same label, and pairs of two versions of an evaluator.
 
-    The versions are a pair only if each job has no other version of this evaluator without a pair.
+    Two versions are a pair only if neither job has another version of this evaluator that is not in a pair.
     """
     by_label = {one.label: one for one in later}
     paired = by_label.keys() & {one.label for one in earlier}
@@ -542,7 +543,7 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
 
 
 def _by_name(evaluators: list[JobEvaluator], besides: Collection[str]) -> dict[str | None, JobEvaluator]:
-    """Return, by name, the evaluators whose name is unique. Evaluators with a label in `besides` do not count."""
+    """Return, by name, the evaluators whose name is unique. Evaluators with a label in `besides` are ignored."""
     rest = [one for one in evaluators if one.name is not None and one.label not in besides]
     counts = Counter(one.name for one in rest)
     return {one.name: one for one in rest if counts[one.name] == 1}
@@ -584,7 +585,7 @@ def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Colle
 
     Return None if there is none.
 
-    A row with only an answer counts as a difference. This reads files, so call it in a thread.
+    A row that has no column besides `answers` counts as a difference. Call this in a thread, because it reads files.
 
     In rows that have criteria for each evaluator, only ids and inputs are compared.
     """

@@ -32,11 +32,11 @@ from evaluator_host.types.results import JobRow, JobRowDetail, JobRowPage, RowDi
 
 _FIELDS: Final = tuple(one.name for one in fields(EvaluationResult))
 _TEXT: Final = 300
-_TEXTS: Final = 2000  # how many characters are shown from all strings of a value together
-_VALUES: Final = 100  # how many values of a row's data, and metrics of a result, are shown
+_TEXTS: Final = 2000  # maximum number of characters to show from the strings of one value, in total
+_VALUES: Final = 100  # maximum number of values to show from a row's data, and of metrics from a result
 _DEPTH: Final = 6
 _LEFT_OUT: Final = "…"
-# how often a row that is shown alone is decoded: as a result's row, as a record, and as the mapped row
+# decoded copies of a row in memory when it is shown alone: the row of the results, the record, and the mapped row
 _COPIES: Final = 3
 _DIFF_CHARS: Final = 20_000
 _DIFF_LINES: Final = 400
@@ -125,7 +125,7 @@ class _Part:
     rows: dict[int, int]
 
     def memory_bytes(self, places: Iterable[int] | None = None) -> int:
-        """Return how many bytes of memory these results take with their rows; by default, all results."""
+        """Return how many bytes of memory the results at `places` take with their rows. None stands for all results."""
         chosen = list(range(len(self.results)) if places is None else places)
         numbers = {self.results[place].row for place in chosen}
         return sum(self.weights[place] for place in chosen) + sum(self.rows[number] for number in numbers)
@@ -325,7 +325,7 @@ class RowReader:
                 return
 
     async def closing_line(self, workspace_id: str, job_id: str) -> bytes:
-        """Return the last line of a file with all rows: facts for `merge` if the job scores a shard, or else `b""`."""
+        """Return the last line of a file with all rows: data for `merge` if the job scores a shard, otherwise `b""`."""
         job = await self.jobs.get_job(workspace_id, job_id)
         spec = spec_from_json(job.request)
         return b"" if spec.config.shard is None else spec.shard.closing_line(rows=job.rows, bad_lines=0)
@@ -362,7 +362,7 @@ class RowReader:
     async def _part(self, job: Job, results: list[StoredResult], *, most_bytes: int = PAGE_BYTES) -> _Part:
         """Return these results with their sizes in memory.
 
-        Leave out the last ones if rows or answers exceed `most_bytes`.
+        Leave out the last results if their rows or answers exceed `most_bytes`.
         """
         answers: dict[int, StoredOutput] = {}
         if self.outputs is not None and self._asks(job):
@@ -420,9 +420,9 @@ def _result_lines(row: JobRowDetail, label: str) -> list[str]:
 
 
 def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
-    """Return the first results, so that the answers to their rows have at most `most_bytes` in total.
+    """Return as many of the first results as have answers of at most `most_bytes` in total.
 
-    Return at least one.
+    Return at least one result.
     """
     held = 0
     seen: set[int] = set()

@@ -21,7 +21,7 @@ from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.outcome import Status
 
 _AT_ONCE: Final = 500
-_BETWEEN_BYTES: Final = 32 << 10  # bytes of values between two moments at which other tasks may run
+_BETWEEN_BYTES: Final = 32 << 10  # number of bytes of values to read before other tasks may run
 _OF_ROW_BYTES: Final = 1 << 10  # bytes that are counted for a row, besides its metrics
 _LONG: Final = 16 << 10  # a text with more characters is read alone
 PAGE_BYTES: Final = 16 << 20
@@ -155,7 +155,7 @@ class Results(Repository):
     async def count(self, job_id: str, which: Filter) -> int:
         """Return the number of results that match the filter.
 
-        For a filter by status alone, it comes from the job's counters.
+        If the filter has only a status, the number comes from the job's counters.
         """
         if which == Filter(which.position, which.status):
             statuses = [status for status in Status if which.status in (None, status)]
@@ -219,7 +219,7 @@ class Results(Repository):
                     since = 0
                 if one.metrics is None:
                     long = await self._database.fetch_value(select(table.metrics).where(chosen, table.row == one.row))
-                    one = replace(one, metrics=long)  # noqa: PLW2901 - the same, complete
+                    one = replace(one, metrics=long)  # noqa: PLW2901 - the same result, with its metrics
                 since += _OF_ROW_BYTES + len(one.metrics)
                 yield one
             if len(page) < _AT_ONCE:
