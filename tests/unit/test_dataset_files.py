@@ -2,6 +2,7 @@
 removed if no record refers to it.
 """
 
+import errno
 import os
 import resource
 from collections.abc import AsyncIterator, Iterator
@@ -117,6 +118,34 @@ class Nobody:
 
     async def has_dataset(self, _workspace: str, _name: str) -> bool:
         return False
+
+
+def test_rows_are_on_the_disk_before_the_database_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name.partition(".host")[0])
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    written(tmp_path, ROWS)
+    assert synced == ["rows.jsonl", "rows.index", "ds_1", tmp_path.name]
+
+
+def test_a_file_system_that_cannot_sync_a_folder_keeps_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync, number = os.fsync, errno.EINVAL
+
+    def of_network_share(descriptor: int) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").is_dir():
+            raise OSError(number, os.strerror(number))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", of_network_share)
+    assert written(tmp_path, ROWS).has_rows("ds_1")
+    number = errno.EIO
+    with pytest.raises(MachineExhausted, match="Input/output error"):
+        written(tmp_path / "again", ROWS)
 
 
 def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ every 64th row as 8 little-endian bytes. No file is read into memory as a whole,
 when it is complete.
 """
 
+import errno
 import hashlib
 import os
 import struct
@@ -76,7 +77,9 @@ class RowsFolder:
 
     def keep(self, stage: Path, dataset_id: str) -> None:
         """Move a folder that `write_rows` has filled to the place where the rows of the data set are stored."""
+        _sync(stage)
         stage.rename(self.path / dataset_id)
+        _sync(self.path)
 
     def rows(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield rows from row `first` on, each with its number. Rows are numbered from 0."""
@@ -261,8 +264,26 @@ def write_rows(stage: Path, records: Iterable[Record], *, format_: str, limits: 
             facts = writer.facts(format_)
             rows.flush()
             os.fsync(rows.fileno())
-        (stage / INDEX).write_bytes(writer.places)
+        with (stage / INDEX).open("wb") as index:
+            index.write(writer.places)
+            index.flush()
+            os.fsync(index.fileno())
     return facts
+
+
+def _sync(folder: Path) -> None:
+    """Write a folder's entries to the disk. Without them, a power failure would lose files that the database names.
+
+    Some file systems, such as those of network shares, cannot do this for a folder.
+    """
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(opened)
 
 
 class _Writer:
