@@ -30,6 +30,7 @@ from evaluator_host.vendors.nemo.blobs import BlobFolder
 from evaluator_host.vendors.nemo.entities import Entities, EntityKind, Place
 from tests.databases import ENGINES, Databases
 from tests.jobs.desk import ON_EACH_DATABASE
+from tests.keyed import eventually
 from tests.server import Server, new_home
 from tests.tables import tables
 
@@ -250,6 +251,20 @@ async def test_where_no_note_can_be_written_everything_stays(
 
 def serving(home: Path, url: str, log: str) -> Server:
     return Server(data_dir=home, log=home.parent / log, environment={"EVALUATOR_HOST_DATABASE_URL": url})
+
+
+@pytest.mark.engine
+def test_a_running_host_removes_files_that_were_too_new_at_its_start(tmp_path: Path) -> None:
+    home = new_home(tmp_path)
+    often = "from evaluator_host.platform.datasets import resource\nresource._SWEEP_EVERY_S = 0.2"
+    left = home / "datasets" / "ds_9"
+    left.mkdir(parents=True)
+    environment = {"EVALUATOR_HOST_DATABASE_URL": ""}
+    with Server(data_dir=home, log=tmp_path / "log", environment=environment, program=often):
+        (home / "databases" / "unknown").unlink()  # the host cannot know that nobody else wrote the folder
+        assert left.is_dir()
+        os.utime(left, (0, 0))
+        eventually(lambda: not left.exists())
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """Adds data sets to a host."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Final
@@ -16,7 +17,9 @@ from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.resource import Resource, Task
 from evaluator_host.platform.users import UsedObject
-from evaluator_host.types.errors import NotFound, StoreUnavailable
+from evaluator_host.types.errors import NotFound, StoreUnavailable, refusal_of
+
+_log = logging.getLogger(__name__)
 
 _UPLOADS: Final = 2  # maximum number of large uploads that are read at the same time
 _SWEEP_EVERY_S: Final = 3600.0
@@ -67,8 +70,11 @@ class DatasetResource(Resource):
         """Remove unreferenced files every hour, because the sweep at the start spares new files."""
         while True:
             await asyncio.sleep(_SWEEP_EVERY_S)
-            with suppress(StoreUnavailable):  # another task, which watches the database, reports this
-                await self._orphans.sweep(self.host.store)
+            try:
+                with suppress(StoreUnavailable):  # another task, which watches the database, reports this
+                    await self._orphans.sweep(self.host.store)
+            except OSError as error:
+                _log.warning("unreferenced files cannot be removed: %s", refusal_of(error))
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:
         """Return a data set with the names and ids of all versions that are deleted with it; None for other kinds."""
