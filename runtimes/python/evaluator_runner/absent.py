@@ -58,7 +58,7 @@ class Finder:
 
 
 def install(code: str, package: str) -> None:
-    """From now on, record the failed imports in `code` and in the files that came with it.
+    """Record the failed imports in `code`, and in the files that came with it, from now on.
 
     Relative imports in `code` begin in `package`.
     """
@@ -119,7 +119,7 @@ def take() -> list[dict[str, Any]]:
     failed_imports.clear()
     try:
         return _told(recorded)
-    except Exception:  # noqa: BLE001 - user code may have changed whatever this reads
+    except Exception:  # noqa: BLE001 - user code may have changed the objects that this reads
         return []
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _LikeDict(type):
-    """Makes a subclass of dict equal to `dict`, so that `type(value) == dict` is true for the objects in a row.
+    """Makes a subclass of dict equal to `dict`, so that `type(value) == dict` is true for the JSON objects in a row.
 
     The subclass keeps its own hash: `copy` and `pickle` look up types by hash, and would make plain dicts otherwise.
     """
@@ -57,7 +57,7 @@ class AttributeDict(dict, metaclass=_LikeDict):  # type: ignore[type-arg]
 def called(call: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> Any:
     """Call a function with the running event loop hidden, so that the function may use `asyncio.run`."""
     events = sys.modules.get("asyncio.events")
-    loop = events and events._get_running_loop()  # noqa: SLF001 - asyncio has no public way
+    loop = events and events._get_running_loop()  # noqa: SLF001 - asyncio has no public function for this
     if events is None or loop is None:
         return call(*args, **named)
     events._set_running_loop(None)  # noqa: SLF001 - the same

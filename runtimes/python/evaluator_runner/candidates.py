@@ -56,8 +56,8 @@ def outline_of(namespace: dict[str, Any]) -> Outline:
 def meant(outline: Outline, names: list[str]) -> list[str]:
     """Return, in the given order, the names that may be the evaluator.
 
-    If the code has a list of evaluators (`evaluators=[correct]`), these are the names in the list; otherwise they are
-    the names that none of the others uses, public before private ones, and not those like `extract_answer(text)`.
+    If the code has a list of evaluators (`evaluators=[correct]`), these are the names in the list. Otherwise they are
+    the names that no other name uses, public before private ones, without functions like `extract_answer(text)`.
     """
     if len(names) < 2 or not outline.parsed:
         return names
@@ -77,7 +77,7 @@ def listed(outline: Outline, names: list[str]) -> bool:
 
 
 def takes_apart(outline: Outline, name: str) -> bool:
-    """Return whether a function gets one text, and its name says that it takes the text apart."""
+    """Return whether a function needs at most one argument, and its name begins with `extract` or `normalize`."""
     function = outline.functions.get(name)
     return function is not None and len(function.required) < 2 and name.strip("_").split("_")[0] in _TAKE_APART
 
@@ -116,7 +116,7 @@ def the_only(namespace: dict[str, Any], names: list[str], what: str) -> str:
 
 
 def note_others(entry: Entry, place: str, names: list[str]) -> None:
-    """Note for the author that the entry is the first or last (`place`) of several possible ones."""
+    """Add a note for the author: the entry is the first or last (`place`) of several possible entries."""
     others = ", ".join([one for one in names if one != entry.name][:_SHOWN])
     if others:
         message = f"{entry.name} is called, because it is the {place}; `settings.entry` can name another one: {others}"
@@ -124,7 +124,7 @@ def note_others(entry: Entry, place: str, names: list[str]) -> None:
 
 
 def uses_of(outline: Outline, names: list[str]) -> dict[str, set[str]]:
-    """Return which names each of `names` uses, directly or through other names."""
+    """Return, for each of `names`, the names that it uses, directly or through other names."""
     uses = _Uses(outline)
     return {one: uses.by(one) for one in names}
 
@@ -158,7 +158,7 @@ class _Uses:
             return
         for node in statements_of(outline.tree):
             if type(node).__name__ in {"If", "For", "While", "With", "Try"}:
-                continue  # the statements inside it are visited later
+                continue  # the statements inside this one are visited later
             bound = bound_by(node)
             for one in bound:
                 self._direct.setdefault(one, set()).update(names_loaded(node))

@@ -54,7 +54,7 @@ class Arriving:
         return not self.left and not self._chunks
 
     def read(self) -> bool:
-        """Keep the next bytes that have arrived; return False at the end of the channel."""
+        """Read and keep the bytes that have arrived; return False at the end of the channel."""
         data = os.read(self._fd, min(self.left, _READ_BYTES))
         self._chunks.append(data)
         self.left -= len(data)

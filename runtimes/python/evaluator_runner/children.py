@@ -43,7 +43,7 @@ _listings: list[Callable[[], list[Any]]] = []  # functions that list the interpr
 
 
 class _Flags:
-    """The flags of a Python process that is started without options, as children are."""
+    """The flags of a Python process that is started without options. Children are started in this way."""
 
     def __init__(self) -> None:
         for name in dir(sys.flags):
@@ -90,7 +90,7 @@ def take_pools(job: Job) -> bool:
 
 
 def interpreters_left() -> bool:
-    """Return whether loading left subinterpreters, which a forked process cannot use."""
+    """Return whether subinterpreters are left after loading; a forked process cannot use them."""
     return any(len(listed()) > 1 for listed in _listings)
 
 

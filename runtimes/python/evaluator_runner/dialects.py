@@ -67,7 +67,7 @@ def _found(folder: str) -> dict[str, tuple[str, ...] | None]:
         try:
             with open(f"{folder}/{name}" if module != name else f"{folder}/{name}/__init__.py", "rb", 0) as file:
                 head = file.read(_HEAD_BYTES).decode("utf-8", "replace")
-        except OSError:  # this entry of the folder is not a module
+        except OSError:  # this file or folder is not a module
             continue
         if "\nCONTRACT = " in head:
             words = head.partition("\nWORDS = ")[1:]
@@ -150,7 +150,7 @@ def recognise(code: str, *, contract: str, name: str | None) -> Recognised | Non
 
 
 def _of_every(possible: list[str], outline: Outline) -> Recognised | None:
-    """Return the dialect of a file in which all evaluators are to run: the one with the most certain sign, or None."""
+    """Return the dialect with the most certain sign in a file whose evaluators are all to run, or None."""
     from evaluator_runner.candidates import public
 
     if outline.has_own_entry:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LEVELS = 64
 _NONFINITE = 8
-_NOTES = 15  # maximum number of notes to keep; one more note counts the rest
+_NOTES = 15  # maximum number of notes to keep; one further note says how many others there are
 _PATH_CHARS = 200
 _INT_LIMIT = 10**309
 _FLOAT_LIMIT = float("inf")

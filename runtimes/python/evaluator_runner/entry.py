@@ -46,7 +46,7 @@ class Entry:
     """The function that is called for each row, and how to call it.
 
     Attributes:
-      call: The callable that `name` stands for, such as the user's function.
+      call: The callable under `name`, such as the user's function.
       contract: The contract (dialect) of the entry.
       source: `declared` or `inferred`.
       reason: Why this contract applies, as text for people.
@@ -145,7 +145,7 @@ def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ..
 
 
 def object_of(namespace: dict[str, Any], name: str, config: dict[str, Any]) -> Any:
-    """Return an instance of class `name`: an instance that the code makes, or else a new one.
+    """Return an instance of class `name`: an instance that the code has made, or else a new instance.
 
     If there is a `config`, the instance is always new. If `name` is the only required argument that the config lacks,
     the name of the class is passed as `name`.
@@ -269,12 +269,12 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
 
 
 def makes(name: str) -> bool:
-    """Return whether the first word in the name of a function says that the function makes or keeps something."""
+    """Return whether the first word in a function's name says that it makes or stores something, as in `make_judge`."""
     return name.lower().strip("_").partition("_")[0] in _MAKING
 
 
 def _takers(own: dict[str, Any], functions: list[str], classes: list[str]) -> list[str]:
-    """Return the functions that probably are evaluators: those that take a value and do not define inner functions.
+    """Return the functions that are probably evaluators: those that take a value and do not define inner functions.
 
     If there are none, return those that take a value, or all functions if no class has a scoring method. If a class has
     one, functions that make something are left out: they may make an object of the class.
@@ -289,7 +289,8 @@ def _takers(own: dict[str, Any], functions: list[str], classes: list[str]) -> li
 def _are_for_classes(own: dict[str, Any], functions: list[str], classes: list[str]) -> bool:
     """Return whether a class has a method that is named like a scorer, and no function may be the evaluator instead.
 
-    No function may be, if other code uses all of them, or if no name says that it scores.
+    No function may be the evaluator if other code uses all functions, or if no function has a name that says that it
+    scores.
     """
     is_for_class = _used_names(own).issuperset(functions) or not any(map(is_likely, functions))
     return is_for_class and any(_scoring(vars(own[name])) for name in classes)
@@ -466,7 +467,7 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
         return hint
     spelled = {name.lower(): name for name in functions if not name.startswith("_")}
     names = ["evaluate", "main"] if wanted == "evaluate" else [wanted]
-    least = 0.75 if wanted == "evaluate" else 0.6  # stricter, because many names begin with "eval"
+    least = 0.75 if wanted == "evaluate" else 0.6  # a stricter limit, because many names begin with "eval"
     close = [spelled[match] for name in names for match in difflib.get_close_matches(name.lower(), spelled, 1, least)]
     if close:
         return f"did you mean `{close[0]}`? Rename it, or name it in `settings.entry`; otherwise {_EXPECTED}"

@@ -1,7 +1,7 @@
 """Reads facts about code from its syntax tree: what functions do with their arguments and the arguments' parts.
 
 The facts are read once, when the code is loaded. The host derives its warnings from these facts; only the host knows
-what names mean.
+the meanings of names such as `outputs`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
 _OWN = ("self", "cls")  # parameters for a method's own object, whose attributes do not come from a row
 _SAME = ("strip", "lower", "upper", "casefold", "copy")  # methods that return the value in another form
-_BY_TEXT = ("eval", "exec")  # functions that run a string, which may read any name
+_BY_TEXT = ("eval", "exec")  # functions that run a string; the code in the string may read any name
 _SCOPES = ("locals", "vars")  # functions that, called without arguments, give access to every name
 
 
@@ -111,7 +111,7 @@ class _Scope:
     """The scope of a node.
 
     Attributes:
-      known: The values for which each name may stand.
+      known: The values that each name may have.
       inside: Names of the classes around the node, each with a dot after it.
       top: Whether the node is a statement directly in a function's body, not in a block of it.
       asks: Whether the node is part of the condition of an `if` statement.
@@ -127,7 +127,7 @@ class _Scope:
 
 
 def facts_of(code: str, entry: Entry) -> dict[str, Any]:
-    """Return `facts` on the functions that a row calls, and `reads` (see runtimes/PROTOCOL.md)."""
+    """Return `facts` about the functions that are called for a row, and `reads` (see runtimes/PROTOCOL.md)."""
     if entry.facts is not None:
         return entry.facts
     nothing: dict[str, Any] = {"facts": [], "reads": []}
@@ -212,7 +212,7 @@ class _Outline:
     def reads(self, called: list[_Function]) -> list[dict[str, Any]]:
         """Return the fields that code reads by a literal name (`row["id"]`, `row.id`), and parameters that it tests.
 
-        `called` has the functions that a row calls.
+        `called` has the functions that are called for a row.
         """
         own = {id(one) for function in called for one in function.parameters}
         every: dict[tuple[str | None, str], bool] = {
@@ -260,7 +260,7 @@ class _Outline:
         return _Scope(known, scope.inside, top=isinstance(node.body, list))
 
     def _bind(self, node: Any, scope: _Scope) -> None:
-        """Record what a name stands for from here on; inside a block, it may also still stand for its earlier value."""
+        """Record the new value of a name. Inside a block, the name may also still have its earlier value afterwards."""
         values, known = self._values(node.value, scope.known), scope.known
         for target in getattr(node, "targets", None) or [node.target]:
             name = getattr(target, "id", None)
@@ -382,7 +382,7 @@ class _Outline:
             whole = _read_of(whole[0])
 
     def _values(self, node: Any, known: Known, parts: int = _MOST_PARTS) -> list[Uses]:
-        """Return the values for which an expression may stand."""
+        """Return the parameters and fields whose value an expression may have."""
         kind = type(node).__name__
         if kind == "Name":
             return known.get(node.id, [])
@@ -394,7 +394,7 @@ class _Outline:
         return [one for part in _alternatives(kind, node) for one in self._values(part, known, parts - 1)]
 
     def _use(self, of: Any, key: str, known: Known, parts: int = _MOST_PARTS) -> Uses:
-        """Return the `Uses` of a field that is read by a constant name."""
+        """Return the `Uses` of the field `key`, which code reads from the value `of`."""
         name = self._name_of(of, known, parts)
         return Uses(name, key) if name in _OWN else self._used.setdefault((name, key), Uses(name, key))
 

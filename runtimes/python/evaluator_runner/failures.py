@@ -18,7 +18,7 @@ _NO_ROOM = ("failed to map segment from shared object", "cannot map zero-fill pa
 _NO_SPACE = {27, 28, 122}  # the error numbers EFBIG, ENOSPC and EDQUOT
 _MESSAGE_CHARS = 4096
 _PREBOUND_HINT = "add `import {name}` at the top"
-_JAVASCRIPT = (  # pattern for beginnings of lines that occur in JavaScript but not in Python
+_JAVASCRIPT = (  # patterns of lines' beginnings that occur in JavaScript but not in Python
     r"^[ \t]*(?:(?:export +(?:default +)?)?(?:async +)?function\b *\w* *\(|"
     r"(?:export +)?(?:const|let|var) +[\w{\[][^=\n]*=|import *[{*]|import [^#\n]*\bfrom +[\"']|"
     r"(?:export +)?(?:interface|enum) +\w+ *\{)"
@@ -42,7 +42,7 @@ class Failure(Exception):
 
     Attributes:
       equal: Names of the possible evaluators, if there are several with one contract.
-      shown: A list of these evaluators for people, with parameters and lines.
+      shown: A list of the possible evaluators as text for people, with parameters and lines.
       notes: Remarks on these evaluators.
       uses: The evaluators that run only if the row has all their columns, each with the names that it uses.
     """
@@ -190,7 +190,7 @@ def from_syntax(raised: BaseException, lines: list[str], *, fix: dict[str, Any] 
 
 def _syntax_hint(raised: SyntaxError, lines: list[str]) -> str | None:
     """Return a hint for a syntax error (code in another language, characters that a paste changed or lost), or None."""
-    import re  # the import takes 5 ms, so it is done only after an error
+    import re  # this import takes 5 ms, so it is done only after an error
 
     text = "\n".join(lines)
     if re.search(_JAVASCRIPT, text, re.MULTILINE):

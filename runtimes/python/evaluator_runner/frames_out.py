@@ -86,5 +86,5 @@ def timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
 
 
 def load_timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
-    """Return the error code, message and hint for a load that took too long; the limit is a setting of the host."""
+    """Return the error code, message and hint for a load that took too long. The hint is advice to the author."""
     return "timeout", f"{what} did not finish within {seconds:g} s", "do less at module level, outside the function"

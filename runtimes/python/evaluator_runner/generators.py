@@ -1,7 +1,7 @@
 """Keeps random seeds that code sets while it loads; generators without such a seed give new numbers in each row.
 
 Rows are forks of the loaded process. Without this module, an unseeded generator would repeat its numbers in every row,
-and the callback of `random`, which reseeds after a fork, would discard a seed. The module handles `random`,
+and the callback of `random`, which reseeds after a fork, would discard a seed. This module handles `random`,
 `numpy.random` and `torch`. It watches these modules from their import on, because the state of a generator does not
 show where its seed came from.
 """
@@ -43,7 +43,7 @@ class _Loader:
         self._loader.exec_module(module)
         try:
             self._watch(module)
-        except Exception:  # noqa: BLE001, S110 - a version of the package without these names
+        except Exception:  # noqa: BLE001, S110 - this version of the package does not have these names
             pass
 
 
@@ -57,7 +57,7 @@ class _RandomLoader(_Loader):
             super().exec_module(module)
         finally:
             os.register_at_fork = register
-        plain, hidden = _watched.plain_seed, module._inst  # noqa: SLF001 - the generator behind its functions
+        plain, hidden = _watched.plain_seed, module._inst  # noqa: SLF001 - the generator that its functions use
         register(after_in_child=lambda: None if _watched.forks_rows else plain(hidden))
 
 
@@ -204,7 +204,7 @@ def renew() -> None:
 
 
 def _renew_bits(bits: Any) -> None:
-    if hasattr(bits, "_legacy_seeding"):  # only MT19937 has this faster method
+    if hasattr(bits, "_legacy_seeding"):  # only the generator MT19937 has this faster method
         entropy = _urandom(_ENTROPY_BYTES)
         bits._legacy_seeding([int.from_bytes(entropy[at : at + 4], _byteorder) for at in _WORDS])  # noqa: SLF001
     else:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # the runner itself has these processes: supervisor, zygote, the row, and for a moment the next row
 _OWN_PROCESSES = 4
-_RESERVED_BY_NODE = 1 << 30  # bytes that Node reserves without using them; a cgroup or the watchdog limits its use
+_RESERVED_BY_NODE = 1 << 30  # bytes that Node reserves but does not use; a cgroup or the watchdog limits what it uses
 _MB = 1024 * 1024
 _PATH = "/opt/commands:/usr/local/bin:/usr/bin:/bin"
 # where the interpreter finds its shared libraries
@@ -192,7 +192,7 @@ def _add_packages(directory: str) -> None:
 
 
 def started_more(pid: int) -> str | None:
-    """Return what loading left that forked rows cannot use: `threads`, `interpreters`, `processes` or None."""
+    """Return what is left after loading that forked rows cannot use: `threads`, `interpreters`, `processes` or None."""
     try:
         tasks = len(_listdir("/proc/self/task"))
     except OSError:
@@ -206,10 +206,10 @@ def started_more(pid: int) -> str | None:
 
 
 def shared_state(control: int) -> str | None:
-    """Return what loading left open, so that forked rows would share it: `descriptors`, `memory` or None.
+    """Return what is still open after loading and would be shared by forked rows: `descriptors`, `memory` or None.
 
-    Rows would share an open file's offset, all of a pipe, socket or eventfd, and a shared mapping's content. Devices
-    without state, and files that are mapped only for reading, are not reported.
+    Rows would share the offset of an open file, the data in a pipe, socket or eventfd, and the content of a shared
+    mapping. Devices without state, and files that are mapped only for reading, are not reported.
 
     Args:
       control: The runner's own descriptor, which is not reported.
@@ -231,7 +231,7 @@ def _has_state(fd: str, mapped: set[str]) -> bool:
         path = _readlink(f"/proc/self/fd/{fd}")
         regular = _fstat(int(fd)).st_mode & _FORMAT == _REGULAR
         flags = kernel.read_text(f"/proc/self/fdinfo/{fd}").partition("flags:")[2].split()[0]
-    except OSError:  # this was the descriptor of the listing itself
+    except OSError:  # this was the descriptor with which the list of descriptors was read
         return False
     return path not in _STATELESS and not (regular and path in mapped and int(flags, 8) & _ACCESS == 0)
 

@@ -46,14 +46,14 @@ class Starved(Lost):
 
 
 def refused(error: OSError, what: str) -> Lost:
-    """Return the exception to raise when a kernel call of the supervisor fails."""
+    """Return the exception to raise when the kernel refuses a call of the supervisor."""
     return (Starved if error.errno in _STARVED else Lost)(f"{what}: {error}")
 
 
 class Call:
     """One row to evaluate.
 
-    A `cancelled` call is answered in its turn, but its row does not run.
+    A `cancelled` call is answered when it is its turn, but its row does not run.
     """
 
     __slots__ = ("body", "cancelled", "id", "share", "timeout_s")
@@ -89,8 +89,8 @@ class RowHandle:
         evaluator first.
       ready: Whether the process has loaded the evaluator.
       used: Whether the process has had a call; only calls with the same `share` may follow.
-      ended: Whether its socket is at its end, so that no more answers come.
-      heard: Whether the last read of its socket returned data; more may be waiting.
+      ended: Whether the socket is at its end, so that no more answers can arrive.
+      heard: Whether the last read of the socket returned data. If so, more data may be waiting.
       started_at: Monotonic seconds at which the first call in `calls` started.
     """
 
@@ -248,7 +248,7 @@ class ZygoteHandle:
         arrived.register(self.fd, select.POLLIN)
         self._arrived = arrived.poll
         self._buffer = bytearray()
-        self._told = False  # whether the zygote knows the address of the listener
+        self._told = False  # whether the zygote has been told the address of the listener
 
     def report(self) -> tuple[bytes, bytes, bytes] | None:
         """Return the outcome of loading or of preimports (kind, description, body), or None while the zygote works.

@@ -34,7 +34,7 @@ class Watch:
         absent.failed_imports.update({**self._earlier, **own})
         try:
             return next((name for (name, _, _), asked in own.items() if _is_hidden(asked)), "")
-        except Exception:  # noqa: BLE001 - user code may have changed whatever this reads
+        except Exception:  # noqa: BLE001 - user code may have changed the objects that this reads
             return ""
 
 

@@ -85,7 +85,7 @@ def lacking(kept: list[Statement]) -> list[dict[str, Any]]:
 
 
 def _taken(part: Statement, read: list[str]) -> list[str]:
-    """Return the names that an import takes from its module. For `import x`, look in `read`, a list of dotted names."""
+    """Return the names that an import takes from its module. For `import x`, they are found in `read`, dotted names."""
     if not part.module:
         return []
     if hasattr(part.node, "module"):
@@ -260,7 +260,7 @@ def own_name(module: str) -> str:
 
 
 def is_provided(module: str) -> bool:
-    """Return whether a module is really installed, not only as a stand-in for a package that is not pinned."""
+    """Return whether a module is installed. A placeholder for a package that is not pinned does not count."""
     if module in sys.modules:
         return not later.is_stand_in(sys.modules[module])
     above = module.rpartition(".")[0]

@@ -28,5 +28,5 @@ def call(function: Callable[..., Any], args: Any = (), kwargs: Any = {}) -> Any:
         except BaseException:  # noqa: BLE001 - a user's profiler sees this call and may raise
             _setprofile(None)
         _alarm(0)
-        if _get_recursion() < _RECURSION:  # the runner needs at least this limit of recursion
+        if _get_recursion() < _RECURSION:  # the runner needs a recursion limit of at least this value
             _set_recursion(_RECURSION)

@@ -47,7 +47,7 @@ _prctl = _find_prctl()
 
 
 def adopt_orphans() -> bool:
-    """Make this process the parent of its orphaned descendants, as process 1 always is; return False on failure."""
+    """Make this process the parent of its orphaned descendants, as process 1 is by default; return False on failure."""
     return os.getpid() == 1 or _prctl(_PR_SET_CHILD_SUBREAPER, 1)() == 0
 
 
@@ -130,7 +130,7 @@ def process_stat(pid: int) -> list[str] | None:
 
 
 def is_dead(pid: int) -> bool:
-    """Return whether a process has ended, whether or not it was reaped."""
+    """Return whether a process has ended. A process that was not reaped yet counts as ended."""
     stat = process_stat(pid)
     return stat is None or stat[0] in {"Z", "X"}
 

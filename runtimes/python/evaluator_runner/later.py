@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
     Loader = object  # importlib.abc takes long to import
 
-_KEYS = {  # variables that must have a value before a client can be made
+_KEYS = {  # environment variables that must have a value before code can create a client
     "anthropic": ("ANTHROPIC_API_KEY",),
     "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
     "groq": ("GROQ_API_KEY",),
@@ -52,7 +52,7 @@ _given: dict[str, None] = {}  # absent modules, and placeholders from light modu
 
 
 def give_keys(code: str, environment: Any) -> None:
-    """For clients that the code mentions, set the variables of API keys to a placeholder, unless they are set."""
+    """For clients that the code mentions, set the variables for API keys to a placeholder, unless they have a value."""
     for word, names in _KEYS.items():
         if word in code:
             for name in names:
@@ -126,7 +126,7 @@ def registers(name: str) -> bool:
 
 
 def lacks(module: str, name: str) -> bool:
-    """Return whether a light module is absent, or lacks a name of the package that it replaces."""
+    """Return whether a light module does not exist, or lacks this name of the package that it replaces."""
     if not any(isinstance(one, StandIns) and one.stands_in(module.partition(".")[0]) for one in sys.meta_path):
         return False
     if module in _given or f"{module}.{name}" in _given:
@@ -178,7 +178,7 @@ class _Later:
         self.__dict__.update(_package=package, _path=path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return another placeholder, or as a decorator, the decorated function."""
+        """Return another placeholder. If the placeholder is used as a decorator, return the decorated function."""
         self._use()
         name = self._path.rpartition(".")[2].removesuffix("()")
         decorates = name in _DECORATORS or (not self._package and registers(name))
@@ -352,7 +352,7 @@ def _record(module: str, name: str) -> type:
 
 
 def _base(package: str, path: str) -> type:
-    """Return a class from which code can inherit, but of which it cannot make objects."""
+    """Return a class from which code can inherit, but which code cannot instantiate."""
 
     def refuse(_cls: type, *_args: Any, **_kwargs: Any) -> Any:
         if _loading[0]:
@@ -449,7 +449,7 @@ class Finder(Loader):
 
 
 def is_of(name: str, known: str) -> bool:
-    """Return whether the module `name` is the package `known`, a part of it, or a package around it."""
+    """Return whether the module `name` is the package `known`, a part of it, or a package that contains it."""
     return name == known or name.startswith(f"{known}.") or known.startswith(f"{name}.")
 
 

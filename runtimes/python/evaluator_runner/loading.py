@@ -20,7 +20,7 @@ class Loading:
 
     Args:
       prepared: A preimport process that already has the job; None to start a new process.
-      imported: Whether that process imported packages, which the evaluator might not need.
+      imported: Whether the preimport process imported packages; the evaluator might not need them.
     """
 
     def __init__(self, supervisor: Supervisor, job: Job, *, prepared: ZygoteHandle | None, imported: bool) -> None:
@@ -46,7 +46,7 @@ class Loading:
         self._supervisor.watch(self._zygote.fd, self._on_report)
 
     def patience_s(self) -> float:
-        """Return the seconds until the load's time limit. The main loop may sleep that long."""
+        """Return the seconds until the load's time limit. The main loop may sleep for this time."""
         return self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:
@@ -55,7 +55,7 @@ class Loading:
             self._give_up(frames_out.load_timeout(self._timeout_s, what="loading the evaluator"))
 
     def cancel(self, load_id: str) -> bool:
-        """End the load if it has this id; return whether it has."""
+        """End the load if it has this id; return whether it has this id."""
         if load_id != self._id or self._supervisor.zygote is None:
             return False
         self._give_up(("cancelled", "the load was cancelled", None))

@@ -44,7 +44,7 @@ class LogStream:
         self._limit = limit
 
     def read(self) -> int:
-        """Read once, without waiting; return the number of bytes that were read."""
+        """Read the pipe once, without waiting; return the number of bytes that were read."""
         try:
             size = os.readv(self.fd, [_scratch])
         except BlockingIOError:
@@ -59,7 +59,7 @@ class LogStream:
         return size
 
     def drain(self) -> None:
-        """Read what is in the pipe now, but at most one pipe's capacity, because a row may print endlessly."""
+        """Read the bytes in the pipe now, but at most the pipe's capacity, because a row may print endlessly."""
         total = 0
         while total < _DRAIN_BYTES and (size := self.read()):
             total += size

@@ -40,7 +40,7 @@ class Function:
       required: Names of the parameters without default.
       variadic: Whether it has `*args` or `**kwargs`.
       annotations: The parameters' annotations as dotted names; an empty string for a parameter without annotation.
-      decorators: For each decorator, the dotted names that it may stand for.
+      decorators: For each decorator, the dotted names that it may have.
     """
 
     __slots__ = (
@@ -85,7 +85,7 @@ class Function:
 
     @property
     def unread(self) -> set[str]:
-        """The parameters that the function certainly never reads; none if a decorator may read them."""
+        """The parameters that the function certainly never reads; empty if a decorator may read parameters."""
         if self.decorators:
             return set()
         read = names_loaded(self.node)
@@ -104,7 +104,7 @@ class Function:
 
     @property
     def gives_function(self) -> bool:
-        """Whether the function returns only functions that it makes."""
+        """Whether the function returns only functions that it defines itself."""
         body = getattr(self.node, "body", None)
         own = [one for part in body for one in walk(part)] if isinstance(body, list) else []
         made = {one.name for one in own if type(one).__name__ in _FUNCTIONS}
@@ -149,7 +149,7 @@ class Outline:
       is_expression: Whether the code is a single expression.
       names: Names that the expression uses, if the code is a single expression.
       returns: Whether there is a `return` outside functions.
-      binds: Names that module level assigns or defines.
+      binds: Names that statements at module level assign or define.
       binds_in_order: These names in the order in which they are bound.
 
     Args:

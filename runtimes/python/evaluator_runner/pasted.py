@@ -1,6 +1,6 @@
 """Finds an evaluator inside other code: in a function that returns it, in a string, or below a notebook's magics.
 
-This is done only for code without an entry at module level, so that other evaluators pay nothing.
+It searches only code without an entry at module level, so that other evaluators lose no time.
 """
 
 from __future__ import annotations

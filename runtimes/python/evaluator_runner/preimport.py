@@ -89,7 +89,7 @@ def _import_all(order: Order, control: int) -> str | None:
         return f"importing {module} raised {name_of(raised)}"
     finally:
         if _getpid() != pid:
-            _exit(0)  # a package has forked, and its child has reached this line too
+            _exit(0)  # an imported package has forked this process, and the child has reached this line, too
     guest_setup.flush_streams()
     if not guest_setup.has_own_streams():
         return "importing replaced sys.stdout or sys.stderr"

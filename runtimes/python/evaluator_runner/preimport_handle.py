@@ -69,7 +69,7 @@ class Preparing:
         return self._zygote
 
     def _suits(self, header: dict[str, Any], body: bytes) -> bool:
-        """Return whether the evaluator behaves in this process exactly as in a new process."""
+        """Return whether the evaluator will behave in this process exactly as it would in a new process."""
         limits = header["limits"]
         if any(int(limits[name]) != self._order.limits[name] for name in preimport.LIMITS):
             return False

@@ -179,7 +179,7 @@ def _described(
 def _require(whole: Whole, found: Entry, names: list[str], namespace: dict[str, Any]) -> None:
     """Raise the error of a failed import that the entry needs.
 
-    If the entry calls several evaluators and only some need the import, stop these instead.
+    If the entry calls several evaluators and only some of them need the import, these fail for each row instead.
     """
     lacking = {name: why for name in found.parts if (why := whole.lacks(name)) is not None}
     if not lacking or len(lacking) == len(found.parts):

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from evaluator_runner.supervisor import Supervisor
 
-_CONNECTIONS = 64  # maximum number of connections at once; further ones are closed as they come
+_CONNECTIONS = 64  # maximum number of connections at the same time; further connections are closed at once
 _READ_BYTES = 64 * 1024
-# maximum bytes that the host has not read; beyond that, nothing more is read from user code
+# maximum number of bytes that the host has not read yet; beyond it, nothing more is read from user code
 _UNSENT_BYTES = 1024 * 1024
 # maximum bytes of answers that user code has not read; beyond that, the connection is closed
 _UNREAD_BYTES = 32 * 1024 * 1024
@@ -149,7 +149,7 @@ class Relay:
         if not self._paused:
             self._supervisor.watch_writing(connection.fd, wanted=waits)
         if connection.closing and not waits:
-            try:  # only shut down, because a close would drop what user code has not read
+            try:  # the socket is only shut down, because closing it would drop data that user code has not read
                 connection.sock.shutdown(_socket.SHUT_WR)
             except OSError:
                 self._close(connection)

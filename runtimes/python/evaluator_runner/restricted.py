@@ -68,7 +68,7 @@ class _Policy(RestrictingNodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> Any:  # noqa: N802
         if node.id == "print" and isinstance(node.ctx, ast.Load):
-            return node  # not rewritten: what the code prints goes to the log, as from any other evaluator
+            return node  # `print` is not rewritten: output goes to the log, as for any other evaluator
         if node.id == "__name__" and isinstance(node.ctx, ast.Load):
             return node
         return super().visit_Name(node)

@@ -131,7 +131,7 @@ class RowProcess:
         self._replace(bind, call, convert)
 
     def _replace(self, bind: Any, call: Any, convert: Any) -> tuple[Any, Any, Any]:
-        """Replace the functions that a row calls; return the former functions."""
+        """Replace the functions that are called for a row; return the previous functions."""
         before = self._bind, self._call, self._convert
         self._bind, self._call, self._convert = bind, call, convert
         return before
@@ -146,7 +146,7 @@ class RowProcess:
         if more:
             self._at_once = _READ_BYTES
         self._order = data
-        del data  # frees the memory of the encoded row, which the row may need
+        del data  # this frees the memory of the encoded row, because the evaluator may need it
         send(self._sock, self._reply())
         return more
 
@@ -227,7 +227,7 @@ class RowProcess:
         except BaseException as raised:  # noqa: BLE001 - user code may raise anything
             kind, body = FAILED, self._describe(raised)
         if _getpid() != self._pid:
-            _exit(0)  # user code has forked, and its child has reached this line too; a row has one answer
+            _exit(0)  # user code has forked, and the child has reached this line, too; a row has only one answer
         if _absent or _unset or _unreached or _keys:
             body = _with_facts(kind, body)
         run_us: int = (_clock() - started) // 1000

@@ -1,4 +1,4 @@
-"""Runs rows in order: forks one row process at a time (before its call comes), sends calls, answers, and cleans up."""
+"""Runs rows in order: forks one row process at a time (before its call arrives), sends calls and answers, cleans up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TICK_S = 0.05  # seconds between two checks for a dead row whose children keep 
 _IDLE_S = 1.0  # how long a shared process waits for its next call, in seconds
 _AHEAD_CALLS = 32  # maximum number of unanswered calls in a shared process
 _AHEAD_BYTES = 256 * 1024
-_ERROR_BYTES = 256 * 1024  # room for an error's message and traceback as JSON
+_ERROR_BYTES = 256 * 1024  # number of bytes for an error's message and traceback as JSON
 _FORK_TRIES = 50
 _PASS_ON_S = 0.5  # seconds that the host and a row may take to pass on a large call
 _EARLY_DEATHS = 3  # the sandbox ends once this many processes, one after the other, have died before their first call
@@ -234,7 +234,7 @@ class Rows:
     def _printed(self, handle: RowHandle, answer: Answer | None) -> Taken:
         """Return the output of a row.
 
-        This is all output so far; if the next row may print already, only as many bytes as this row has counted.
+        This is all output so far. If the next row may already print, it is only as many bytes as this row has counted.
         """
         self._logs.drain()
         if answer is None or not handle.calls:

@@ -52,7 +52,7 @@ class Scratch:
                 _unlink(f"{self.home}/{path}")
         for path in (*files, *links):
             while path:
-                path, _, name = path.rpartition("/")  # noqa: PLW2901 - one folder up
+                path, _, name = path.rpartition("/")  # noqa: PLW2901 - continue with the parent folder
                 self._seeded.setdefault(path, set()).add(name)
         self._write(files)
         if links != self._links:
@@ -123,7 +123,7 @@ def _links(data: str, files: Collection[str], below: str = "") -> Iterator[tuple
 
 
 def _size_if_empty(directory: str) -> int | None:
-    """Return an empty directory's size if the size shows whether a directory is empty, as on tmpfs, or None."""
+    """Return the size of an empty directory, or None if a size does not show whether a directory is empty."""
     name = f"{directory}/.{os.urandom(8).hex()}"
     try:
         before = os.stat(directory).st_size

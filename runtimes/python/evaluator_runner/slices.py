@@ -1,8 +1,8 @@
 """Finds the statements that an entry needs (its slice), so that an absent package stops only code that uses it.
 
 A slice consists of the entry, the top-level statements that it refers to, directly or through other statements, and the
-statements that may change the objects which these define. Annotations of functions do not count, because they are never
-used.
+statements that may change the objects that those statements define. Annotations of functions do not count, because they
+are never used.
 """
 
 from __future__ import annotations

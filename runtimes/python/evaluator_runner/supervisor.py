@@ -58,7 +58,7 @@ class Supervisor:
     def run(self) -> None:
         """Serve until the channel ends."""
         _signal.signal(_signal.SIGTERM, _stop)
-        # a terminal sends this signal, but the host closes the channel instead
+        # Ctrl-C in a terminal sends this signal to the runner, too, but the host ends the runner by closing the channel
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
         try:
             while True:
@@ -230,7 +230,7 @@ class Supervisor:
             self.scratch.wipe()
 
     def left_at_load(self) -> str | None:
-        """Return what loading left outside the zygote, so that rows would share it, or None if there is nothing."""
+        """Return what is left outside the zygote after loading and rows would share, or None if there is nothing."""
         if self.zygote is not None and any(pid != self.zygote.pid for pid in kernel.children_of(os.getpid())):
             return "processes"
         return "files" if self.scratch is not None and not self.scratch.is_empty() else None

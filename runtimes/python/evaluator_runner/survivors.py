@@ -1,6 +1,6 @@
 """Ends processes that are still there after their row.
 
-By then, processes that left the row's process group are children of the supervisor.
+When a row has ended, processes that left its process group are children of the supervisor.
 """
 
 from __future__ import annotations

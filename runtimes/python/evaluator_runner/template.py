@@ -76,7 +76,7 @@ def run(fd: int) -> None:
 
     Only a forked process, the runner of a sandbox, returns.
     """
-    from evaluator_runner import handles, supervisor  # noqa: F401 - imported once, for all sandboxes
+    from evaluator_runner import handles, supervisor  # noqa: F401 - these are imported once for all sandboxes
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # each sandbox takes a descriptor of this process
@@ -116,7 +116,7 @@ class _Template:
         ended = os.waitid(os.P_PIDFD, fd, os.WEXITED)
         code = 0 if ended is None else ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         self._watched.unregister(fd)
-        self._control.send(b"E %d %d" % (fd, code))  # before `close`, which frees the number
+        self._control.send(b"E %d %d" % (fd, code))  # this is sent before `close`, which frees the number
         os.close(fd)
 
     def _start(self) -> bool:
@@ -189,7 +189,7 @@ def _become(
         os.closerange(3, channel)
         # with many sandboxes there are thousands of descriptors
         _syscall(_CLOSE_RANGE, channel + 1, _LAST_DESCRIPTOR, 0)
-        os.chdir("/tmp")  # noqa: S108 - its own
+        os.chdir("/tmp")  # noqa: S108 - the sandbox has its own /tmp
         for kind, value in order["rlimits"]:
             hard = resource.getrlimit(kind)[1]
             lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -199,7 +199,7 @@ def _become(
         os.close(channel)
         sys.argv[1:] = order["arguments"]
         sys.orig_argv[sys.orig_argv.index("--template") :] = order["arguments"]
-    except BaseException as refused:  # noqa: BLE001 - it must not go on with a template's rights
+    except BaseException as refused:  # noqa: BLE001 - the process must not continue with the rights of the template
         os.write(2, f"runner: the kernel refused a sandbox: {refused!r}\n".encode())
         os._exit(_FAILED)
 
@@ -268,7 +268,7 @@ def _write(path: str, text: str, folder: int | None = None) -> None:
 
 
 def _give_up_rights(program: bytes, kept: bytes) -> None:
-    """Keep only the rights that `--drop-to` needs, pass none on to programs, and install the system call filter.
+    """Keep only the rights that `--drop-to` needs, give none to programs, and install the system call filter.
 
     `--drop-to` drops these rights too.
     """

@@ -42,8 +42,8 @@ def _note(name: Any) -> None:
 
 
 def _noting(kind: Any) -> Any:
-    """Return a subclass of a socket class that records hosts which refuse a connection and accept none later."""
-    asked: dict[int, Any] = {}  # addresses that have not answered yet, by the socket's descriptor
+    """Return a subclass of a socket class. It records hosts that refuse a connection and do not accept one later."""
+    asked: dict[int, Any] = {}  # addresses that have neither accepted nor refused yet, by the socket's descriptor
 
     def settle(place: Any, *, reached: bool) -> None:
         if type(place) is tuple and len(place) > 1:

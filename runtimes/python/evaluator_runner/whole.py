@@ -52,13 +52,13 @@ class Whole:
         self._tree = tree
         self._slices = Slices(tree)
         self._flags = flags
-        self._stopped: dict[int, BaseException] = {}  # errors, by the position of the statement that failed
+        self._stopped: dict[int, BaseException] = {}  # error of each failed statement, by the statement's position
 
     def run(self, namespace: dict[str, Any]) -> None:
         """Run the statements in the namespace."""
         for at, node in enumerate(self._tree.body):
             if at and type(node).__name__ == "Expr" and type(node.value).__name__ == "Constant":
-                continue  # a string that runs alone would become the docstring
+                continue  # a string that is run as a statement of its own would become the docstring
             try:
                 interpreter_hooks.call(exec, (self._compiled(node), namespace))
             except Exception as raised:

@@ -126,9 +126,9 @@ def _load(job: Job, *, furnished: bool) -> program.Program:
         loaded = program.load(body, job.header, options=job.options)
     finally:
         if _getpid() != pid:
-            _exit(0)  # user code has forked, and its child has reached this line too
+            _exit(0)  # user code has forked this process, and the child has reached this line, too
     if loaded.needs_loop:
-        import asyncio  # noqa: F401 - imported here, so that no row has to
+        import asyncio  # noqa: F401 - this is imported here, so that no row has to import it
     return loaded
 
 
@@ -155,7 +155,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
     if job.header.get("check"):
         given = jsontext.decode(job.body.decode())
         package = modules.package_of(given.get("path") or FILENAME)
-        from evaluator_runner.slices import needed_for_rows  # this takes time that only a check should spend
+        from evaluator_runner.slices import needed_for_rows  # only a check should take the time for this import
 
         kept = None if tried is None else needed_for_rows(tried.source, tried.names)
         body["missing_imports"] = imports.missing_imports(
@@ -228,7 +228,7 @@ class _Nursery:
                 try:
                     if sock < 0:
                         sock = _connect(self._address)
-                    show()  # called before the fork, so that the child need not call it
+                    show()  # this is called before the fork, so that the child does not have to call it
                     pid = _fork()
                 except OSError as refused:
                     hide()
@@ -252,7 +252,7 @@ class _Nursery:
                 return
 
     def _execute(self, command: bytes) -> bool:
-        """Execute any command but a row's fork; return False when the supervisor is gone."""
+        """Execute a command other than forking a row; return False when the supervisor is gone."""
         if command == REAP:
             self._reap()
             self._reply(DONE)

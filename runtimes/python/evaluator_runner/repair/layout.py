@@ -38,7 +38,7 @@ def indented(code: str, units: list[Statement], depths: list[int]) -> str:
 def _within(code: str) -> dict[int, int | None]:
     """Return for each line how many levels deeper than its statement it is indented, or None inside a string."""
     within: dict[int, int | None] = {}
-    opened: list[int] = []  # lines in which the open brackets begin
+    opened: list[int] = []  # the line of each bracket that is open
     strings: list[int] = []
     row, before = -1, -1
     for token in tokenize.generate_tokens(io.StringIO(code).readline):

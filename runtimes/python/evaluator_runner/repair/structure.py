@@ -7,11 +7,11 @@ A structure gives each statement a depth. It has to parse, and to follow these r
 - `elif`, `else`, `except`, `finally` and `case` continue a statement that is open. A loop with `else` has a `break`.
 - A `def` or `class` is at the top level, unless it has to be the body of the line before. A `def` with `self` or `cls`
   is a method. A function inside another function is used there later.
-- A function that returns a value returns or raises at its end too. A loop does not end in its first pass.
+- A function that returns a value also returns or raises at its end. A loop does not always end in its first iteration.
 - A name that the code binds is bound where it is used; in a function, it is bound before its use on every path.
 - A string alone is at the start of a block. `if __name__ == …` is at the top level.
 
-The search goes statement by statement, and gives up a structure at the first rule that it breaks.
+The search goes statement by statement, and drops a structure as soon as it breaks a rule.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # maximum number of statements that a search places (fewer in long code); it takes up to 1 s of processor time
 _STEPS = 20_000
 _STEPS_BY_LENGTH = 2_000_000
-_DEEPEST = 20  # maximum number of nested blocks; CPython allows no more of some kinds
+_DEEPEST = 20  # maximum number of nested blocks; for some kinds of blocks, CPython does not allow more
 _NOTHING: frozenset[Any] = frozenset()
 _SCOPES = ("module", "class", "def")
 _CONTINUES = {
@@ -259,11 +259,11 @@ class Structures:
                 after = _with_facts(top, around, around.entry)
                 return after._replace(outs=_join(around.outs, top.live), endless=around.endless or top.endless)
             case "loop" if self._strict and top.live is None and not top.continued and not top.full:
-                raise _Broken  # the loop would end in its first pass
+                raise _Broken  # the loop would always end in its first iteration
         return _with_facts(top, around, _out(top))
 
     def _after_function(self, top: _Frame, around: _Frame) -> _Frame:
-        assert top.unit is not None  # noqa: S101 - a statement opened it
+        assert top.unit is not None  # noqa: S101 - a statement opened this block
         pending = set()
         for name, deferred in top.pending:
             if name not in top.stores and name not in top.unit.parameters:
@@ -382,7 +382,7 @@ def _require_place(unit: Statement, frames: _Frames, *, forced: bool) -> None:
     if unit.is_method:
         allowed = frame.kind == "class" or forced
     elif unit.kind == "class" and unit.stores <= {"Config", "Meta"}:
-        allowed = forced or frame.kind in _SCOPES  # in pydantic and Django, such classes are inside others
+        allowed = forced or frame.kind in _SCOPES  # pydantic and Django use such classes inside other classes
     elif unit.kind in ("def", "class"):
         allowed = forced or frame.kind == "module" or _scope(frames).kind == "def"
     elif unit.is_docstring:
