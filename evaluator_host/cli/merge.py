@@ -17,6 +17,7 @@ from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.console import err, out, print_json
 from evaluator_host.platform.terminal.summary import Summary
 from evaluator_host.types.errors import InvalidRequest
+from evaluator_host.types.jobs import Failures
 from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.outcome import EvaluationResult
 
@@ -33,6 +34,7 @@ class _Part:
     rows: int
     bad_lines: int
     places: dict[int, int]
+    failures_are_zero: bool  # whether a job made it that counts failed rows as 0
 
 
 def merge(
@@ -53,7 +55,7 @@ def merge(
     """Join the results of all shards of a run; results and exit code are the same as for one run over all rows."""
     parts = [_read_part(path) for path in files]
     _require_all(parts)
-    summary = Summary()
+    summary = Summary(failures_are_zero=parts[0].failures_are_zero)
     together = False
     digests: dict[str, int] = {}
     with ExitStack() as stack:
@@ -100,7 +102,8 @@ def _read_part(path: Path) -> _Part:
             f"the last of the {number} lines of {path} does not name a shard, so the run did not finish or was "
             "started without --shard; run that shard again"
         )
-    return _Part(path, Shard.parse(closing["shard"]), closing["rows"], closing["bad_lines"], places)
+    zero = closing.get("failures") == Failures.ZERO
+    return _Part(path, Shard.parse(closing["shard"]), closing["rows"], closing["bad_lines"], places, zero)
 
 
 def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
@@ -129,6 +132,11 @@ def _require_all(parts: list[_Part]) -> None:
             raise InvalidRequest(
                 f"{part.path} is shard {part.shard} of {part.rows} rows, and {first.path} is shard {first.shard} of "
                 f"{first.rows}: these shards belong to different runs; give the files of one run"
+            )
+        if part.failures_are_zero != first.failures_are_zero:
+            raise InvalidRequest(
+                f"only one of {part.path} and {first.path} counts failed rows as 0, so they cannot have a common mean; "
+                "run the jobs again with the same `failures`"
             )
         if found[part.shard.number] is not part:
             raise InvalidRequest(

@@ -31,7 +31,7 @@ from evaluator_host.platform.store import usage
 from evaluator_host.types.errors import HostBusy, InUse, InvalidRequest, NotFound, OverQuota, StoreUnavailable
 from evaluator_host.types.evaluator import Evaluator, EvaluatorSettings, Limits
 from evaluator_host.types.formats import Format
-from evaluator_host.types.jobs import JobConfig, JobStatus
+from evaluator_host.types.jobs import Failures, JobConfig, JobStatus
 from evaluator_host.types.outcome import EvaluationResult, Failed, Loaded
 from tests import forked
 from tests.jobs.desk import OK, ON_EACH_DATABASE, WORKSPACE, Desk, opened
@@ -58,7 +58,7 @@ async def test_jobs_over_the_shards_of_a_data_set_merge_into_one_run(desk: Desk,
     )
     exports = JobExports(desk.results, reader)
     for number in range(3):
-        job = await desk.ended(await desk.start(words, shard=f"{number}/3"))
+        job = await desk.ended(await desk.start(words, shard=f"{number}/3", failures=Failures.ZERO))
         due = list(range(number, 50, 3))
         assert (job.status, job.progress.rows, job.progress.done) == (JobStatus.COMPLETED, len(due), len(due))
         assert await desk.rows_of(job, 0) == due
@@ -66,7 +66,11 @@ async def test_jobs_over_the_shards_of_a_data_set_merge_into_one_run(desk: Desk,
         (tmp_path / f"part-{number}.jsonl").write_bytes(b"".join(parts))
     merged = forked.run(("merge", *(f"part-{number}.jsonl" for number in (2, 0, 1)), "--json"), cwd=tmp_path)
     statistics = json.loads(merged.stdout)
-    assert (statistics["rows"], statistics["failed"]) == (50, 2)
+    assert (statistics["rows"], statistics["failed"], statistics["mean_rows"], statistics["min"]) == (50, 2, 50, 0)
+    part = tmp_path / "part-1.jsonl"
+    part.write_text(part.read_text().replace(',"failures":"zero"}', "}"))
+    mixed = forked.run(("merge", *(f"part-{number}.jsonl" for number in range(3))), cwd=tmp_path)
+    assert (mixed.returncode, "counts failed rows as 0" in mixed.stderr) == (2, True)
     empty = await desk.ended(await desk.start(["ok"], shard="1/2"))
     assert (empty.status, empty.progress.rows) == (JobStatus.COMPLETED, 0)
     with pytest.raises(InvalidRequest, match="is not a shard"):

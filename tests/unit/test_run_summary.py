@@ -82,3 +82,25 @@ def test_rows_are_numbered_from_0_with_their_line_beside() -> None:
     found = made.to_json(bad_lines=0, seconds=1)
     assert (found["first_failure"]["row"], found["first_failure"]["line"]) == (3, 5)
     assert found["warnings"][0].rows == (0, 1, 2)
+
+
+def test_failed_rows_count_as_0_if_other_rows_have_scores() -> None:
+    failed = replace(
+        SCORED, status=Status.FAILED, score=None, metrics={}, error=EvaluationError(ErrorCode.TIMEOUT, "x")
+    )
+    made = Summary(failures_are_zero=True)
+    made.add(failed, row=0, line=1)
+    found = made.to_json(bad_lines=0, seconds=1)
+    assert (found["mean"], found["mean_rows"], found["min"], found["pass_rate"], found["judged"]) == (
+        None,
+        0,
+        None,
+        None,
+        0,
+    )
+    for row, passed in ((1, True), (2, None), (3, None)):
+        made.add(replace(SCORED, score=0.8, metrics={"score": 0.8}, passed=passed), row=row, line=row + 1)
+    found = made.to_json(bad_lines=0, seconds=1)
+    assert (found["mean"], found["mean_rows"], found["min"], found["max"]) == (pytest.approx(0.6), 4, 0.0, 0.8)
+    assert (found["std_error"], found["pass_rate"], found["judged"]) == (pytest.approx(0.2), 0.5, 2)
+    assert "over 4 rows: failed rows count as 0" in str(made.to_table(bad_lines=0, seconds=1))

@@ -57,9 +57,13 @@ class Shard:
         """Return the indexes that are in this shard, for a file of `rows` rows."""
         return range(self.number, rows, self.of)
 
-    def closing_line(self, *, rows: int, bad_lines: int) -> bytes:
-        """Return the last line of a shard's results: the shard, and the rows and bad lines of the whole file."""
-        return encode_json({"shard": str(self), "rows": rows, "bad_lines": bad_lines}) + b"\n"
+    def closing_line(self, *, rows: int, bad_lines: int, failures_are_zero: bool = False) -> bytes:
+        """Return the last line of a shard's results: the shard, and the rows and bad lines of the whole file.
+
+        With `failures_are_zero`, it also says that failed rows count as 0.
+        """
+        zero = {"failures": "zero"} if failures_are_zero else {}
+        return encode_json({"shard": str(self), "rows": rows, "bad_lines": bad_lines, **zero}) + b"\n"
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"

@@ -51,9 +51,13 @@ class Percentiles:
 
 
 class Summary:
-    """Row counts, scores and times of one run."""
+    """Row counts, scores and times of one run.
 
-    def __init__(self) -> None:
+    With `failures_are_zero`, failed rows count as 0, and as not passed, if other rows have scores or verdicts.
+    """
+
+    def __init__(self, *, failures_are_zero: bool = False) -> None:
+        self._failures_are_zero = failures_are_zero
         self.rows = 0  # number of rows with a result
         # `(row, line, result)` of the first failed row in the file, or None
         self.first_failure: tuple[int, int, EvaluationResult] | None = None
@@ -93,13 +97,23 @@ class Summary:
     @property
     def mean(self) -> float | None:
         """Mean score. None if no row has a score."""
-        return self._score.mean()
+        return self._score.mean(zeros=self._zeros)
+
+    @property
+    def _zeros(self) -> int:
+        """Number of failed rows that count as a score of 0."""
+        return self.statuses[Status.FAILED] if self._failures_are_zero and self._score.count else 0
+
+    @property
+    def _judged(self) -> int:
+        """Number of rows over which the pass rate is computed."""
+        judged = self._verdicts.total()
+        return judged + (self.statuses[Status.FAILED] if self._failures_are_zero and judged else 0)
 
     @property
     def pass_rate(self) -> float | None:
         """Fraction that passed among the rows with a verdict."""
-        total = self._verdicts.total()
-        return self._verdicts[True] / total if total else None
+        return self._verdicts[True] / self._judged if self._judged else None
 
     @property
     def doubt(self) -> str | None:
@@ -157,11 +171,11 @@ class Summary:
             "failed": self.statuses[Status.FAILED],
             "skipped": self.statuses[Status.SKIPPED],
             "bad_lines": bad_lines,
-            **_spread(self._score),
-            "mean_rows": self._score.count,
+            **_spread(self._score, zeros=self._zeros),
+            "mean_rows": self._score.count + self._zeros,
             "metrics": {name: {"rows": one.count, **_spread(one)} for name, one in self._metrics.items()},
             "pass_rate": self.pass_rate,
-            "judged": self._verdicts.total(),
+            "judged": self._judged,
             "errors": dict(self.errors.most_common()),
             "warnings": self._warnings.counts(),
             "doubt": self.doubt,
@@ -185,7 +199,7 @@ class Summary:
                 ("bad lines", bad_lines or None),
                 (
                     "score",
-                    None if self.mean is None else f"{_scores(found)}{_few_rows(self._score.count, found['scored'])}",
+                    None if self.mean is None else f"{_scores(found)}{self._counted(found['scored'])}",
                 ),
                 ("metrics", _metrics_text(found["metrics"], found["scored"]) or None),
                 ("passed", pass_rate_text(self.pass_rate, found["judged"], found["scored"])),
@@ -197,6 +211,11 @@ class Summary:
                 ("first failure", None if failure is None else _failure(failure)),
             ),
         )
+
+    def _counted(self, scored: int) -> str:
+        if self._zeros:
+            return f" (over {self._score.count + self._zeros} rows: failed rows count as 0)"
+        return _few_rows(self._score.count, scored)
 
     def _not_passed_text(self) -> str:
         count = self._verdicts[False]
@@ -212,13 +231,14 @@ class Summary:
         return {"row": row, "line": line, "error": result.error, "logs": result.logs}
 
 
-def _spread(numbers: Numbers) -> dict[str, float | None]:
-    some = numbers.count > 0
+def _spread(numbers: Numbers, *, zeros: int = 0) -> dict[str, float | None]:
+    """Return statistics of numbers, as if `zeros` more numbers were 0."""
+    some, more = numbers.count > 0, [0.0] * bool(zeros)
     return {
-        "mean": numbers.mean(),
-        "std_error": numbers.std_error(),
-        "min": numbers.min if some else None,
-        "max": numbers.max if some else None,
+        "mean": numbers.mean(zeros=zeros),
+        "std_error": numbers.std_error(zeros=zeros),
+        "min": min([numbers.min, *more]) if some else None,
+        "max": max([numbers.max, *more]) if some else None,
     }
 
 

@@ -26,6 +26,7 @@ from evaluator_host.platform.jobs.spec import spec_from_json
 from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
 from evaluator_host.types.errors import InvalidRequest, LimitExceeded, NotFound
 from evaluator_host.types.evaluator import Json, Row
+from evaluator_host.types.jobs import Failures
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, memory_bytes
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.results import JobRow, JobRowDetail, JobRowPage, RowDiff
@@ -328,7 +329,10 @@ class RowReader:
         """Return the last line of a file with all rows: data for `merge` if the job scores a shard, otherwise `b""`."""
         job = await self.jobs.get_job(workspace_id, job_id)
         spec = spec_from_json(job.request)
-        return b"" if spec.config.shard is None else spec.shard.closing_line(rows=job.rows, bad_lines=0)
+        zero = spec.config.failures is Failures.ZERO
+        if spec.config.shard is None:
+            return b""
+        return spec.shard.closing_line(rows=job.rows, bad_lines=0, failures_are_zero=zero)
 
     async def given(self, workspace_id: str, job_id: str, *, limit: int) -> list[Row]:
         """Return the first rows of a job as its evaluators received them, including the model's outputs and traces.
