@@ -284,7 +284,7 @@ def install_service(
 
 
 def _closed(path: Path) -> Path | None:
-    """Return the path that other users cannot enter or read: a folder above `path`, or `path` itself; else None."""
+    """Return the path that is closed to other users: a folder above `path`, or `path` itself; None if both are open."""
     for folder in reversed(path.parents):
         if not folder.stat().st_mode & stat.S_IXOTH:
             return folder

@@ -160,7 +160,7 @@ class Drain:
             if not self._cutting:
                 raise
             task.uncancel()
-            if not answering:  # otherwise the response has begun, and the server cuts it off by closing the connection
+            if not answering:  # a response that has begun is cut off when the server closes the connection
                 await _refuse(scope, receive, send)
         finally:
             self._calls.discard(task)

@@ -281,7 +281,7 @@ def _distributions(family: Family, since_ns: int, now_ns: int) -> list[Histogram
     for labels, kind in kinds.items():
         bounds, counts = zip(*sorted(kind["up_to"]), strict=True)
         each = [count - below for count, below in zip(counts, (0, *counts), strict=False)]
-        unknown = cast("float", None)  # Prometheus keeps neither the smallest nor the largest value
+        unknown = cast("float", None)  # unknown, because Prometheus keeps neither the smallest nor the largest value
         points.append(
             HistogramDataPoint(
                 dict(labels), since_ns, now_ns, counts[-1], kind["sum"], each, bounds[:-1], unknown, unknown

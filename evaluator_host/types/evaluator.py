@@ -1,4 +1,4 @@
-"""Frozen types that every package shares: the evaluator, the row, the limits, the sandbox. No I/O, no policy."""
+"""Frozen types that every package shares: evaluator, row, limits, sandbox. They do no I/O and decide nothing."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

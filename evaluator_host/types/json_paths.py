@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 Path: TypeAlias = "tuple[Path, str | int] | None"
-"""The path to the value that contains a place, and the last step to the place; None for the whole value."""
+"""The path of the object or list that contains a value, and the key or position of the value; None for the whole
+value."""
 
 _CHARS: Final = 200
 _KEY_CHARS: Final = 100

@@ -281,7 +281,7 @@ def encode_json(value: Any) -> bytes:
     """Encode a value as JSON; dataclasses become objects, integers beyond 64 bits stay exact."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z)
-    except TypeError:  # an integer beyond 64 bits
+    except TypeError:  # raised for an integer beyond 64 bits
         plain = json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"))
         try:
             return plain.encode()

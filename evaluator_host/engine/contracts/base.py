@@ -13,10 +13,10 @@ from evaluator_host.types.warnings import WarningKind
 PYTHON_ONLY: Final = frozenset({Language.PYTHON})
 
 BindOne: TypeAlias = Callable[[Row, EvaluatorSettings], Binding]
-"""Returns the arguments for one of the rows that are scored together. Pure."""
+"""A pure function that returns the arguments for one of the rows that are scored together."""
 
 Bind: TypeAlias = Callable[[Row, EvaluatorSettings], Binding | EvaluationError]
-"""Returns the body of a `call`, or the error of a row that the code cannot be called with. Pure."""
+"""A pure function that returns the body of a row's `call`, or an error if the code cannot be called with this row."""
 
 
 class Interpret(Protocol):

@@ -240,7 +240,7 @@ def _first(item: dict[str, Json], names: Iterable[str]) -> Json:
 ReadEvaluator = Callable[[dict[str, Json], FreeNames, str], list[FoundEvaluator | LeftOut] | None]
 """Returns the evaluators of an exported object, and the parts that are left out; None if it is not an evaluator.
 
-Called with the object, the names given so far, and the object's place.
+It is called with the object, the names given so far, and the object's position.
 """
 
 

@@ -33,11 +33,11 @@ _MEASURES: Final = frozenset(
         "similarity",
     )
 )
-"""Words in the name of the only number of an object that say that this number is its score."""
+"""If an object has only one number, and the number's name contains one of these words, the number is the score."""
 _NO_MEASURES: Final = frozenset(
     ("count", "index", "limit", "max", "maximum", "min", "minimum", "no", "not", "num", "target", "threshold")
 )
-"""Words in such a name that say that the number is a count or a limit, or says the opposite: `max_score`."""
+"""A number with one of these words in its name is a count or a limit, not the score: `max_score`."""
 _COUNTED: Final = frozenset(
     (
         "completion",
@@ -59,7 +59,7 @@ _COUNTED: Final = frozenset(
         "wrong",
     )
 )
-"""Words in the names of parts whose sum is a count of things, not a score."""
+"""If numbers have these words in their names, their sum is a count of things, not a score."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])", re.ASCII)
 _CLOSE: Final = 1e-9
 _SKIPPED: Final = Note("skipped", "the evaluator returned no score that is a number, so it does not apply to this row")

@@ -23,7 +23,7 @@ _UNITS: Final = ("tokens", "costs")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_NS: Final = 2.5e20  # nanoseconds since 1970 at a moment in the year 9892
 _SINCE_1970: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
-"""Units in a second, by the least number since 1970 that has this unit."""
+"""Pairs of a smallest number and a number of units per second: a time of at least this number is in this unit."""
 
 _Span = dict[str, Any]
 

@@ -36,7 +36,7 @@ from evaluator_host.types.evaluator import Environment
 _log = logging.getLogger(__name__)
 
 _PREFIX: Final = "sha256:"
-_HEX: Final = 64  # digits of a digest
+_HEX: Final = 64  # number of hexadecimal digits in a digest
 _USED_EVERY_S: Final = 60.0
 # keep a set for this many seconds after its last use: a caller may have found the set, but not have a sandbox yet
 _RECENT_S: Final = 120.0

@@ -11,7 +11,8 @@ from evaluator_host.types.evaluator import Language
 _FORMAT: Final = 1
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
-"""Called with a phase (`pulling`, `checking`), how many packages are done, and the total number if it is known."""
+"""A function that gets a phase (`pulling`, `checking`), the number of finished packages, and the total if it is
+known."""
 
 RawPin: TypeAlias = str | Mapping[str, Any]
 """A pin as users write it: a string, or `{"name": …, "version": …}`."""

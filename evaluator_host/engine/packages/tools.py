@@ -51,7 +51,7 @@ _UNREACHABLE: Final = (
     "the package index cannot be reached from this host: check the address, the proxy and the CA file, then try again."
 )
 _SYSTEM_ERROR: Final = re.compile(r"\(os error (\d{1,3})\)|npm error code (E[A-Z]+)\b")
-# Errors of the machine. ENOMEM and EAGAIN are not among them, since an installation may meet those at its own limits.
+# Errors of the machine. ENOMEM and EAGAIN are left out, because an installation may get them at its own limits.
 _MACHINE: Final = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
 # exit codes of a killed program; limits of the builder raise their own errors
 _KILLED: Final = (-signal.SIGKILL, 128 + signal.SIGKILL)

@@ -17,7 +17,7 @@ class LocalTools:
 
     node: Path  # the Node binary for JavaScript and TypeScript
     esbuild: Path  # bundler for JavaScript and TypeScript
-    javascript: Path  # folder of the JavaScript runner, as built
+    javascript: Path  # folder of the built JavaScript runner
     # installs esbuild and makes the runner's folder, before each sandbox for JavaScript starts; None if both are there
     ensure_javascript: Callable[[], Awaitable[None]] | None = None
     restricted: Path  # folder that contains RestrictedPython

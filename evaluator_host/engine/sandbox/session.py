@@ -46,7 +46,7 @@ _AHEAD_S: Final = 0.04  # seconds of work to send ahead, so that the sandbox doe
 _MANY: Final = 6
 _PATIENCE_S: Final = 0.016
 _AT_ONCE: Final = 64  # number of frames to handle before other tasks may run: one read may bring thousands
-_SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, since timers have a resolution of a millisecond
+_SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, because timers have a resolution of a millisecond
 _START_S: Final = 0.1  # seconds that a row's process or context may take to start
 # share of the time limit: if a stopped row ran for less than this by the runner's clock, it had begun too late
 _BEGUN: Final = 0.5
@@ -68,7 +68,7 @@ RESULT_EXTRA_BYTES: Final = 256 << 10
 _DECODED_BYTES: Final = 64 << 20  # maximum memory, in bytes, that any body may take once decoded
 # bytes of memory that are allowed for each byte of JSON: enough for long lists of numbers
 _DECODED_PER_BYTE: Final = 8
-RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state destroyed (PROTOCOL.md)
+RUNNER_GAVE_UP: Final = 70  # exit code of a runner whose own state was damaged (PROTOCOL.md)
 
 
 class RunnerGaveUp(SandboxLost):

@@ -1,4 +1,4 @@
-"""Describes one call of an evaluator: its workspace, its use of models, its package lock and its load time limit."""
+"""Describes one call of an evaluator: the workspace, the use of models, the package lock, the load time limit."""
 
 from dataclasses import dataclass
 from typing import Final

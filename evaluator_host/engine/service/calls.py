@@ -145,7 +145,7 @@ class RowCalls:
         numbers: Iterable[int] | None = None,  # numbers of the rows; None to number them by position
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
         models: ModelCalls | None = None,  # answers the model requests of rows; None makes such rows fail
-        grant: ModelGrant | None = None,  # the models that the evaluator was granted; None for none
+        grant: ModelGrant | None = None,  # the models that the evaluator was granted; None if there are none
         # the single calls, which go before the rows of a batch; None for rows in other processes, which do not use
         # this event loop
         calls: CallsFirst | None = None,
@@ -173,8 +173,8 @@ class RowCalls:
         self._sent_at: dict[int, float] = {}  # for each row that will be called again: when it was first sent
         self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will be called again
         self._lost = LostRows(prepared.digest)
-        self._leasing = 0  # number of runs of `work` that wait for a sandbox
-        self._admitted = False  # whether any run of `work` has got a sandbox
+        self._leasing = 0  # number of runs of `work` that are waiting for a sandbox
+        self._admitted = False  # whether a run of `work` has got a sandbox already
         self._open = 0  # number of rows that were taken from the source and are not answered yet
         self._exhausted = False
         self._fault: BaseException | None = None  # the error that a request to models raised

@@ -1,7 +1,7 @@
 """Answers an editor's questions about Python code. The program that finds the answers runs in a sandbox.
 
 The first question of a workspace about a package set starts a sandbox. Later questions about evaluators on this set use
-the same sandbox. It ends when it has been idle for a while, like an evaluator's sandbox.
+the same sandbox. The sandbox ends when it has been idle for a while, like the sandbox of an evaluator.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ from evaluator_host.types.outcome import EvaluationResult
 class Peers:
     """The other processes of a host.
 
-    This class is for a host with only one process. A subclass is for hosts with several processes.
+    This class itself is for a host with only one process; a subclass is for hosts with several processes.
     """
 
     async def evaluate(

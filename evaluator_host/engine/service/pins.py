@@ -43,7 +43,7 @@ class PinLookup:
 
     def __init__(self, providers_of: ProvidersOf) -> None:
         self._providers_of = providers_of
-        # providers by module, each with the time when it was found
+        # the provider of each module, with the time at which it was found
         self._known: OrderedDict[_Key, tuple[Provider, float]] = OrderedDict()
         self._under_way: dict[_Key, asyncio.Task[None]] = {}
 

@@ -204,7 +204,7 @@ def evaluator_digest(evaluator: Evaluator) -> str:
             del content[name]
     try:
         encoded = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # an integer beyond 64 bits
+    except TypeError:  # raised for an integer beyond 64 bits
         encoded = json.dumps(content, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
     return "sha256:" + hashlib.sha256(encoded).hexdigest()
 

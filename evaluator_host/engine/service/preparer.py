@@ -268,7 +268,7 @@ async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
 def _beside_code(evaluator: Evaluator) -> bytes | None:
     try:
         return orjson.dumps([getattr(evaluator, name) for name in _BESIDE_CODE])
-    except TypeError:  # an integer beyond 64 bits
+    except TypeError:  # raised for an integer beyond 64 bits
         return None
 
 

@@ -245,7 +245,7 @@ def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
 
 async def result(
     context: ResultContext,  # context of the row's lease
-    outcome: Outcome | Skipped,  # the sandbox's answer, or the reason why it was not asked
+    outcome: Outcome | Skipped,  # the sandbox's answer, or the reason why the row was skipped
     *,
     started: float,  # `time.perf_counter()` when the row's time began
     notes: tuple[Note, ...] = (),  # notes on the row's arguments

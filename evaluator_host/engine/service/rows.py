@@ -35,7 +35,7 @@ class RowStream:
         isolation: Isolation,  # `batch` lets the rows that one sandbox gets share a process or context
         parallelism: int,  # maximum number of sandboxes to use at once
         models: ModelCalls | None = None,  # answers the model requests of rows; None makes such rows fail
-        grant: ModelGrant | None = None,  # the models that the evaluator was granted; None for none
+        grant: ModelGrant | None = None,  # the models that the evaluator was granted; None if there are none
         calls: CallsFirst | None = None,  # single calls that go before the rows of a batch
     ) -> None:
         self._parallelism = parallelism

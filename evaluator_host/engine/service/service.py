@@ -126,7 +126,7 @@ class Service:
 
     async def evaluate(
         self,
-        evaluator: Evaluator,  # the evaluator that scores
+        evaluator: Evaluator,  # the evaluator to call
         row: Row | EncodedRow,  # the row to score
         *,
         caller: Caller = DEFAULT_CALLER,
@@ -196,7 +196,7 @@ class Service:
 
     async def evaluate_rows(
         self,
-        evaluator: Evaluator,  # the evaluator that scores
+        evaluator: Evaluator,  # the evaluator to call
         # the rows; an error or a `Skipped` in place of a row is that row's outcome; an asynchronous source may be
         # endless
         rows: Iterable[Given] | AsyncIterable[Given],

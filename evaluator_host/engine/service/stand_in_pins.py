@@ -28,7 +28,7 @@ def stand_in_pin(module: str, names: Sequence[str], language: Language) -> str |
 
 @cache
 def _pins() -> Mapping[str, Mapping[str, str]]:
-    """Return a table of pins for each replaced module: the keys are its submodules, and "" stands for all others."""
+    """Return a table of pins for each replaced module, by submodule; the key "" is for all other submodules."""
     found = {}
     for dialect in all_dialects():
         if (sdk := dialect.sdk) is not None:

@@ -45,7 +45,7 @@ class FirstRows:
 
     @property
     def has(self) -> str:
-        """A phrase that lists the columns: `support has id, question and 3 more`."""
+        """Return a phrase that lists the columns: `support has id, question and 3 more`."""
         return f"{self.name} has {listed(self.columns)}"
 
     def require_column(self, field: str, name: str) -> None:
@@ -113,7 +113,7 @@ class FirstRows:
 
     @property
     def without_outputs(self) -> bool:
-        """Whether all rows lack outputs, although the mapping does not say `outputs=none`."""
+        """Return whether all rows lack outputs, although the mapping does not say `outputs=none`."""
         if not self.rows or self.mapping.without_outputs or any(row.has_output for row in self.rows):
             return False
         return all(field != "outputs" for field, _ in self.mapping.templates)
@@ -225,7 +225,7 @@ class FirstRows:
 
 
 def lack_outputs(rows: Iterable[Row], report: CheckReport, language: Language) -> bool:
-    """Whether an evaluator reads outputs (see its `report`) and none of the rows has outputs."""
+    """Return whether an evaluator reads outputs (see its `report`) and none of the rows has outputs."""
     if report.contract is None:
         return False
     return OutputsRead(Contract(report.contract), language, report.reads.outputs).lack(rows)

@@ -47,7 +47,8 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
     """Yield each object as JSON, from the file's current position. Whitespace and commas may separate the objects.
 
-    Any other text before an object is yielded together with the object; text after the last object is yielded alone.
+    Any other text before an object is yielded together with the object. Text after the last object is yielded by
+    itself.
 
     Raises:
       ItemTooLong: an item has more than `max_item_bytes` bytes.

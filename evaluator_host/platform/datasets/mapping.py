@@ -84,7 +84,7 @@ class Mapping:
 
     @property
     def templates(self) -> list[tuple[str, str]]:
-        """`(field, template)` for each field whose source is a template."""
+        """Return `(field, template)` for each field whose source is a template."""
         return [(field, source) for field, source in self.sources if is_template(source)]
 
     def without_templates(self) -> "Mapping":
@@ -93,7 +93,7 @@ class Mapping:
 
     @property
     def without_outputs(self) -> bool:
-        """Whether the mapping is for rows without outputs: `outputs=none`."""
+        """Return whether the mapping is for rows without outputs: `outputs=none`."""
         return NO_OUTPUTS in self.sources
 
     @classmethod

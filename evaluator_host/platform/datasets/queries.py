@@ -61,7 +61,10 @@ class Condition:
         return cls(found["column"].strip(), found["sign"], found["value"].strip())
 
     def holds(self, row: dict[str, Any]) -> bool:
-        """Return whether a row meets it. `<` and `>` compare numbers, `=` numbers or strings, `~` strings."""
+        """Return whether a row meets the condition.
+
+        `<` and `>` compare numbers, `=` compares numbers or strings, and `~` compares strings.
+        """
         value = value_at(row, self.column)
         if self.sign in ("=", "!="):
             return (_text(value) == self.value or _number(value) == _number(self.value) is not None) == (

@@ -1,7 +1,7 @@
 """Reads the records of a row file in each format.
 
-At most one record is in memory (16 for Parquet), however large the file is. A `BadRow` stands for a record that cannot
-be read.
+At most one record is in memory (16 for Parquet), however large the file is. A record that cannot be read is replaced
+with a `BadRow`.
 """
 
 import codecs

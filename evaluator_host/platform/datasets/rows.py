@@ -50,7 +50,7 @@ class Shard:
         return cls(int(found[1]), int(found[2]))
 
     def has(self, index: int) -> bool:
-        """Whether a row is in this shard."""
+        """Return whether a row is in this shard."""
         return index % self.of == self.number
 
     def indexes(self, rows: int) -> range:

@@ -304,8 +304,8 @@ class DatasetService:
         Jobs over older versions keep their rows.
 
         `changed` maps row numbers, which begin at 0, to new rows. With `create`, the added rows become a new data set
-        if no data set has this name. `version` is the newest version that the caller knows, since row numbers belong to
-        a version.
+        if no data set has this name. `version` is the newest version that the caller knows; it is needed because row
+        numbers differ between versions.
 
         Raises:
           InvalidRequest: a row to change or remove does not exist, or no row is left.

@@ -142,7 +142,7 @@ class _Book:
     def _relations(self, part: str) -> list[tuple[str, str, str]]:
         """Return `(id, kind, part)` for each part of the workbook to which this part refers.
 
-        If `part` is empty, it stands for the workbook itself.
+        An empty `part` means the workbook itself.
         """
         folder, name = posixpath.split(part)
         path = posixpath.join(folder, "_rels", f"{name}.rels")

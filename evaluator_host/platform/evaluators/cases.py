@@ -1,4 +1,4 @@
-"""Test cases: rows with the result that an evaluator should give.
+"""Reads and checks test cases: rows with the result that an evaluator should give.
 
 Cases are stored with the evaluator's version, or in a file beside the evaluator's file.
 

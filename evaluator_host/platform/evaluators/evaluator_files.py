@@ -206,9 +206,10 @@ def tell_files(given: LoadedEvaluator) -> None:
 
 
 def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[str]]:
-    """Fill in missing settings from the version `before`. Return the evaluator, and these settings in words.
+    """Fill in settings that `evaluator` lacks from the version `before`. Return it, and a text for each such setting.
 
-    Code, files and data are never taken. Nothing is taken if one version is a judge, or if the language changed.
+    Code, files and data are never taken from `before`. Nothing at all is taken if one version is a judge, or if the
+    languages differ.
     """
     if before.judge is not None or evaluator.judge is not None or before.language is not evaluator.language:
         return evaluator, []

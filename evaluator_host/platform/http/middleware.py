@@ -228,7 +228,7 @@ class AccessMiddleware:
                 return {"type": "http.request", "body": body}
             if _ARRIVED in scope:  # the body was already read; the next message says that the caller hung up
                 return await receive()
-            if COMPLETE in scope:  # there is nothing to wait for
+            if COMPLETE in scope:  # the body has already arrived, so no time limit is needed
                 message = await receive()
             else:
                 try:

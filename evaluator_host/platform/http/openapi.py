@@ -225,9 +225,9 @@ def _operation(method: str, path: str) -> str:
     owners = [_singular(name) for name in names[:-1]]
     last = names[-1]
     if method == "post" and len(fixed) > 1 and len(parts) > 2 and not is_item and path.startswith("/v1"):
-        return last[:1].lower() + last[1:] + "".join(owners)  # an operation named by its verb, such as pauseJob
+        return last[:1].lower() + last[1:] + "".join(owners)  # the last part of the path is a verb, as in pauseJob
     if method == "post" and not is_item and not last.endswith("s"):
-        return last[:1].lower() + last[1:] + "".join(owners)  # an operation without a further verb, such as evaluate
+        return last[:1].lower() + last[1:] + "".join(owners)  # the path has no further verb, as in evaluate
     if is_item or method in ("put", "patch"):
         return _VERBS[method] + "".join(owners) + _singular(last)
     if method == "get":

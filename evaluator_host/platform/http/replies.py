@@ -1,4 +1,4 @@
-"""Responds to calls that run an evaluator. A call ends when its client hangs up. Every call is audited."""
+"""Responds to calls that run an evaluator. A call is stopped when its client hangs up. Every call is audited."""
 
 import asyncio
 from collections.abc import Coroutine

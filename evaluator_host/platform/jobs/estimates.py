@@ -94,7 +94,7 @@ class JobEstimates:
         return asked, used
 
     async def _rest(self, workspace_id: str) -> ModelBudget:
-        """Return how much of the workspace's budget for today is left."""
+        """Return the part of the workspace's budget for today that is left."""
         day = (await self._limits.of(workspace_id)).model_day or self._host_day
         if day == ModelBudget():
             return day

@@ -134,7 +134,7 @@ class RayNodes:
             return self._process
 
     def _rest(self) -> None:
-        """If no chunk is being evaluated, end the driver after `_IDLE_S` seconds, unless a chunk is sent until then."""
+        """If no chunk is being evaluated, end the driver after `_IDLE_S` seconds, unless a chunk is sent before."""
         if self._idle is not None:
             self._idle.cancel()
         if not self._waiting:

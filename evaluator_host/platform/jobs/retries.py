@@ -16,7 +16,7 @@ from evaluator_host.types.errors import (
 
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
-_PATIENCE: Final = 40  # the job fails after this many attempts in a row without a result, about ten minutes
+_PATIENCE: Final = 40  # the job fails after this many attempts in a row without a result, which take about ten minutes
 _TRANSIENT: Final = (Busy, SandboxUnavailable, SandboxLost, IndexUnavailable, StoreUnavailable, MachineExhausted)
 
 _log = logging.getLogger(__name__)

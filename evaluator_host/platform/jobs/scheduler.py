@@ -185,7 +185,7 @@ class Scheduler:
         return min(may, key=lambda job: (*self._turn(job.workspace_id, at_work), job.created_at), default=None)
 
     def _turn(self, workspace: str, at_work: Counter[str]) -> tuple[int, int]:
-        """Return the key that decides which workspace is next: fewest running jobs, then oldest last claim."""
+        """Return the sort key of a workspace: fewest running jobs first, then the oldest last claim."""
         return at_work[workspace], self._served.get(workspace, 0)
 
     def _make_room(self, waiting: list[Job]) -> None:

@@ -25,7 +25,7 @@ class Tally:
     scores: int  # number of rows with a score
     mean: float  # mean of these scores; 0 if there are none
     numbers: int = 0  # number of rows with a score or a metric
-    doubted: int = 0  # number of those rows with a warning that makes the score doubtful
+    doubted: int = 0  # number of rows with a warning that makes the score or a metric doubtful
     scores_mark: int = 0  # sum of `row_mark` over the rows with a score
     failed_mark: int = 0  # sum of `row_mark` over the failed rows
     warnings: str = "[]"  # JSON, see `types.warnings.WarningCount`
@@ -66,7 +66,7 @@ class EvaluatorTally:
     """The scores of an evaluator in a job so far, and in the previous job over the same rows."""
 
     job_id: str  # id of the job
-    label: str  # name of the evaluator in results
+    label: str  # name of the evaluator in the job's results
     name: str | None  # name of a stored evaluator; None for a pasted one
     version: int | None  # version of a stored evaluator; None for a pasted one
     tally: Tally  # counts and scores of the evaluator in the job

@@ -110,7 +110,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
     @asynccontextmanager
     async def allowed(asked: bool, url: str, caller: KeyHolder) -> AsyncIterator[None]:  # noqa: FBT001 - a field of the body
-        """Return a context. If `asked`, it allows the host of a URL, and forbids the host again if its block fails."""
+        """Return a context. If `asked`, it allows a URL's host, and forbids the host again if its block fails."""
         is_new, hosts = False, service.directory.hosts
         if asked:
             with AuditedCall(access, caller, "models.allow_host"):

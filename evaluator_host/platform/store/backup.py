@@ -67,7 +67,7 @@ def restore_database(address: Address, copy: Path, revisions: Mapping[str, str])
             shutil.copyfileobj(source, made)
             made.flush()
             os.fsync(made.fileno())
-        partial.rename(address.file)  # in one step, so that a killed command leaves no incomplete database
+        partial.rename(address.file)  # this is one step, so that a killed command leaves no incomplete database
     finally:
         partial.unlink(missing_ok=True)
 

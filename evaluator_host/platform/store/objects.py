@@ -89,7 +89,7 @@ class Objects(Repository):
         return [one for _, one in held]
 
     async def _read_objects(self, ids: Sequence[str]) -> dict[tuple[str, datetime], StoredObject]:
-        """Return objects by id and time of their last change."""
+        """Return the objects with these ids, by id and time of their last change."""
         found = dict[tuple[str, datetime], StoredObject]()
         for first in range(0, len(ids), _READ_AT_ONCE):
             some = EntityTable.id.in_(ids[first : first + _READ_AT_ONCE])

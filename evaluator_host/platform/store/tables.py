@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 _DEFAULT: Final = "default"
-# text on SQLite, where a cast to the type JSON would turn the value into a number
+# the type on SQLite is text, because a cast to the type JSON would turn the value into a number there
 _JSON: Final = JSON().with_variant(Text(), "sqlite")
 
 
@@ -114,7 +114,7 @@ def _name_database(_: Any, connection: Connection, **__: Any) -> None:
 
 @event.listens_for(WorkspaceTable.__table__, "after_create")
 def _make_default(_: Any, connection: Connection, **__: Any) -> None:
-    """Create the workspace `default`, which owns everything while there are no keys."""
+    """Create the workspace `default`, which owns all objects on a host without keys."""
     connection.execute(insert(WorkspaceTable).values(id=_DEFAULT, name=_DEFAULT, created_at=datetime.now(UTC)))
 
 

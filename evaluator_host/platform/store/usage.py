@@ -189,7 +189,7 @@ class Storing:
     """Bytes that a workspace is storing, in a block of `StorageUsage.storing`.
 
     Attributes:
-      size_bytes: How many bytes count now.
+      size_bytes: Number of bytes that currently count as stored.
     """
 
     def __init__(self, usage: StorageUsage, workspace_id: str, arriving: Counter[str]) -> None:

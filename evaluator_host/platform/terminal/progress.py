@@ -17,7 +17,7 @@ _EVERY_S: Final = 0.1
 
 
 def is_seen(*, shown: bool) -> bool:
-    """Whether to draw a progress bar: if `shown` is set and standard error is a terminal."""
+    """Whether to draw a progress bar: `shown` must be set, and standard error must be a terminal."""
     return shown and err.is_terminal
 
 

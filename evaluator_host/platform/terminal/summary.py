@@ -146,7 +146,7 @@ class Summary:
         return 1 if gates or self.errors else 0
 
     def gates(self, *, bad_lines: int, fail_under: float | None, strict: bool) -> dict[str, str]:
-        """Return the gates that the run did not pass, each with the reason. The exit code is not 0 if there is one."""
+        """Return the options whose conditions the run failed, with reasons. With any, the exit code is not 0."""
         gates = {}
         if strict and bad_lines:
             gates["--strict"] = f"bad lines: {bad_lines}"

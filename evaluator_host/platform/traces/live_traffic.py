@@ -78,7 +78,7 @@ class _Pending:
     last: float = 0.0
     waits_s: _Waits = (QUIET_S, SILENT_S)
     version: int | None = None  # version of the evaluator when the last span arrived
-    traces: set[str] = field(default_factory=set)  # ids of a session's traces
+    traces: set[str] = field(default_factory=set)  # ids of the session's traces; empty for a single trace
 
     def due(self, now: float) -> bool:
         return now - self.last > self.waits_s[0 if self.rooted else 1]
@@ -110,7 +110,7 @@ class Traffic:
         self._usage = usage
         self._arrived = asyncio.Event()
         self._pending: dict[_Key, _Pending] = {}
-        self._sessions: dict[_Key, str] = {}  # the session of each pending trace
+        self._sessions: dict[_Key, str] = {}  # the session of each trace that waits to be scored
         self._begun = RecentTraces()
         self._due: dict[str, deque[tuple[_Key, _Pending]]] = {}
         self._held: Counter[str] = Counter()  # bytes that each workspace's traces take in memory

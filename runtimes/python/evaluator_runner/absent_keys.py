@@ -17,7 +17,7 @@ names: dict[str, None] = {}
 
 
 def install() -> None:
-    """From now on, record the variables for keys that code reads in vain."""
+    """Record the variables for keys that code reads but that are not set, from now on."""
     kind: type = type(os.environ)
 
     class Environment(kind):  # type: ignore[misc]
@@ -33,7 +33,7 @@ def install() -> None:
 
 
 def added_to(body: bytes) -> bytes:
-    """Add a note on the variables to a result's body."""
+    """Add a note on the missing environment variables to a result's body."""
     told = ", ".join(names)
     message = f"the environment lacks {told}, which the code reads, so the score is what the code gives without it"
     note = jsontext.to_bytes(jsontext.encode({"code": "missing_key", "message": message}))

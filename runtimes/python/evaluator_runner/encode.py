@@ -95,7 +95,7 @@ class _Encoding:
         self._parts.append(text)
 
     def _write(self, value: Any, path: Path, level: int) -> str:
-        """Append the value as JSON, and return its kind."""
+        """Append the value as JSON to the output, and return the kind of the value."""
         kind = type(value)
         if kind is str:
             return self._text(value, path)

@@ -269,7 +269,7 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
 
 
 def makes(name: str) -> bool:
-    """Return whether the first word in a function's name says that it makes or stores something, as in `make_judge`."""
+    """Return whether a function's name begins with a verb such as `make`, `load` or `register`."""
     return name.lower().strip("_").partition("_")[0] in _MAKING
 
 

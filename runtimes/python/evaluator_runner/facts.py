@@ -436,7 +436,7 @@ def _alternatives(kind: str, node: Any) -> list[Any]:
 
 
 def _has_nothing(node: Any) -> bool:
-    """Return whether an expression is None, or a list of constants including None."""
+    """Return whether an expression is the constant None, or a list or tuple that contains it."""
     parts = getattr(node, "elts", None)
     one_of = [node] if parts is None else parts
     return any(type(one).__name__ == "Constant" and one.value is None for one in one_of)

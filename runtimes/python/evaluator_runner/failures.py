@@ -269,7 +269,7 @@ def _is_process_limit(raised: BaseException) -> bool:
 
 
 def _pin_for(raised: BaseException) -> str | None:
-    """Return a package's pin if the exception is about a name that the package's light replacement lacks, else None."""
+    """Return the pin of a package if the exception is about a name that its light module lacks, else None."""
     root, _, rest = _missing(raised).partition(".")
     stand_in = sys.modules.get(root)
     pins = getattr(stand_in, "__pins__", {})  # a module may come from one of several distributions

@@ -264,7 +264,7 @@ def _text(value: Any) -> str:
 
 
 def _is_public(module: ModuleType, name: str) -> bool:
-    """Return whether a name is part of a listed module's interface; names that the module imports are not."""
+    """Return whether a name belongs to the interface of an allowed module. Names that the module imports do not."""
     listed = _getattr(module, "__all__", None)
     return (
         listed is None

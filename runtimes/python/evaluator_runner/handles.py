@@ -231,7 +231,7 @@ class ZygoteHandle:
     """The supervisor's end of the zygote.
 
     Args:
-      life: Function that the forked process runs with its end of the control channel, and that never returns.
+      life: Function that the forked process calls with its end of the control channel. The function never returns.
     """
 
     def __init__(self, life: Callable[[_socket.socket], None]) -> None:
@@ -242,8 +242,8 @@ class ZygoteHandle:
             self._control.close()
             life(theirs)
         theirs.close()
-        # A poll, because `settimeout` would wait for room before each send. `recv` would be worse: while this process
-        # waits in it, the kernel also wakes the process when the zygote takes the command.
+        # This uses `poll`, because `settimeout` would wait for room before each send. `recv` would be worse: while this
+        # process waits in it, the kernel also wakes the process when the zygote takes the command.
         arrived = select.poll()
         arrived.register(self.fd, select.POLLIN)
         self._arrived = arrived.poll

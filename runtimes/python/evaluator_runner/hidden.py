@@ -39,7 +39,7 @@ class Watch:
 
 
 def _is_hidden(asked: absent.Asked) -> bool:
-    """Return whether code needs an absent module but goes on with another value.
+    """Return whether code needs an absent module, but catches the error and continues with another value.
 
     This is false for code that is meant to work without the module.
     """

@@ -85,7 +85,7 @@ def lacking(kept: list[Statement]) -> list[dict[str, Any]]:
 
 
 def _taken(part: Statement, read: list[str]) -> list[str]:
-    """Return the names that an import takes from its module. For `import x`, they are found in `read`, dotted names."""
+    """Return the names that an import takes from its module. For `import x`, search `read`, a list of dotted names."""
     if not part.module:
         return []
     if hasattr(part.node, "module"):

@@ -163,7 +163,7 @@ def stop() -> None:
 
 
 def stand_in_relative(node: Any) -> dict[str, Any]:
-    """Return placeholders for the names of a relative import that fails because the code is in no package."""
+    """Return placeholders for the names of a relative import that fails because the code is not in a package."""
     name = "." * node.level + (node.module or "")
     sys.modules[name] = module = _Module(name)
     module.__dict__["__known__"] = {name: ""}
@@ -298,7 +298,7 @@ def _distribution(top: str, module: str) -> str:
 
 
 class StandIns(Loader):
-    """Finds the light modules that replace a platform's package, and gives placeholders for what they lack.
+    """Finds the light modules that replace a platform's package, and gives placeholders for names that they lack.
 
     Args:
       folder: The folder of the light modules.

@@ -26,8 +26,8 @@ class LogStream:
     """Standard output or standard error: a pipe, and the bytes kept from it.
 
     Attributes:
-      fd: The reading end.
-      writer: The writing end; it is descriptor 1 or 2 in processes of user code.
+      fd: The descriptor of the pipe's reading end.
+      writer: The descriptor of the writing end; it is descriptor 1 or 2 in processes of user code.
     """
 
     __slots__ = ("_kept", "_limit", "_lost", "fd", "writer")

@@ -1,4 +1,4 @@
-"""Gives legacy evaluators their `app_params`, and records which absent keys the evaluators read."""
+"""Gives legacy evaluators their `app_params`, and records keys that the evaluators read although they are absent."""
 
 from __future__ import annotations
 

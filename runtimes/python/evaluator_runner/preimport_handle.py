@@ -46,7 +46,7 @@ class Preparing:
         return bool(self._order.modules)
 
     def patience_s(self) -> float | None:
-        """Return how long the main loop may sleep before `check_time` has to run, or None if the imports are done."""
+        """Return the seconds for which the main loop may sleep before `check_time` must run; None after the imports."""
         return None if self._answered else self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:

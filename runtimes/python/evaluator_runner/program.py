@@ -282,7 +282,7 @@ def _load_plain(body: dict[str, Any], order: dict[str, Any], code: str, *, optio
 
 
 def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
-    """Return a `fix`: how code that does not compile was probably meant (see runtimes/PROTOCOL.md), or None."""
+    """Return a `fix` (see runtimes/PROTOCOL.md): the code that was probably meant. None if there is no such code."""
     if not isinstance(raised, SyntaxError):
         return None
     from evaluator_runner.repair import find_fix  # the import takes 10 ms, so it is done only after an error

@@ -38,8 +38,8 @@ class Statement:
       module: The module that it imports; empty for other statements.
       defines: Whether it is a function or class.
       mutable: Whether the objects that it defines can change: it is not an import, a constant or a plain function.
-      runs: Whether it may change other objects when it runs, as every mutable statement but a plain list of functions
-        may.
+      runs: Whether it may change other objects when it runs. Every mutable statement may, except a plain list of
+        functions.
       holds: Names in the plain list, tuple, set or dict that it makes; None for other statements.
       stores: Names of objects into which it stores attributes or items.
       calls: Names of objects whose methods it calls, each with the method.

@@ -225,12 +225,12 @@ class Supervisor:
         self.wipe()
 
     def wipe(self) -> None:
-        """Remove leftover files; call it only when no process can still write."""
+        """Remove leftover files. Call this only when no process can still write to them."""
         if self.scratch is not None:
             self.scratch.wipe()
 
     def left_at_load(self) -> str | None:
-        """Return what is left outside the zygote after loading and rows would share, or None if there is nothing."""
+        """Return what is left outside the zygote after loading and would be shared by rows, or None."""
         if self.zygote is not None and any(pid != self.zygote.pid for pid in kernel.children_of(os.getpid())):
             return "processes"
         return "files" if self.scratch is not None and not self.scratch.is_empty() else None

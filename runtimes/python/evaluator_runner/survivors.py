@@ -21,9 +21,9 @@ _SIGKILL = 9
 
 
 def end_survivors(zygote: int, *, keep: Collection[int]) -> bool:
-    """Kill the children of this process and of the zygote, except those in `keep`, and reap this process's own.
+    """Kill the children of this process and of the zygote, except those in `keep`. Reap the children of this process.
 
-    Return False if some of them still run.
+    Return False if some of the killed processes still run.
     """
     for _ in range(_TRIES):
         ours = [pid for pid in kernel.children_of(os.getpid()) if pid not in keep]

@@ -45,7 +45,7 @@ def text_of(raised: BaseException) -> str:
 
 
 def position(raised: BaseException, lines: list[str]) -> tuple[int | None, int | None]:
-    """Return the line and the column, counted from 1, of the innermost frame in the evaluator; both may be unknown."""
+    """Return the line and the column, counted from 1, of the evaluator's innermost frame; each may be None."""
     found: tuple[int | None, int | None] = None, None
     for file, _, line, start, _ in _frames(raised.__traceback__):
         if file == FILENAME:

@@ -84,7 +84,7 @@ def take() -> str:
 
 
 def added_to(body: bytes) -> bytes:
-    """Add a note on the hosts that code could not reach to a result's body."""
+    """Add a note to a result's body: the hosts that code could not reach."""
     note = jsontext.to_bytes(jsontext.encode({"code": "unreachable", "message": take()}))
     if body.endswith(_NO_NOTES):
         return body[:-2] + note + b"]}"

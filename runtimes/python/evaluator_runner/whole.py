@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from evaluator_runner.slices import Statement
 
-_PLACELESS = "attempted relative import with no known parent package"  # the interpreter's own message
+_PLACELESS = "attempted relative import with no known parent package"  # the interpreter's message for such an import
 _FUTURE = 0x1FE0000  # flags of `__future__` imports
 
 
 def whole_of(code: str, flags: int, known: dict[str, str]) -> Whole | None:
-    """Return the file to run statement by statement, or None if no well-known package is missing.
+    """Return the code as a file to run statement by statement, or None if no well-known package is missing.
 
     Args:
       code: The source.
@@ -40,8 +40,8 @@ def whole_of(code: str, flags: int, known: dict[str, str]) -> Whole | None:
 class Whole:
     """A file whose statements run one by one, because it imports well-known packages that are not installed.
 
-    If a statement fails because such a package is missing, the others still run. The names that it defines are then
-    missing.
+    If a statement fails because such a package is missing, the other statements still run. The names that the failed
+    statement defines are then missing.
 
     Args:
       tree: The file's syntax tree.

@@ -289,7 +289,7 @@ class Builds:
         task = asyncio.get_running_loop().create_task(self._run(build, workspace))
         self._running[key] = build, task
         self._failed.pop(key, None)
-        # read the exception even if nobody waits for the build; asyncio would log it otherwise
+        # read the exception even if no caller waits for the build, because asyncio would otherwise log it
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
 

@@ -252,7 +252,7 @@ class Builder:
 
 
 def build_view(
-    command: Command,  # command whose environment variables the view keeps
+    command: Command,  # the command; the view contains its environment variables
     tools: Tools,  # paths of uv, node and npm
     writable: Sequence[Bind],  # folders that the command may write to
     *,

@@ -10,7 +10,7 @@ from evaluator_host.engine.packages.suggest import is_known, pin_for, range_of
 from evaluator_host.types.evaluator import Environment, Language
 from evaluator_host.types.outcome import Failed
 
-# finds the exact pins of modules in the index
+# a function that finds the exact pins of modules in the index
 PinsFor: TypeAlias = Callable[[Sequence[str], Language], Awaitable[list[str | None]]]
 
 _ABSENT: Final = re.compile(r"No module named '([\w.]+)'|Cannot find module '([^'./][^']*)'")

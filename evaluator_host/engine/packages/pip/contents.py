@@ -33,7 +33,7 @@ _WHOLE_BYTES: Final = 8 << 20  # maximum size of a wheel that is fetched in one 
 _BINARY: Final = (".so", ".pyd")
 _STAR: Final = re.compile(r"^\s*from\s+\S+\s+import\s+\*", re.MULTILINE)
 _DYNAMIC: Final = re.compile(r"\b(?:__getattr__|globals|modules)\b")
-"""Matches the means by which a module may get names that its own text does not have."""
+"""Matches code by which a module may get names that do not occur in its text."""
 _MODULE: Final = re.compile(r"(.+?)(?:/__init__)?(?:\.py|(?:\.[\w-]+)*\.(?:so|pyd))")
 
 

@@ -88,7 +88,7 @@ class InheritedFds:
 
     def go(self) -> None:
         """Let bubblewrap start the runner. Until this call, bubblewrap waits in the finished sandbox."""
-        with contextlib.suppress(BrokenPipeError):  # bubblewrap has failed in the meantime; the link reports this
+        with contextlib.suppress(BrokenPipeError):  # bubblewrap has already failed; the link reports this
             os.write(self._go, b"\n")
 
     def _pipe(self, *, reads: bool) -> tuple[int, int]:

@@ -56,9 +56,9 @@ class HostFiles:
     esbuild: Path
     restricted: Path
     runtimes: Path  # the sources of the runners
-    javascript: Path  # the JavaScript runner, as built
+    javascript: Path  # the built JavaScript runner
     node_flags: tuple[str, ...] = ()  # flags of Node, which come before the runner's name
-    zones: Path | None = None  # the time zone database, when there is one
+    zones: Path | None = None  # the time zone database; None if the machine has none
     shell: Path | None = None  # folder of a shell and text tools
     python_with_node: bool = False  # whether sandboxes for Python have Node too
     disable_userns: bool = True  # whether bubblewrap can forbid further user namespaces (0.8 and later)

@@ -24,7 +24,7 @@ from evaluator_host.engine.sandbox.linux.masked_paths import PROC_FOLDERS
 
 _OPEN_TREE: Final = 428
 _AT_FDCWD: Final = -100
-_TREE_FLAGS: Final = 1 | 0x8000 | os.O_CLOEXEC  # flags for a copy of a mount, with the mounts below it
+_TREE_FLAGS: Final = 1 | 0x8000 | os.O_CLOEXEC  # flags to copy a mount, together with the mounts below it
 _MESSAGE_BYTES: Final = 4096
 _START_S: Final = 10.0
 _PID: Final = re.compile(r"^Pid:\s*(\d+)", re.MULTILINE)

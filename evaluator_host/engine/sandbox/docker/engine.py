@@ -103,7 +103,7 @@ class Engine:
         # docker-py reads DOCKER_CERT_PATH and DOCKER_TLS_VERIFY here
         options: dict[str, Any] = dict(docker.utils.kwargs_from_env())
         options |= {"base_url": self.address, "timeout": self._timeout_s}
-        # A client that asks for the version while it is constructed would use the authorities in
+        # If a client requested the version while it is constructed, it would trust the authorities in
         # REQUESTS_CA_BUNDLE instead of the engine's CA.
         with contextlib.closing(docker.APIClient(version=_OLDEST_API, **options)) as first:
             first.trust_env = False

@@ -70,7 +70,7 @@ class EnvironmentImages:
     another runtime image, each image of an environment is built again when a sandbox needs it.
 
     Args:
-      engine: The engine. Each start of a sandbox asks it whether the image exists, which takes milliseconds.
+      engine: The engine. Each start of a sandbox queries it for the image, which takes milliseconds.
       image: Tag of the runtime image.
       owner: Label of this host's images; `prune` removes only images with this label.
     """

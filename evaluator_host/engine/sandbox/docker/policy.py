@@ -81,7 +81,7 @@ class EngineFacts:
 class ContainerPolicy:
     """The part of the request to create a container that is the same for every sandbox spec."""
 
-    # the runtime image, or that of a package set (`environment_images`), which has one more layer and its own name
+    # the runtime image, or the image of a package set (`environment_images`), which has one more layer and its own name
     image: str
     runtime: str | None  # OCI runtime, or None for the engine's default
     # value for `seccomp=`: a profile (Docker) or a profile's path (Podman); None for the engine's default
@@ -182,7 +182,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         config["NanoCpus"] = int(min(CPUS, engine.cpus) * 1e9)
     if engine.cgroup_version == "2" or (engine.cgroup_version == "1" and not engine.podman):
         config["CgroupnsMode"] = "private"
-    if not engine.podman:  # Podman has its own list of masked paths, and does not accept one in this form
+    if not engine.podman:  # Podman has its own list of masked paths, and does not accept a list in this form
         config["MaskedPaths"] = docker_masked_paths()
     if policy.runtime:
         config["Runtime"] = policy.runtime
@@ -199,7 +199,7 @@ def security_options(policy: ContainerPolicy) -> list[str]:
 
 def _tmpfs(size_mb: int, engine: EngineFacts) -> str:
     options = f"rw,noexec,nosuid,nodev,mode=1777,size={size_mb}m"
-    if engine.podman:  # Podman lacks the option `nr_inodes`, but inodes count towards the memory limit anyway
+    if engine.podman:  # Podman lacks the option `nr_inodes`, but counts inodes towards the memory limit
         return options
     return f"{options},nr_inodes={size_mb * INODES_PER_MB}"
 

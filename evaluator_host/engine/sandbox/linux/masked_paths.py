@@ -26,10 +26,11 @@ ENGINE_DEFAULTS: Final = (
     "/proc/timer_list",
     "/proc/timer_stats",
 )
-"""Docker's own list, repeated because a list in the create request replaces it."""
+"""The paths that Docker masks by default, repeated here because a list in the create request replaces the default."""
 
 SYS: Final = "/sys"
-"""Has devices, serial numbers and the engine's cgroups. No runtime needs it, and bubblewrap sandboxes do not mount it.
+"""The folder shows devices, serial numbers and the engine's cgroups. No runtime needs it, and bubblewrap does not mount
+it.
 """
 
 

@@ -18,14 +18,14 @@ from evaluator_host.engine.system.supervisor import Supervisor
 
 _PERIOD_S: Final = 0.05
 _AT_ONCE: Final = 64  # maximum number of sandboxes to measure in a period: each takes almost a millisecond
-# shortest time between two measurements of `used_bytes`, in seconds, since each costs more than a check of limits
+# shortest time between two measurements of `used_bytes`, in seconds; each takes longer than a check of limits
 _MEASURE_EVERY_S: Final = 1.0
 _USED_FOR_S: Final = 5.0  # how long a measurement of `used_bytes` may be used, in seconds
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
 _INODE_BYTES: Final = 1024  # kernel memory, in bytes, that an empty file on a tmpfs takes
 _SOCKET_BYTES: Final = 212_992  # unread bytes that a socket may hold (net.core.wmem_default)
-_FREE_SOCKETS: Final = 64  # number of sockets that do not count; an event loop has two, the runner four
+_FREE_SOCKETS: Final = 64  # this many sockets do not count as memory; an event loop has two, the runner four
 _TMPFS: Final = ("tmp", "dev/shm")  # tmpfs mounts of the sandbox, below /proc/<pid>/root
 
 

@@ -18,7 +18,7 @@ CHANGES_SHOWN: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An evaluator in one of the two jobs that are compared."""
+    """One of the two sides of a comparison: an evaluator in one of the two jobs."""
 
     job_id: str
     position: int  # position of the evaluator in the job

@@ -275,7 +275,7 @@ class JobResults:
     async def chosen_rows(
         self, workspace_id: str, job_id: str, *, evaluator: str | None, status: str | None, passed: bool | None
     ) -> list[int]:
-        """Return the numbers of rows with a result of this evaluator, status and verdict; None stands for any."""
+        """Return the numbers of rows whose result from `evaluator` has this status and verdict. None means any."""
         _, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
         position = None if evaluator is None else evaluators[0].position
         return await self._results.rows(job_id, Filter(position, status, passed))

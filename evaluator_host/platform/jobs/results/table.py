@@ -262,7 +262,7 @@ def _joined(stored: Any, part: str) -> StoredResult:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The place of a result in an order; `value` is the value by which results are sorted."""
+    """The place of a result in an order. `value` is the result's value in the column by which results are sorted."""
 
     row: int
     position: int
@@ -389,7 +389,7 @@ def _light(*, brief: bool) -> tuple[Any, ...]:
 
 
 def _unless_long(column: Any) -> Any:
-    """Return an SQL expression for a text column: null if it is too long to be read together with many others."""
+    """Return an SQL expression for a text column: null if the text is too long to be read together with many others."""
     return case((func.length(column) <= _LONG, column))
 
 

@@ -21,7 +21,7 @@ HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
 _SMALL_CHUNKS: Final = 2000  # so many chunks of a request may have any size; h11 takes 10 µs for each chunk
 _CHUNK_BYTES: Final = 256  # smallest average size, in bytes, of all further chunks
-# bytes that may follow a request and are not read, since a client may send a second request
+# maximum number of unread bytes after a request, because a client may send a second request
 UNREAD_BYTES: Final = 64 << 10
 TUNNEL_BYTES: Final = 1 << 20  # maximum number of bytes that may wait in a tunnel: four reads from a sandbox
 _PART_BYTES: Final = 64 << 10  # maximum number of bytes of a response to send to a sandbox at once
@@ -56,7 +56,7 @@ class Request:
 
     @property
     def path(self) -> str:
-        """The target without its query."""
+        """Return the target without its query."""
         return self.target.partition("?")[0]
 
 
@@ -85,7 +85,7 @@ class RequestReader:
 
     @property
     def rest(self) -> bytes:
-        """The bytes after the end of the request."""
+        """Return the bytes after the end of the request."""
         return self._http.trailing_data[0]
 
     def feed(self, data: bytes) -> Request | None:

@@ -31,7 +31,7 @@ class Told:
     """Callbacks through which a request to a provider reports to the row that made it."""
 
     used: Callable[[RequestUse], None]  # called once with the tokens and cost of the request
-    # called with a good answer before its end is sent to the row, since the row may end as soon as it has the end
+    # called with a good answer before its end is sent to the row, because the row may end as soon as it has the end
     answered: Callable[[HttpAnswer], Awaitable[None]]
     ready: Callable[[], Awaitable[None]]  # returns when the row may get the end of an answer
     # returns a context manager that waits until there is memory for a large answer, and reserves it during the block

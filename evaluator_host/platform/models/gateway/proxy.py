@@ -171,7 +171,7 @@ class _Hello:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the ClientHello is complete."""
+        """Return whether the ClientHello is complete."""
         return len(self.message) >= 4 and len(self.message) >= self.end
 
     def feed(self, data: bytes) -> None:

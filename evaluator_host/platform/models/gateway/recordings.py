@@ -58,7 +58,7 @@ class Numbered:
 
 
 class Repeats:
-    """Numbers the identical requests of a row, since a model may answer each of them differently.
+    """Numbers the identical requests of a row, because a model may answer each of them differently.
 
     If a request gets no answer, its number is free again, because a client that retries sends the same request again.
     """
