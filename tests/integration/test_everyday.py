@@ -420,7 +420,9 @@ def test_counts_over_several_evaluators_are_of_results_not_of_rows(client: Clien
         done = forked.run(["jobs", *words, "--url", url])
         return " ".join(f"{done.stdout} {done.stderr}".split())
 
-    assert f"2 results did not pass: evaluator-host jobs rows {job.id} --not-passed" in told("failures", job.id)
+    assert f"2 results did not pass: evaluator-host jobs rows {job.id} --not-passed --url {url}" in told(
+        "failures", job.id
+    )
     assert "1 row did not pass: " in told("failures", job.id, "--evaluator", job.evaluators[0])
     assert "2 of 6 results; --limit shows more" in told("rows", job.id, "--limit", "2")
     assert "1 of these rows; " in told("rows", job.id, "--limit", "1", "--evaluator", job.evaluators[0])

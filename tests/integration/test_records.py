@@ -134,7 +134,7 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     assert cells[:-2] == ["2", "capital-check@2", "scored", "0", "False", "Bergen"]
     assert (cells[-2].startswith("question: "), "gold: " in cells[-2], cells[-1]) == (True, True, "-")
     failures = command(url, "jobs", "failures", job["id"])
-    told = f"no row failed\n1 row did not pass: evaluator-host jobs rows {job['id']} --not-passed\n"
+    told = f"no row failed\n1 row did not pass: evaluator-host jobs rows {job['id']} --not-passed --url {url}\n"
     assert (failures.stdout, failures.stderr) == ("", told)
     assert "0.25 of live traces" in command(url, "evaluators", "show", "capital-check@1").stdout
     command(url, "jobs", "download", "last", str(tmp_path / "rows.csv"))

@@ -13,7 +13,7 @@ from evaluator_host.engine.system.files import written_anew
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
-from evaluator_host.platform.terminal.console import err, out, plain, print_found, print_json
+from evaluator_host.platform.terminal.console import err, next_command, out, plain, print_found, print_json
 from evaluator_host.platform.terminal.job_tables import (
     CHANGES_SHOWN,
     OwnedJob,
@@ -317,7 +317,7 @@ def rows(
         chosen = any(value is not None for name, value in filters.items() if name != "sort")
         unit = of.unit if evaluator is None else "row"
         shown = f"{limit} of {counted(of.progress.done, unit)}" if not chosen else f"the first {limit} of these {unit}s"
-        err.print(plain(f"{shown}; --limit shows more, and evaluator-host jobs download {job} rows.csv writes all"))
+        err.print(plain(f"{shown}; --limit shows more, and {next_command(f'jobs download {job} rows.csv')} writes all"))
 
 
 @app.command()
@@ -350,9 +350,9 @@ def failures(
     counts = [one.not_passed or 0 for one in results if evaluator in (None, *_names(one.evaluator))]
     unit = "row" if len(counts) == 1 else of.unit
     if any(one.count > len(one.rows) for one in found):
-        err.print(plain(f"every failed {unit}: {_failed_rows(of.id, sum(one.count for one in found))}{chosen}"))
+        err.print(plain(f"every failed {unit}: {_failed_rows(of.id, sum(one.count for one in found), chosen)}"))
     if not_passed := sum(counts):
-        shown = f"evaluator-host jobs rows {of.id} --not-passed{chosen}"
+        shown = next_command(f"jobs rows {of.id} --not-passed{chosen}")
         err.print(plain(f"{counted(not_passed, unit)} did not pass: {shown}"))
 
 
@@ -553,8 +553,8 @@ def _dataset(client: Client, given: str) -> str:
         except NotFound as error:
             name = usable_name(file.stem)
             raise InvalidRequest(
-                f"{given} is a file, not a data set; upload it first: evaluator-host datasets upload {quote(given)} "
-                f"--name {name}; then --dataset {name}"
+                f"{given} is a file, not a data set; upload it first: "
+                f"{next_command(f'datasets upload {quote(given)} --name {name}')}; then --dataset {name}"
             ) from error
     return given
 
@@ -581,7 +581,7 @@ def _print_failures(client: Client, job: JobReport) -> None:
     groups = client.jobs.failures(job.id)
     out.print(failures_table(groups[:_GROUPS_SHOWN]))
     if len(groups) > _GROUPS_SHOWN:
-        out.print(plain(f"{len(groups) - _GROUPS_SHOWN} more groups: evaluator-host jobs failures {job.id}"))
+        out.print(plain(f"{len(groups) - _GROUPS_SHOWN} more groups: {next_command(f'jobs failures {job.id}')}"))
     out.print(plain(f"every failed {job.unit}: {_failed_rows(job.id, job.progress.failed)}"))
 
 
@@ -590,8 +590,8 @@ def _names(label: str) -> tuple[str, str]:
     return label, label.partition("@")[0]
 
 
-def _failed_rows(job_id: str, count: int) -> str:
-    return f"evaluator-host jobs rows {job_id} --status failed --limit {count}"
+def _failed_rows(job_id: str, count: int, chosen: str = "") -> str:
+    return next_command(f"jobs rows {job_id} --status failed --limit {count}{chosen}")
 
 
 def read_target(

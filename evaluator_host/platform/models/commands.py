@@ -9,6 +9,7 @@ from evaluator_host.engine.system.files import reading
 from evaluator_host.platform.terminal.console import (
     err,
     facts,
+    next_command,
     out,
     plain,
     print_found,
@@ -69,7 +70,7 @@ def create(
     if as_json:
         print_json(made)
     else:
-        err.print(plain(f"model {made.name} is registered; test it with evaluator-host models test {made.name}"))
+        err.print(plain(f"model {made.name} is registered; test it with {next_command(f'models test {made.name}')}"))
 
 
 @app.command()

@@ -9,7 +9,9 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from datetime import datetime
+from shlex import quote
 from typing import Any, Final, TypeVar
 
 from rich.console import Console
@@ -34,6 +36,16 @@ def buffer_streams() -> None:
             raw = io.FileIO(stream.fileno(), "w", closefd=False)
             whole = io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=True)
             setattr(sys, name, whole)
+
+
+GIVEN_URL: ContextVar[str | None] = ContextVar("GIVEN_URL", default=None)
+"""Address in the `--url` of the command that runs."""
+
+
+def next_command(command: str) -> str:
+    """Return a command to suggest to the user, for the host in the `--url` of the command that runs."""
+    url = GIVEN_URL.get()
+    return f"evaluator-host {command}" + ("" if url is None else f" --url {quote(url)}")
 
 
 def plain(text: object) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from evaluator_host.platform.terminal.console import facts, format_time, plain, table
+from evaluator_host.platform.terminal.console import facts, format_time, next_command, plain, table
 from evaluator_host.platform.terminal.summary import (
     corpus_scores_text,
     pass_rate_text,
@@ -136,7 +136,7 @@ def history_table(history: ScoreHistory) -> Text:
         if last is None or last.previous is None:
             continue
         name = line.evaluator
-        compare = f"evaluator-host jobs compare {last.previous} {job.id} --evaluator {name}"
+        compare = next_command(f"jobs compare {last.previous} {job.id} --evaluator {name}")
         if last.change is not None and last.change < 0:
             made.append(plain(f"\n{name} fell by {rounded(-last.change)}: {compare}"))
         elif last.not_compared:

@@ -8,7 +8,7 @@ import typer
 
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.client.calls import default_url, host_url
-from evaluator_host.platform.terminal.console import err, plain
+from evaluator_host.platform.terminal.console import GIVEN_URL, err, plain
 from evaluator_host.platform.terminal.logins import key_for, login_file, read_logins
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import JobReport
@@ -27,6 +27,9 @@ def _opened(context: typer.Context, url: str) -> Client:
     asks_model = any(one.name == "model_url" for one in context.command.params)
     if asks_model and url.rstrip("/").endswith("/v1"):
         raise InvalidRequest(f"--url is the address of the host; give that of the model as --model-url {url}")
+    source = context.get_parameter_source("client")
+    if source is not None and source.name == "COMMANDLINE":
+        GIVEN_URL.set(url)
     return context.with_resource(host(url))
 
 
