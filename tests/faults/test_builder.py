@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.builds import lend_toolchain
+from tests.databases import Databases
 from tests.faults.scene import scene
 from tests.indexes import Index, hang
+from tests.keyed import bearer, eventually, make_key
 from tests.packages import wheel
+from tests.server import Server
 
 CODE = "import held\ndef evaluate(inputs, outputs, trace):\n    return held.value\n"
 
@@ -45,3 +48,27 @@ def test_the_builder_is_killed(step: str, tmp_path: Path, recovery: Callable[[fl
             again = host.server.client.post("/v1/evaluate", json=body)
             assert again.json().get("score") == 1.0, again.text
             recovery(time.monotonic() - started)
+
+
+def test_builds_that_hang_do_not_delay_the_first_build_of_another_workspace(
+    databases: Databases, tmp_path: Path
+) -> None:
+    data, url = tmp_path / "data", databases.make("sqlite")
+    asyncio.run(lend_toolchain(data))
+    alpha, beta = (bearer(make_key(name, name, url=url)) for name in ("alpha", "beta"))
+    with Index() as index:
+        index.add_python(wheel("held", {"held.py": "value = 1.0\n"}))
+        environment = {
+            "EVALUATOR_HOST_PIP_INDEX_URL": index.pip_url,
+            "EVALUATOR_HOST_NO_PROXY": "127.0.0.1",
+            "EVALUATOR_HOST_DATABASE_URL": url,
+        }
+        with Server(log=tmp_path / "log", data_dir=data, environment=environment) as server:
+            for name in ("one", "two", "three"):
+                index.odd[f"/simple/{name}/"] = hang
+                body = {"packages": [f"{name}==1.0.0"], "language": "python"}
+                assert server.client.post("/v1/environments", json=body, headers=alpha).status_code == 202
+            eventually(lambda: len({path for path in index.paths() if path in index.odd}) == 2)
+            body = {"evaluator": {"code": CODE, "packages": ["held==1.0.0"]}}
+            assert server.client.post("/v1/evaluate", json=body, headers=beta).json().get("score") == 1.0
+            assert len({path for path in index.paths() if path in index.odd}) == 2, "those of alpha still hang"

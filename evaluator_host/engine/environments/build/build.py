@@ -1,6 +1,7 @@
 """Builds package sets from pins, tests the installed packages, and reports the steps.
 
-Any number of callers can share one build. At most two builds run at once. The host remembers failed builds.
+Any number of callers can share one build. At most three builds run at once, and at most two of one workspace. The host
+remembers failed builds.
 """
 
 import asyncio
@@ -33,7 +34,9 @@ from evaluator_host.types.evaluator import Environment, Language, Package
 
 _log = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 2  # maximum number of builds at once; more would not be faster on the same network and disk
+_AT_ONCE: Final = 3  # maximum number of builds at once
+# maximum number of builds of one workspace at once: one less, so that the first build of another one does not wait
+_OF_ONE: Final = 2
 _FAILED_KEPT: Final = 100
 _LOCKS_BYTES: Final = 64 << 20  # maximum size of all locks whose sets are not installed, in bytes
 
@@ -248,7 +251,7 @@ class Builds:
         self._on_done = on_done
         self._running: dict[str, tuple[Build, asyncio.Task[Record]]] = {}
         self._failed: dict[str, Build] = {}
-        self._turns = Turns(_AT_ONCE)
+        self._turns = Turns(_AT_ONCE, each=_OF_ONE)
         self._trimming: asyncio.Task[None] | None = None
 
     @property

@@ -211,8 +211,8 @@ def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimi
     return ProcessLimits(
         file_mb=limits.file_mb,
         data_mb=None if MEMORY in counted else limits.memory_mb + _DATA_MARGIN_MB,
-        # Twice the limit, because two builds may have the same user; the watchdog counts the processes of each build.
-        processes=None if PIDS in counted else 2 * limits.processes,
+        # Three times the limit, because three builds may have the same user; the watchdog counts those of each build.
+        processes=None if PIDS in counted else 3 * limits.processes,
     )
 
 
