@@ -32,7 +32,7 @@ _KEYS: Final = "secrets.key"
 _DATABASE: Final = "database"
 _MANIFEST: Final = "manifest.json"
 _MADE: Final = "backup.tar"
-# Prefixes of the folders in which the commands work. The next command removes those of killed commands.
+# Prefixes of the folders in which the commands work. Each command removes the folders that killed commands left.
 _BACKING_UP: Final = "evaluator-host-backup-"
 _RESTORING: Final = "evaluator-host-restore-"
 # Paths that a backup leaves out: unfinished uploads, and links to data files, which the host makes for sandboxes.

@@ -142,7 +142,7 @@ class DataFiles:
             self._make_room(workspace)
             stage = layout.parent / f"{_PARTIAL}{folders}-{secrets.token_hex(8)}"
             try:
-                stage.mkdir()  # the folder's name counts its folders, so other processes now include them in the total
+                stage.mkdir()  # the stage's name contains its number of folders, so other processes now count them
                 _require_folders(layout.parent, folders)
                 self._link(workspace, data, stage / _CONTENT)
                 (stage / _PATHS).write_bytes(paths)

@@ -207,7 +207,7 @@ class FairShare:
             share.memory_mb += memory_mb
 
     def end(self, workspace: str, memory_mb: int) -> None:
-        """Stop counting a workspace's sandbox as busy, because it is idle, waits, or has ended."""
+        """Stop counting a workspace's sandbox as busy, because it is idle, its row waits, or it has ended."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes -= 1
             share.memory_mb -= memory_mb

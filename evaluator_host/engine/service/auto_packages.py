@@ -117,7 +117,7 @@ class AutoPackages:
 
 
 def _is_needed(one: MissingImport, evaluator: Evaluator) -> bool:
-    """Return whether the code cannot work unless a well-known package is installed for this import."""
+    """Return whether the code needs the well-known package that provides this import."""
     if one.optional or path_of_module(evaluator, one) is not None:
         return False
     if asks_models(one.module) and not evaluator.models:

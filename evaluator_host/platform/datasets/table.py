@@ -79,7 +79,7 @@ class DatasetTable(Table):
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set."""
+    """A version of a data set, without its rows."""
 
     id: str
     workspace_id: str

@@ -43,7 +43,7 @@ ENGINE_ERRORS: Final = (
 _NO_RUNTIME: Final = re.compile(r"(unknown|invalid) (or invalid )?runtime|oci runtime \S+ not found")
 # The error message is "Unknown runtime specified x" in Docker 20.10, "unknown or invalid runtime name: x" from 23 on.
 
-# longest time to wait for an answer, in seconds; a start on a loaded machine takes several
+# longest time to wait for an answer, in seconds; starting a container on a loaded machine takes several seconds
 REQUEST_TIMEOUT_S: Final = 60
 _OLDEST_API: Final = "1.41"  # version of Docker 20.10 and Podman 3, used until the engine has reported its own
 _FORWARD: Final = (

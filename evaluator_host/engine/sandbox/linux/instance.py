@@ -133,4 +133,4 @@ def _started(pid: int) -> str | None:
     except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
         return None
     state, *fields = stat.rpartition(")")[2].split()
-    return None if state in "ZX" else fields[18]  # field 22 of proc(5); the name in field 2 may hold blanks
+    return None if state in "ZX" else fields[18]  # field 22 in proc(5); the name in field 2 may contain blanks

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _PIECE_BYTES: Final = 256 * 1024
-_BLOCK_BYTES: Final = 512  # bytes in a block of a tar file
+_BLOCK_BYTES: Final = 512  # size of a block of a tar file, in bytes
 _HEADERS: Final = frozenset(
     {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
 )
