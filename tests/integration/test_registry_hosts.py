@@ -212,7 +212,9 @@ async def test_what_is_not_whole_is_not_pushed(
     name = f"{registry_server.name}/whole:1"
     await service.environments.transfer.pull(await pushed(made, name))
     (host.folder(made[0].digest) / "files" / "one.py").write_text("said = 2\n")
-    with pytest.raises(PackagesFailed, match=r"one\.py of the set has changed since it was installed.*packages verify"):
+    with pytest.raises(
+        PackagesFailed, match=r"one\.py in the package set has changed since it was installed.*packages verify"
+    ):
         await service.environments.transfer.push(made[0].digest, name)
     with pytest.raises(NotFound, match="packages list"):
         await service.environments.transfer.push("sha256:" + "0" * 64, name)

@@ -276,7 +276,9 @@ class PlatformExport:
                 found.left_out += [one for one in made if isinstance(one, LeftOut)]
             elif (shape := self._shape(item)) is None:
                 found.leave_out(
-                    where, f"this object is neither an evaluator nor a row as {self.platform} exports them", item
+                    where,
+                    f"this object is neither an evaluator nor a row in the form in which {self.platform} exports them",
+                    item,
                 )
             elif shape.unless is not None and item.get(shape.unless[0]) in shape.unless[1]:
                 found.leave_out(where, shape.unless[2], item)

@@ -65,7 +65,8 @@ class RegistryTransfer:
             raise PackagesFailed("the lock of the set is lost; remove the set, then build it again")
         if broken := await asyncio.to_thread(folder.broken, record.digest):
             raise PackagesFailed(
-                f"{broken[0]} of the set has changed since it was installed; run `evaluator-host packages verify`"
+                f"{broken[0]} in the package set has changed since it was installed; "
+                "run `evaluator-host packages verify`"
             )
         environment = folder.environment(record)
         record = replace(record, key=set_key(lock.pins, lock.language, lock.target), lock=lock.to_json())
