@@ -78,9 +78,9 @@ class LoadedEvaluator:
 
 def read_evaluator(
     file: Path,  # file with the source
-    language: Language | None,  # language of the file; None to decide by the suffix
+    language: Language | None,  # language of the file; None if the suffix decides
     *,
-    host: Settings,  # settings that name the package indexes, to find a version if a pin is not exact
+    host: Settings,  # settings with the package indexes, in which a version is looked up if a pin is not exact
     project: Project | None = None,  # project whose files are sent; None for the project that contains the file
     extra: Sequence[Path] = (),  # further files to send, and folders of data files
     # folders whose files are all sent; a folder that contains `file` is the project's root

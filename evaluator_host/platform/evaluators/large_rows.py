@@ -37,12 +37,13 @@ from evaluator_host.types.outcome import EvaluationError
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
 _DECODED_MB: Final = 512  # memory limit of the child process, in MB; 32 MB of ordinary text never need as much
 _CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts into rows; cutting takes at most 40 ms
+# maps the first byte of a value's JSON to a value of the same type, which replaces it when the types are checked
 _SHAPES: Final[dict[bytes, Any]] = {
     b"{": {},
     b"[": [0],
     b'"': "",
     b"n": None,
-}  # maps the first byte of a value's JSON to a value of the same type, which replaces it when the types are checked
+}
 _PAGE_BYTES: Final = 2 << 20
 # a smaller body is not mapped, since it would take more memory than is reserved for it
 _MAPPED_BYTES: Final = _PAGE_BYTES // 2

@@ -78,10 +78,10 @@ class VersionContent:
 
     digest: str  # `sha256:…` of the content
     content: str  # the evaluator, without name and version
-    contract: str | None  # the contract that the sandbox found; None when the evaluator did not load
+    contract: str | None  # the contract that the sandbox found; None if the evaluator did not load
     contract_source: str | None  # `declared` or `inferred`
-    problem: str | None  # problem because of which the evaluator did not load; None if it loads
-    environment: str | None  # digest of the installed package set; None when it pins nothing
+    problem: str | None  # the reason why the evaluator did not load; None if it loads
+    environment: str | None  # digest of the installed package set; None if the evaluator pins no packages
     lock: str | None  # lock of the package set, so that the version always runs on the same packages
     # the installed package set: digest, runtime, and every package, requested or not; `null` without pins
     packages: str
@@ -100,7 +100,7 @@ class NameFacts:
 
     description: str | None = None  # description for people; empty for a new evaluator
     sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new evaluator
-    tags: Sequence[str] | None = None  # tags; None keeps the present ones; a new evaluator has none
+    tags: Sequence[str] | None = None  # tags; None keeps the present tags; a new evaluator has no tags
 
     def columns(self) -> dict[str, Any]:
         """Return the fields that are not None, as columns of the evaluators' table."""

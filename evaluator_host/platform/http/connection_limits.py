@@ -234,7 +234,7 @@ class _ResponseTransport:
 
     def __init__(self, connection: ConnectionLimits, cycle: Any) -> None:
         self._connection = connection
-        self._cycle: Any = weakref.proxy(cycle)  # the cycle refers to this object; weak, so that both are freed at once
+        self._cycle: Any = weakref.proxy(cycle)  # the reference is weak, because the cycle refers to this object
         self._begun = False
         self._head = b""  # headers that wait for the first part of the body
 

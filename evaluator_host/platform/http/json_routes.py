@@ -343,7 +343,7 @@ async def json_list(
     del begun
 
     async def whole() -> AsyncIterator[bytes]:
-        yield held.pop()  # `pop` frees this text while the others are sent
+        yield held.pop()  # `pop` frees the memory of this text while later texts are sent
         async for text in arrived:
             yield text
 

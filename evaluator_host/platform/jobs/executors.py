@@ -73,7 +73,7 @@ class LocalExecutor:
         )
 
     async def close(self) -> None:
-        """Do nothing: this executor has nothing to store."""
+        """Do nothing, because this executor has nothing to store."""
 
 
 class RayExecutor:

@@ -123,8 +123,8 @@ class JobQueue(Repository):
     ) -> bool:
         """Give up a job with a new status; return whether this host still owned it.
 
-        `running_s` seconds are added to the job's running time. If the new status is paused, but a caller has cancelled
-        or resumed the job meanwhile, the job is cancelled or queued instead. A job with an `error` is not queued again.
+        `running_s` seconds are added to the job's running time. If the new status is paused, but a caller has just
+        cancelled or resumed the job, the job is cancelled or queued instead. A job with an `error` is not queued again.
         The time of the job's end comes from the database's clock, so that jobs of several hosts are in order.
         """
         now = await self._database.now()

@@ -63,7 +63,7 @@ class JobContext:
     folder: RowsFolder  # the rows of all data sets
     owner: str  # name of this host's scheduler, see `scheduler.owner_name`
     usage: StorageUsage  # checks whether a workspace may store more
-    outputs: Outputs  # stored outputs that models made
+    outputs: Outputs  # stored answers of models to rows of jobs
     models: ModelAccess | None = None  # access to models for online jobs; None for a host without them
     nodes: RayNodes | None = None  # evaluates rows on a Ray cluster; None for a host without one
     # turns for scoring all rows together; two jobs at a time, since all rows of a job are then in memory

@@ -237,10 +237,10 @@ class Job:
     workspace_id: str
     dataset_id: str
     name: str | None  # name that people gave the job; None for most jobs
-    dataset_name: str | None  # name of the data set when the job was made; None for rows that came with the job
-    schedule: str | None  # name of the schedule that made the job; None for other jobs
+    dataset_name: str | None  # name of the data set when the job was created; None for rows that came with the job
+    schedule: str | None  # name of the schedule that created the job; None for other jobs
     status: JobStatus  # the present state
-    wanted: DesiredState  # the state that a caller asked for
+    wanted: DesiredState  # the state that a caller requested
     request: str  # mapping, target and config as JSON, see `jobs.spec.StoredSpec`
     idempotency_key: str | None  # chosen by the caller; unique within the workspace
     owner: str | None  # the host that runs the job, see `jobs.scheduler.owner_name`; None while no host does
@@ -498,7 +498,7 @@ class Jobs(Repository):
             failed = (JobTable.id == job_id) & (JobTable.status == JobStatus.FAILED)
             if await self._database.change_rows(update(JobTable).where(failed).values(**again)):
                 return await self.get_job(workspace_id, job_id)
-            job = await self.get_job(workspace_id, job_id)  # meanwhile, the job was resumed, or its deletion began
+            job = await self.get_job(workspace_id, job_id)  # the job has just been resumed, or its deletion has begun
         if job.status.final:
             raise InUse(f"the job has ended ({job.status}); create a new one")
         idle: dict[DesiredState, dict[str, Any]] = {
@@ -537,7 +537,7 @@ class Jobs(Repository):
     async def _delete(self, job: Job) -> bool:
         """Delete a job in several steps, its results first, so that no other writer waits long.
 
-        Return False if the job has not ended, or ran again meanwhile. The job is cancelled first: if the host stops
+        Return False if the job has not ended, or has run again since. The job is cancelled first: if the host stops
         before the last step, the counts of the job no longer fit its results, so the job may not run again.
         """
         ended = (JobTable.id == job.id) & JobTable.status.not_in(_UNENDED) & (JobTable.finished_at == job.finished_at)
@@ -590,7 +590,7 @@ def _only_config_of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
 
 @cache  # cached, because building the query takes a millisecond, as much as reading a job
 def _tallies() -> Select[Any]:
-    """Return the query for jobs' evaluators, and for each one's row counts in the job and in its previous job."""
+    """Return the query for the evaluators of jobs, each with its row counts in the job and in its previous job."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)
     chosen = (job_before.id == table.previous_job) & job_before.request.contains(_ZERO)
     zero = select(_OnlyConfig(job_before.request)).where(chosen).scalar_subquery()

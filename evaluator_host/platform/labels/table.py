@@ -31,9 +31,8 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, NameTaken, NotFound
 
 HELD: Final = timedelta(minutes=10)
-_PART_BYTES: Final = (
-    2 << 20
-)  # characters of queues that are read at once; each queue may have 100 KB of instructions and choices
+# maximum number of characters of queues to read at a time; each queue may have 100 KB of instructions and choices
+_PART_BYTES: Final = 2 << 20
 _MOST: Final = 1000  # maximum number of label queues in a workspace
 _ROW_BYTES: Final = 64  # bytes that a row in a queue takes, besides its label and note
 _HELD: Final = text("held_by IS NOT NULL")

@@ -30,7 +30,7 @@ KIND: Final = "schedule"
 _MOST: Final = 100  # maximum number of schedules in a workspace
 _MOST_BYTES: Final = 256 << 10  # maximum number of bytes in a schedule's job, since each check reads it
 _LOOK_EVERY_S: Final = 5.0
-_AT_ONCE: Final = 8  # schedules that are checked at the same time
+_AT_ONCE: Final = 8  # maximum number of schedules to check at the same time
 _ALWAYS: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 _MISSED_COUNTED: Final = 1000
 _SHOWN: Final = 3

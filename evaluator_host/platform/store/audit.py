@@ -123,7 +123,7 @@ class Audit(Repository):
         return [AuditLine(**row._asdict()) for row in await self._database.fetch_all(query)]
 
     async def delete_before(self, before: datetime) -> int:
-        """Delete audit entries older than this time, and return how many."""
+        """Delete audit entries from before this time, and return how many were deleted."""
         return await self._database.delete_rows(AuditTable.id, AuditTable.at < before, at_once=_PRUNED_AT_ONCE)
 
 

@@ -57,10 +57,10 @@ _WAIT_S: Final = 15.0  # seconds to wait for another process's write, or for a f
 _CONNECTIONS: Final = 8
 _VACUUMED_PAGES: Final = 2000
 _NAMES: Final = 1000  # maximum number of names to compare with a misspelt one
-_PART_BYTES: Final = 4 << 20  # characters of texts that are read from the database at once
+_PART_BYTES: Final = 4 << 20  # maximum number of characters of texts to read from the database at a time
 _ROWS_AT_ONCE: Final = 50
 _KEYS_AT_ONCE: Final = 10_000  # maximum number of keys in one query; SQLite allows 32,766
-_KEPT: Final = 2  # connections reserved for keys and for the watch, since calls may occupy all others
+_KEPT: Final = 2  # connections reserved for keys and for `DatabaseWatch`, since calls may occupy all others
 _ANSWERING: Final = {  # connection parameters with which a lost PostgreSQL server is noticed within half a minute
     "connect_timeout": 10,
     "application_name": "evaluator-host",
@@ -72,7 +72,7 @@ _ANSWERING: Final = {  # connection parameters with which a lost PostgreSQL serv
 _TICK_S: Final = 2.0  # the coarsest resolution, in seconds, that file times have in any file system
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
-_POSTGRESQL: Final = ("postgres", "postgresql")  # schemes of a URL; several platforms write the first one
+_POSTGRESQL: Final = ("postgres", "postgresql")  # schemes of a PostgreSQL URL; several platforms use the first
 _SECRET: Final = ("password", "sslpassword")  # parameters of a URL that are secret
 
 _MORE_CONNECTIONS: Final = "raise max_connections of the server, or let fewer programs connect to it"

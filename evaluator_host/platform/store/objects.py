@@ -120,8 +120,8 @@ class Objects(Repository):
     ) -> StoredObject:
         """Replace an object's content with `change(content)`, and return the object.
 
-        If another host changes the object meanwhile, `change` is called again; after several attempts nothing is
-        changed.
+        If another host changes the object at the same time, `change` is called again. After several attempts, the
+        change is dropped.
         """
         for _ in range(_TRIES):
             before = await self.get_object(kind, workspace_id, name)

@@ -78,7 +78,7 @@ def migrate(address: Address) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TableGroup:
-    """The tables of one package, and the modules that change them, the oldest first."""
+    """The tables of one package, and the modules that change these tables, the oldest module first."""
 
     package: str
     tables: tuple[SchemaTable, ...]

@@ -202,7 +202,7 @@ def _bound(workspace_id: str, name: str) -> bytes:
 class KeyRotation:
     """The outcome of encrypting all secrets with a newer key."""
 
-    added: bool  # whether a new key was made, in the key file
+    added: bool  # whether a new key was created in the key file
     resealed: int  # number of secrets that were encrypted with the newest key
     closed: tuple[str, ...]  # `workspace/name` of the secrets that no key can decrypt; they stay as they are
     dropped: int  # number of old keys that were removed from the key file

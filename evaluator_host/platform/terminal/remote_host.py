@@ -26,7 +26,7 @@ def _opened(context: typer.Context, url: str) -> Client:
     """Return a client for the host at a URL; the client is closed when the command ends."""
     asks_model = any(one.name == "model_url" for one in context.command.params)
     if asks_model and url.rstrip("/").endswith("/v1"):
-        raise InvalidRequest(f"--url is the address of the host; give that of the model as --model-url {url}")
+        raise InvalidRequest(f"--url is the address of the host; give the address of the model as --model-url {url}")
     source = context.get_parameter_source("client")
     if source is not None and source.name == "COMMANDLINE":
         GIVEN_URL.set(url)

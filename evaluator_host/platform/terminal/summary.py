@@ -380,7 +380,7 @@ def error_text(error: EvaluationError) -> str:
 
 
 def fix_text(fix: Fix) -> str:
-    """Format a fix as lines of text: its diff, or the diffs to choose from."""
+    """Format a fix as lines of text: its diff, or the possible diffs if there are several."""
     if fix.diff is not None:
         return f"check --fix makes this change:\n{fix.diff}"
     return "\nor\n".join(one.diff for one in fix.candidates)

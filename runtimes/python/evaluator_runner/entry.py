@@ -388,7 +388,7 @@ def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
 
 
 def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
-    """Return the classes that are not abstract, protocols or bases; if there are none, all classes."""
+    """Return the classes that are not abstract, no protocols and no base classes of others, or else all classes."""
     bases = {base for one in classes.values() for base in type.mro(one)[1:]}
     found = {
         name: one

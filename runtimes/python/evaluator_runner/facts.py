@@ -157,7 +157,7 @@ def _is_called_by_name(method: str) -> bool:
 
 
 def _own_code(call: Any) -> Any:
-    """Return the code object of the function behind a callable, or None if other code defines the function."""
+    """Return the code object of the function that a callable calls, or None if other code defines the function."""
     for _ in range(_WRAPPINGS):
         kind = type(call)
         if kind is _METHOD:

@@ -31,7 +31,7 @@ _CREDENTIALS_BYTES = 12  # size of struct ucred: process, user and group
 
 
 class Lost(Exception):
-    """The sandbox cannot go on: its zygote ended, or sent an unexpected message."""
+    """The sandbox cannot continue: its zygote ended, or sent an unexpected message."""
 
     exit_code = 70
 
@@ -203,7 +203,7 @@ class Listener:
         """Return the descriptor of the connection that process `pid` made; close connections of other processes.
 
         Raises:
-          Lost: the process made no connection.
+          Lost: the process has not connected to this socket.
         """
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Finds out whether code hides that a module is absent: it catches the error, and goes on with another value."""
+"""Finds out whether code hides that a module is absent: it catches the error, and continues with another value."""
 
 from __future__ import annotations
 

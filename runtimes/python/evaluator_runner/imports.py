@@ -18,9 +18,8 @@ _ONLY_AST = 0x400
 _MOST = 100
 _NAMES = 20  # maximum number of names to list for one module
 _NAME_CHARS = 100
-_NAMESPACES = frozenset(
-    {"azure", "backports", "google", "google.cloud", "jaraco", "ruamel", "zope"}
-)  # namespaces that many packages share
+# namespaces that many packages share
+_NAMESPACES = frozenset({"azure", "backports", "google", "google.cloud", "jaraco", "ruamel", "zope"})
 
 _FOLDERS = frozenset({"src"})  # names of folders that hold modules, and that are never modules
 

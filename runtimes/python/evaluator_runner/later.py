@@ -121,7 +121,7 @@ def is_own(module: str) -> bool:
 
 
 def registers(name: str) -> bool:
-    """Return whether the name of a decorator says that it only keeps the function in a table."""
+    """Return whether the name of a decorator says that it only adds the function to a table."""
     return name.partition("_")[0] == _REGISTERS
 
 
@@ -135,7 +135,7 @@ def lacks(module: str, name: str) -> bool:
 
 
 def lacking_of(*modules: str) -> list[str]:
-    """Return the names that code has read from these light modules, or modules below them, and that they lack."""
+    """Return the names that code has read from these light modules, or from modules below them, but that they lack."""
     parts = [name.rpartition(".") for name in _given]
     return [name for module, _, name in parts if any(f"{module}.".startswith(f"{one}.") for one in modules)]
 

@@ -171,7 +171,7 @@ def _described(
     If a class needs an import that failed, raise the error of that import.
     """
     described = dialects.describe(namespace, lines)
-    if whole is not None and (described or contract != "auto"):  # a class may be missing because of its import
+    if whole is not None and (described or contract != "auto"):  # a class may be missing because an import failed
         whole.require([str(one["name"]) for one in described], namespace)
     return described
 

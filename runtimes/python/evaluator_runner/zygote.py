@@ -221,7 +221,8 @@ class _Nursery:
         while True:
             command = _read(channel, 1)
             if command in (FORK, FORK_WARM):
-                # A row may have changed the pipes behind 1 and 2, which the next row uses too.
+                # A row may have made its pipes (descriptors 1 and 2) non-blocking, and the next row uses the same
+                # pipes.
                 _set_blocking(1, True)  # noqa: FBT003 - positional in os
                 _set_blocking(2, True)  # noqa: FBT003
                 sock = self._given

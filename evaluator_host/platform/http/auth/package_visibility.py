@@ -58,7 +58,7 @@ class PackageVisibility:
         return caller.key_id is None or name in await self._names(caller)
 
     async def is_shared(self, caller: KeyHolder, report: EnvironmentReport) -> bool:
-        """Whether another workspace requested the package set, too. Then its files must not be removed."""
+        """Whether another workspace requested the package set, too. If so, the files of the set must not be removed."""
         if caller.key_id is None:
             return False
         await self.write()  # this also writes requests that were recorded a moment ago

@@ -38,7 +38,7 @@ FEWEST_ROWS: Final = 10  # with fewer rows, no interval is computed: people can 
 POINTS: Final = 2000
 _STEPS: Final = 200  # maximum number of steps of Newton's method, and of terms of a continued fraction
 _EXACT: Final = 1e-13  # Newton's method stops after a step of this size, relative to the result
-_CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
+_CELLS: Final = 40  # cells along each axis of a plot's grid, so that it has at most 1,600 points
 
 
 class ValuesByName:

@@ -306,7 +306,7 @@ class JobResults:
             return every
         raise InvalidRequest(
             f"no row has both a label in {name!r} and a result to compare it with ({every[0].left_out}); "
-            "for labels that are text, results need a `label`"
+            "to compare labels that are text, the evaluator must return a `label`"
         )
 
     async def _evaluators(self, workspace_id: str, job_id: str, wanted: str | None) -> tuple[Job, list[JobEvaluator]]:

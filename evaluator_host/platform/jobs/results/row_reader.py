@@ -424,9 +424,9 @@ def _result_lines(row: JobRowDetail, label: str) -> list[str]:
 
 
 def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
-    """Return as many of the first results as have answers of at most `most_bytes` in total.
+    """Return the first results, up to a total of `most_bytes` for the answers to their rows.
 
-    Return at least one result.
+    The list has at least one result.
     """
     held = 0
     seen: set[int] = set()

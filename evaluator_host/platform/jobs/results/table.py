@@ -307,7 +307,7 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Reads results in order. Each SQL statement searches an index once for each evaluator, and merges what it finds.
+    """Reads results in order. Each SQL statement searches an index once for each evaluator, and merges the results.
 
     If no index has the order, each statement reads all results of the job.
     """
@@ -322,7 +322,7 @@ class _Look:
     bounded: bool  # whether each part of a merge needs its own limit, so that the database does not read too much
 
     async def page(self, limit: int, last: _Place | None) -> list[Any]:
-        """Return the results after `last`: first with the same value, then with other values, then without a value."""
+        """Return results after `last`: first those with its value, then those with other values or without one."""
         column, down = self.order.column, self.order.down
         if column is None:
             return await self._first(limit, after=last)

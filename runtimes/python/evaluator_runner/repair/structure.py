@@ -324,7 +324,7 @@ def _out(top: _Frame) -> Live:
 
 
 def _with_facts(top: _Frame, around: _Frame, live: Live) -> _Frame:
-    """Update the block around a block that ends: add the ended block's facts, and the names bound after it."""
+    """Add facts about the block `top`, which ends, and the names that are bound after it, to the block `around`."""
     is_loop = top.kind == "loop"
     return around._replace(
         live=live,
