@@ -319,7 +319,10 @@ class Agreement:
     unlabelled: Annotated[int, Doc("Rows without a label.")]
     accuracy: Annotated[float | None, Doc("Share of the rows that agree; None if there are no rows.")]
     accuracy_interval: tuple[float, float] | None
-    kappa: Annotated[float | None, Doc("Cohen's kappa; None if there are no rows, or all rows have the same class.")]
+    kappa: Annotated[
+        float | None,
+        Doc("Cohen's kappa; None if there are no rows, or the evaluator or people gave all of them the same class."),
+    ]
     kappa_interval: tuple[float, float] | None
     weighted_kappa: Annotated[float | None, Doc("Kappa with quadratic weights, if all classes are numbers.")]
     classes: Annotated[tuple[ClassAgreement, ...], Doc("Statistics of each class, in order.")]
@@ -337,7 +340,7 @@ class Agreement:
         str | None,
         Doc(
             "How many rows with a label such as yes or no have no `passed`, so that their score decides; whether "
-            "labels and results are of different kinds; None if neither."
+            "labels and results are of different kinds; who gave the same verdict on all rows. None if none of these."
         ),
     ] = None
 

@@ -196,7 +196,14 @@ def test_agreement_is_counted_by_class() -> None:
     assert [one.recall for one in found.classes] == pytest.approx([88 / 120, 40 / 60, 12 / 20])
     assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
     assert wilson(0, 0) is None
-    assert agreement("e", "h", LabelledRows(Counter({("1", "1"): 5}))).kappa is None
+    for pairs, who in (
+        ({("1", "1"): 5}, "the evaluator and people"),
+        ({("1", "1"): 4, ("0", "1"): 1}, "the evaluator"),
+        ({("1", "1"): 4, ("1", "0"): 1}, "people"),
+    ):
+        one = agreement("e", "h", LabelledRows(Counter(pairs)))
+        assert (one.kappa, one.kappa_interval, one.weighted_kappa) == (None, None, None)
+        assert one.note == f"{who} gave the same verdict on all rows, so there is no kappa"
     with pytest.raises(InvalidRequest, match="over 50 different labels"):
         agreement("e", "h", LabelledRows(Counter({(str(n), str(n)): 1 for n in range(60)})))
 
@@ -294,7 +301,8 @@ def test_a_class_of_people_has_one_name_wherever_the_evaluator_disagrees(good: s
 def test_labels_with_huge_numbers_are_compared_or_left_out() -> None:
     labelled = LabelledRows()
     for row, human in enumerate((1e200, -1e308, 1, 10**400, -(10**400), float("inf"), "1e400")):
-        labelled.add(row, human, {"status": "scored", "score": 1.0, "label": None, "passed": None})
+        score = float(row % 2 == 0)
+        labelled.add(row, human, {"status": "scored", "score": score, "label": None, "passed": None})
     found = agreement("e", "human", labelled)
     assert (found.rows, found.incomparable) == (3, 4)
     assert found.weighted_kappa == pytest.approx(0.0)
@@ -317,12 +325,13 @@ def test_labels_of_another_kind_than_the_results_are_told() -> None:
         "people's labels are only 0 and 1, but 2 scores are neither; labels of yes and no are compared with the verdict "
         "instead"
     )
-    assert of_pairs((1, 1), (0, 1)).note is None
+    assert of_pairs((1, 1), (0, 1), (0, 0)).note is None
     assert of_pairs((4, 0.8), (5, 1)).note == (
         "people's labels (4, 5) are never those of the evaluator (0.8, 1), so no row can agree"
     )
     assert of_pairs(("pass", 1), ("fail", 1), label="ok", passed=True).note == (
-        "people's labels (pass, fail) are never those of the evaluator (ok), so no row can agree"
+        "people's labels (pass, fail) are never those of the evaluator (ok), so no row can agree; "
+        "the evaluator gave the same verdict on all rows, so there is no kappa"
     )
 
 

@@ -141,7 +141,9 @@ def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
         human[one] += count
         said[other] += count
     agreed = sum(pairs[name, name] for name in classes)
-    kappa, interval = _kappa(agreed, sum(human[name] * said[name] for name in classes), total)
+    constant = _constant(human, said)
+    by_chance = sum(human[name] * said[name] for name in classes)
+    kappa, interval = (None, None) if constant or not total else _kappa(agreed, by_chance, total)
     cells = [
         AgreementCell(*pair, pairs[pair], tuple(labelled.first.get(pair, ())))
         for pair in itertools.product(classes, classes)
@@ -160,7 +162,7 @@ def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
         accuracy_interval=wilson(agreed, total),
         kappa=kappa,
         kappa_interval=interval,
-        weighted_kappa=_weighted(classes, pairs, human, said),
+        weighted_kappa=None if constant else _weighted(classes, pairs, human, said),
         classes=tuple(
             ClassAgreement(
                 name,
@@ -175,7 +177,7 @@ def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
         ),
         confusion=tuple(cells),
         left_out=_left_out(labelled),
-        note=_note(labelled.by_score, human, said),
+        note="; ".join(filter(None, (_note(labelled.by_score, human, said), constant))) or None,
     )
 
 
@@ -225,9 +227,13 @@ def wilson(hits: int, total: int) -> tuple[float, float] | None:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _kappa(agreed: int, by_chance: int, total: int) -> tuple[float | None, tuple[float, float] | None]:
-    if by_chance >= total**2:
-        return None, None
+def _constant(human: Counter[str], said: Counter[str]) -> str:
+    """Return who gave the same verdict on all rows, so that kappa has no meaning; empty if nobody did."""
+    who = [one for one, given in (("the evaluator", said), ("people", human)) if len(given) == 1]
+    return f"{' and '.join(who)} gave the same verdict on all rows, so there is no kappa" if who else ""
+
+
+def _kappa(agreed: int, by_chance: int, total: int) -> tuple[float, tuple[float, float]]:
     observed, chance = agreed / total, by_chance / total**2
     kappa = (observed - chance) / (1 - chance)
     half = _Z * math.sqrt(observed * (1 - observed) / total) / (1 - chance)
