@@ -3,6 +3,7 @@ value.
 """
 
 import asyncio
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -165,6 +166,18 @@ async def test_a_judge_is_made_on_a_host_that_nobody_prepared(
         row = page.get_by_role("region", name="Models").locator("tr", has_text="second")
         await row.get_by_role("button", name="Test second").click()
         await expect(row.get_by_text("evaluators may not call models on 127.0.0.1")).to_be_visible()
+        await expect(row.get_by_role("button", name="Change second")).to_have_class(re.compile("button-primary"))
+        await page.get_by_role("button", name="Add a model").click()
+        await dialog.get_by_label("Provider", exact=True).select_option("other")
+        await dialog.get_by_label("URL").fill("http://127.0.0.1:1/v1")
+        await dialog.get_by_label("Model at the provider").fill("down")
+        await dialog.get_by_label("Key", exact=True).select_option("")
+        await dialog.get_by_label("Evaluators of this host may ask 127.0.0.1:1").check()
+        await add.click()
+        refused = "nothing answers at the model's address: the connection was refused"
+        await expect(dialog.get_by_role("status")).to_contain_text(refused)
+        await dialog.get_by_role("button", name="Change…").click()
+        await expect(dialog.get_by_label("URL")).to_have_value("http://127.0.0.1:1/v1")
         assert KEY not in await page.content()
 
 

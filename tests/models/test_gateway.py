@@ -236,7 +236,8 @@ async def test_a_model_is_tested_by_one_short_question(granted: Granting) -> Non
     down = await models.test_model("default", "down")
     await models.directory.delete("default", "down")
     assert (down.ok, down.output) == (False, None)
-    assert "cannot be reached" in str(down.error)
+    refused = "nothing answers at the model's address: the connection was refused; start its server, or correct the URL"
+    assert down.error == refused
 
 
 @pytest.mark.parametrize("granting", ["docker"], indirect=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.service.model_grants import NO_TERMS
+from evaluator_host.platform.models.gateway.exchange import UNREACHABLE
 from evaluator_host.platform.models.gateway.grants import ModelDirectory
 from evaluator_host.platform.models.gateway.recordings import Recordings
 from evaluator_host.platform.models.judges import open_judges
@@ -88,7 +89,9 @@ class ModelService:
         latency_ms, used = round((time.perf_counter() - started) * 1000, 3), gate.usage
         said, error = None, None
         if "error" in answer:
-            error = f"HTTP {answer['status']}: {answer['error']}"
+            error = str(answer["error"])
+            if answer["code"] != UNREACHABLE:
+                error = f"HTTP {answer['status']}: {error}"
         elif (said := _said(answer["response"])) is None:
             error = "the answer has no message; check that the URL is that of the API"
         return ModelTest(error is None, said, error, latency_ms, used.input_tokens, used.output_tokens, used.cost)

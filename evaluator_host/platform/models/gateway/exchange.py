@@ -1,6 +1,7 @@
 """Sends one request of a row to a model's provider, retries it if that may help, and returns the answer to the row."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from evaluator_host.types.redaction import Redactor
 
 JSON_TYPE: Final = "application/json"
 ANSWER_BYTES: Final = 16 << 20
+UNREACHABLE: Final = "model_unreachable"  # code of the refusal of a request that no provider answered
 _VERSION: Final = ("anthropic-version", "2023-06-01")
 _FAULT_BYTES: Final = 64 << 10
 # number of characters that a token is assumed to have, if a provider does not report tokens
@@ -119,7 +121,7 @@ class Exchange:
             except TimeoutError:
                 pass
             except httpx.HTTPError as error:
-                fault = f"the model cannot be reached: {self._said(error)}; check its URL"
+                fault = _unreachable(error) or f"the model cannot be reached: {self._said(error)}; check its URL"
             passing = response is None or response.status_code in AGAIN or response.status_code >= 500
             if response is not None and (not passing or tries > registered.retries):
                 return response
@@ -128,7 +130,7 @@ class Exchange:
                 wait_s = max(wait_s, wait_s_of(response.headers.get("retry-after")))
                 await response.aclose()
             elif tries > registered.retries:
-                raise Rejected(502, fault, "model_unreachable")
+                raise Rejected(502, fault, UNREACHABLE)
             await asyncio.sleep(wait_s)
 
     async def _pass_fault(self, connection: Connection, response: httpx.Response) -> None:
@@ -242,6 +244,22 @@ class Exchange:
 
     def _said(self, error: Exception) -> str:
         return self._redactor.text(str(error) or type(error).__name__)[:200]
+
+
+def _unreachable(error: BaseException) -> str | None:
+    """Return why nothing answers at the model's address, and what to do; None for any other fault.
+
+    The text does not have the address, since code may not know it.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return "nothing answers at the model's address: its name is unknown; correct the URL, or try again later"
+        if isinstance(cause, ConnectionRefusedError):
+            mend = "start its server, or correct the URL"
+            return f"nothing answers at the model's address: the connection was refused; {mend}"
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 def _credentials(model: GrantedModel) -> dict[str, str]:

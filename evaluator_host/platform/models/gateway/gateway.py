@@ -225,7 +225,7 @@ class ModelGate:
     async def ask(self, model: str, request: dict[str, Json]) -> dict[str, Json]:
         """Send a chat request in OpenAI's form to a granted model.
 
-        Return `{"response": …}` or `{"error": text, "status": int}`.
+        Return `{"response": …}`, or `{"error": text, "status": int, "code": the error's code or None}`.
 
         The row occupies no sandbox while it waits. Budgets and recorded answers apply as to requests from a sandbox.
         """
@@ -247,7 +247,9 @@ class ModelGate:
         except InvalidJson:
             answer = {}
         if kept.status != HTTPStatus.OK:
-            return {"error": fault_of(kept.body.decode("utf-8", "replace")), "status": kept.status}
+            error = answer.get("error") if isinstance(answer, dict) else None
+            code = error.get("code") if isinstance(error, dict) else None
+            return {"error": fault_of(kept.body.decode("utf-8", "replace")), "status": kept.status, "code": code}
         return {"response": chat_response(speaks, answer)}
 
     def _drop(self, number: int) -> None:

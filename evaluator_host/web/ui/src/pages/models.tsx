@@ -129,7 +129,7 @@ function Models({ found, tests, onTest, onChange }: ModelsProps) {
                   New judge
                 </Link>
                 {!one.operator && (
-                  <Button small aria-label={`Change ${one.name}`} onClick={() => onChange(one)}>
+                  <Button small kind={outcome !== undefined && outcome !== "running" && !outcome.ok ? "primary" : "plain"} aria-label={`Change ${one.name}`} onClick={() => onChange(one)}>
                     Change…
                   </Button>
                 )}

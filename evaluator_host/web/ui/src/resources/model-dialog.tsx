@@ -56,7 +56,8 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
   });
   const [busy, setBusy] = useState<"saving" | "trying" | null>(null);
   const [error, setError] = useState<unknown>(null);
-  const [added, setAdded] = useState<{ name: string; outcome: ModelTest | null } | null>(null);
+  const [added, setAdded] = useState<{ model: RegisteredModel; outcome: ModelTest | null } | null>(null);
+  const [changing, setChanging] = useState(false);
   const set = (changes: Partial<typeof form>) => setForm((before) => ({ ...before, ...changes }));
   const provider = PROVIDERS.find((one) => one.value === form.provider)!;
   const name = form.name.trim() || form.model.trim().replace(/[^A-Za-z0-9._-]+/g, "-");
@@ -68,6 +69,7 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
     : host === null ? "Enter a URL that begins with https:// or http://."
     : asks && !form.allow ? `Tick the box that allows ${host.name}.`
     : "";
+  const known = [...new Set([...secrets.map((one) => one.name), ...(given?.secret != null ? [given.secret] : [])])];
   const ready = lacks === "" && busy === null;
   const save = async () => {
     setBusy("saving");
@@ -76,10 +78,10 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
     const key = form.secret === NEW_KEY ? { key: form.key } : { secret: optional(form.secret) };
     const body = { kind: provider.kind, url: form.url.trim(), model: optional(form.model), ...key, input_price: typedNumber(form.input_price), output_price: typedNumber(form.output_price), allow_host: asks && form.allow };
     try {
-      if (given === null) await call("POST", "/v1/models", { body: { name, ...body } });
-      else await call("PATCH", `/v1/models/${encodeURIComponent(given.name)}`, { body });
+      const path = given === null ? "" : `/${encodeURIComponent(given.name)}`;
+      const saved = await call<RegisteredModel>(given === null ? "POST" : "PATCH", `/v1/models${path}`, { body: given === null ? { name, ...body } : body });
       onSaved();
-      if (given === null) await test();
+      if (given === null) await test(saved);
       else {
         toast(`${given.name} was changed`);
         onClose();
@@ -89,31 +91,38 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
     }
     setBusy(null);
   };
-  const test = async () => {
+  const test = async (model: RegisteredModel) => {
     setBusy("trying");
-    setAdded({ name, outcome: null });
-    const outcome = await tested(name);
-    setAdded({ name, outcome });
-    onTested?.(name, outcome);
+    setAdded({ model, outcome: null });
+    const outcome = await tested(model.name);
+    setAdded({ model, outcome });
+    onTested?.(model.name, outcome);
   };
+  if (added !== null && changing) return <ModelDialog given={added.model} secrets={secrets} onClose={onClose} onSaved={onSaved} />;
   if (added !== null) {
+    const failed = added.outcome?.ok === false;
     return (
       <Dialog
-        title={`${added.name} was added`}
+        title={`${added.model.name} was added`}
         onClose={onClose}
         actions={
           <>
             <Button onClick={onClose}>Close</Button>
             <span onClick={onClose}>
-              <Link to={`/judge?model=${encodeURIComponent(added.name)}`} class="button button-primary">
+              <Link to={`/judge?model=${encodeURIComponent(added.model.name)}`} class={`button button-${failed ? "plain" : "primary"}`}>
                 New judge with this model
               </Link>
             </span>
+            {failed && (
+              <Button kind="primary" onClick={() => setChanging(true)}>
+                Change…
+              </Button>
+            )}
           </>
         }
       >
         <p role="status">{added.outcome === null ? "The host is asking it a short question…" : <Outcome outcome={added.outcome} />}</p>
-        {added.outcome?.ok === false && <p class="muted">The model is kept: change its address, its name or its key in the list of models, and test it again there.</p>}
+        {failed && <p class="muted">The model is kept: change its address, its name or its key, and test it again in the list of models.</p>}
       </Dialog>
     );
   }
@@ -136,7 +145,7 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
       <Select
         label="Key"
         value={form.secret}
-        options={[...(given === null ? [{ value: NEW_KEY, label: "A new one" }] : []), { value: NO_KEY, label: "No key" }, ...secrets.map((one) => ({ value: one.name, label: `The secret ${one.name}` }))]}
+        options={[...(given === null ? [{ value: NEW_KEY, label: "A new one" }] : []), { value: NO_KEY, label: "No key" }, ...known.map((one) => ({ value: one, label: `The secret ${one}` }))]}
         onValue={(secret) => set({ secret })}
       />
       {form.secret === NEW_KEY && <Field label="Key of the provider" type="password" value={form.key} onValue={(key) => set({ key })} hint={`Stored encrypted as the secret ${name || "of the model's name"}. It is never shown again, and code never sees it.`} autocomplete="off" />}
