@@ -11,10 +11,12 @@ import { ColumnTable } from "../resources/column-facts";
 import { Confirm } from "../resources/confirm";
 import { DatasetRows } from "../resources/dataset-rows";
 import { DatasetVersions } from "../resources/dataset-versions";
+import { pickFiles } from "../resources/drop-zone";
 import { bytes, count, counted, shortId } from "../resources/format";
 import { NotThere } from "../resources/not-there";
 import { Facts, PageHead, Segments, When } from "../resources/parts";
 import { ScoresOverTime } from "../resources/score-history";
+import { UploadDialog } from "../resources/upload-dialog";
 import type { DatasetReport } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
@@ -34,6 +36,7 @@ export default function DatasetPage({ params, query }: PageProps) {
   const route = routeOf(name);
   const found = useLoaded((signal) => call<DatasetReport>("GET", route, { signal }), [name]);
   const [failed, setFailed] = useState<unknown>(null);
+  const [file, setFile] = useState<File | null>(null);
   const report = found.value;
   const old = report !== null && report.name.includes("@");
   const base = old ? report.name.replace(/@\d+$/, "") : name;
@@ -53,6 +56,7 @@ export default function DatasetPage({ params, query }: PageProps) {
               Start a job
             </Link>
             <Button onClick={() => void download(`${route}/file`, `${name}.jsonl`).catch(setFailed)}>Download</Button>
+            {!old && <Button onClick={() => void pickFiles().then(([one]) => setFile(one ?? null))}>Upload a new version…</Button>}
             {!old && (
               <Confirm label="Delete" title={`Delete ${name}?`} onConfirm={() => remove()} onForce={() => remove(true)}>
                 Its {counted(report.rows, "row")} and its older versions are deleted. Jobs that used them keep their rows.
@@ -62,6 +66,7 @@ export default function DatasetPage({ params, query }: PageProps) {
         )}
       </PageHead>
       {failed !== null && <ErrorNote error={failed} />}
+      {file !== null && <UploadDialog file={file} taken={[name]} replaced={name} onDone={found.reload} onClose={() => setFile(null)} />}
       {found.error !== null && <NotThere error={found.error} onRetry={found.reload} list={{ to: "/datasets", label: "All data sets" }} at={(one) => `/datasets/${encodeURIComponent(one)}`} />}
       {report === null && found.loading && <Spinner label="Loading the data set" />}
       {report && (

@@ -31,13 +31,15 @@ interface UploadProps {
   file: File;
   /** Names of existing data sets. */
   taken: readonly string[];
+  /** The data set that gets the file as its new version. */
+  replaced?: string;
   onDone: (report: DatasetReport) => void;
   onClose: () => void;
 }
 
 /** Asks for the name and format of a file, uploads it, and reports the result. */
-export function UploadDialog({ file, taken, onDone, onClose }: UploadProps) {
-  const [name, setName] = useState(() => nameFor(file.name));
+export function UploadDialog({ file, taken, replaced, onDone, onClose }: UploadProps) {
+  const [name, setName] = useState(() => replaced ?? nameFor(file.name));
   const [format, setFormat] = useState(() => formatOf(file.name));
   const [share, setShare] = useState<number | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -67,14 +69,14 @@ export function UploadDialog({ file, taken, onDone, onClose }: UploadProps) {
   const sending = share !== null;
   return (
     <Dialog
-      title="Upload a data set"
+      title={replaced === undefined ? "Upload a data set" : `Upload a new version of ${replaced}`}
       onClose={onClose}
       onSubmit={() => !sending && name.trim() !== "" && void send()}
       actions={
         <>
           <Button onClick={onClose}>{sending ? "Stop" : "Cancel"}</Button>
-          <Button kind={replaces ? "danger" : "primary"} type="submit" busy={sending} disabled={name.trim() === ""}>
-            {replaces ? "Replace" : "Upload"}
+          <Button kind={replaces && replaced === undefined ? "danger" : "primary"} type="submit" busy={sending} disabled={name.trim() === ""}>
+            {replaces && replaced === undefined ? "Replace" : "Upload"}
           </Button>
         </>
       }
@@ -82,7 +84,8 @@ export function UploadDialog({ file, taken, onDone, onClose }: UploadProps) {
       <p class="wrap">
         {file.name}, a file of {bytes(file.size)}
       </p>
-      <Field label="Name" value={name} onValue={setName} hint={replaces ? "A data set with this name exists. It will be replaced; existing jobs keep their rows." : "Use letters, digits, dots, dashes and underscores."} disabled={sending} />
+      {replaced !== undefined && <p class="muted">The present version stays among the versions of {replaced}; existing jobs keep their rows.</p>}
+      {replaced === undefined && <Field label="Name" value={name} onValue={setName} hint={replaces ? "A data set with this name exists. It will be replaced; existing jobs keep their rows." : "Use letters, digits, dots, dashes and underscores."} disabled={sending} />}
       <Select label="Format" value={format} onValue={setFormat} options={OPTIONS} disabled={sending} />
       {sending && <Sending share={share} />}
       {error !== null && <ErrorNote title={error instanceof ApiError && error.status === 422 ? "The file was rejected" : "The upload failed"} error={error} />}
