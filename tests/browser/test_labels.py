@@ -13,9 +13,11 @@ from tests.server import Server
 
 
 async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, seeds: Seeds) -> None:
-    await page.goto(f"/jobs/{seeds.small}")
-    await from_more(page, "Have people label rows…")
     dialog = page.get_by_role("dialog", name="New label queue")
+    for outcome, taken in (("not-passed", "not_passed"), ("skipped", "all"), ("", "all")):
+        await page.goto(f"/jobs/{seeds.small}?outcome={outcome}")
+        await from_more(page, "Have people label rows…")
+        await expect(dialog.get_by_label("Which rows")).to_have_value(taken)
     await expect(dialog.get_by_label("Rows of")).to_have_value(f"job {seeds.small}")
     choices = await dialog.get_by_label("Rows of").locator("option").all_text_contents()
     assert len(choices) == len(set(choices)), "jobs with the same title must have different labels"

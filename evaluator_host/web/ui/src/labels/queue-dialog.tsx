@@ -26,7 +26,7 @@ const ROWS = [
 export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClose: () => void }) {
   const jobs = useLoaded((signal) => call<JobReport[]>("GET", "/v1/jobs", { signal, query: { limit: 100 } }), []);
   const sets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
-  const [given, setGiven] = useState({ name: "", kind: "passed", choices: "", min: "0", max: "1", rows: query.get("rows") ?? "all", limit: "100", instructions: "", results: false });
+  const [given, setGiven] = useState({ name: "", kind: "passed", choices: "", min: "0", max: "1", rows: ROWS.find(({ value }) => value === query.get("rows"))?.value ?? "all", limit: "100", instructions: "", results: false });
   const [chosen, setChosen] = useState(query.has("job") ? `job ${query.get("job")}` : query.has("dataset") ? `dataset ${query.get("dataset")}` : "");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);

@@ -54,7 +54,7 @@ export default function JobPage({ params, query }: PageProps) {
             Schedule…
           </Link>
         )}
-        <MoreActions job={job} evaluator={query.get("evaluator")} />
+        <MoreActions job={job} query={query} />
       </PageHead>
       <JobFacts job={job} />
       <JobProgress job={job} />
@@ -114,8 +114,10 @@ const FORMATS: readonly (readonly [string, string])[] = [
 ];
 
 /** A menu of rarer actions: labels, downloads, deletion. */
-function MoreActions({ job, evaluator }: { job: JobReport; evaluator: string | null }) {
+function MoreActions({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const has = useHas();
+  const evaluator = query.get("evaluator");
+  const outcome = query.has("error") ? "failed" : (query.get("outcome") ?? "").replace("not-passed", "not_passed");
   const [deleting, setDeleting] = useState(false);
   const take = (format: string) => {
     download(`/v1/jobs/${job.id}/rows.${format}`, `${job.id}.${format}`, { evaluator }).catch((error: unknown) => toast(error instanceof Error ? error.message : String(error)));
@@ -128,7 +130,7 @@ function MoreActions({ job, evaluator }: { job: JobReport; evaluator: string | n
   return (
     <>
       <Menu label="More">
-        {has("labels") && <MenuLink to={`/labels?new=1&job=${job.id}`}>Have people label rows…</MenuLink>}
+        {has("labels") && <MenuLink to={`/labels?new=1&job=${job.id}${outcome === "" ? "" : `&rows=${outcome}`}`}>Have people label rows…</MenuLink>}
         {has("labels") && job.progress.done > 0 && <MenuLink to={`/jobs/${job.id}/agreement`}>Agreement with people…</MenuLink>}
         {has("alerts") && <MenuLink to={`/schedules?show=alerts&new=job ${job.id}`}>Alert me…</MenuLink>}
         {job.dataset_name !== null && <MenuLink to={`/datasets/${encodeURIComponent(job.dataset_name)}?tab=scores`}>Scores over time</MenuLink>}
