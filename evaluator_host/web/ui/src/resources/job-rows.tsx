@@ -100,7 +100,7 @@ export function JobRows({ job, statistics, query, stamp }: Props) {
       actions={
         <>
           {!side && <Segments label="Which rows" value={outcome} options={tabsOf(statistics, outcome)} onValue={(value) => setQuery({ outcome: value || null, error: null, cursor: null, at: null })} />}
-          <Count page={page} unit={side ? unitOf(job) : "row"} searched={searched} loading={found.loading} onAgain={isFinal(job.status) ? null : found.reload} />
+          <Count page={page} unit={side ? unitOf(job) : "row"} searched={searched} at={at} loading={found.loading} onAgain={isFinal(job.status) ? null : found.reload} />
         </>
       }
     >
@@ -176,12 +176,15 @@ function useNarrow(): boolean {
 }
 
 /** The number of rows, or of results side by side, with a button to reload them: a table that moves while the job runs could not be read. */
-function Count({ page, unit, searched, loading, onAgain }: { page: JobRowPage | null; unit: string; searched: boolean; loading: boolean; onAgain: (() => void) | null }) {
+function Count({ page, unit, searched, at, loading, onAgain }: { page: JobRowPage | null; unit: string; searched: boolean; at: number; loading: boolean; onAgain: (() => void) | null }) {
   if (page === null || page.total === null) return null;
+  const total = counted(page.total, unit);
+  const whole = at === 0 && page.next_cursor === null;
+  const found = `${count(page.rows.length)}${whole ? "" : " on this page,"} of ${total}`;
   return (
     <>
       <span class="muted" role="status" aria-busy={loading}>
-        {searched ? `searching ${counted(page.total, unit)}` : counted(page.total, unit)}
+        {searched ? (loading ? `searching ${total}` : found) : total}
       </span>
       {onAgain && (
         <Button kind="quiet" small onClick={onAgain}>
