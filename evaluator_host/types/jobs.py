@@ -334,6 +334,13 @@ class JobReport:
         str,
         Doc("Its name; else evaluators, data set with column of answers, and day: `exact · qa (answer) · 25 Nov`."),
     ] = ""
+    dataset_version: Annotated[
+        int | None,
+        Doc("Version of its data set; None for rows that came with the job, and once the data set was deleted."),
+    ] = None
+    dataset_newest: Annotated[
+        int | None, Doc("Newest version of that data set, higher if it was replaced or edited since.")
+    ] = None
 
     @property
     def unit(self) -> str:

@@ -257,6 +257,44 @@ async def test_jobs_are_filtered_and_two_are_chosen_to_compare(page: Page, seeds
 
 
 @pytest.mark.long
+async def test_a_job_over_a_replaced_data_set_is_compared_and_run_again(
+    page: Page, seeds: Seeds, client: Client
+) -> None:
+    def made(value: int, *, replace: bool) -> str:
+        client.datasets.upload(
+            "quiz", [{"question": f"question {n}", "outputs": str(value)} for n in range(3)], replace=replace
+        )
+        return client.jobs.wait(client.jobs.create(["length@1"], "quiz").id).id
+
+    first = await asyncio.to_thread(made, 1, replace=False)
+    await page.goto(f"/jobs/{first}")
+    await page.get_by_role("button", name="Compare…").click()
+    dialog = page.get_by_role("dialog", name="Compare with another job")
+    await expect(dialog).to_contain_text("To compare, upload new answers under the name quiz")
+    second = await asyncio.to_thread(made, 22, replace=True)
+    await page.goto("/jobs?search=quiz")
+    line = page.get_by_role("row").filter(has_text=first[4:12])
+    await expect(line.locator(".cell-dataset")).to_have_text("quiz@1 (newest: 2)")
+    await page.goto(f"/jobs/{second}")
+    await page.get_by_role("button", name="Compare…").click()
+    await expect(dialog.get_by_role("listitem")).to_contain_text("quiz@1, length@1, completed")
+    await dialog.get_by_role("link").click()
+    await expect(page).to_have_url(re.compile(f"/compare/{first}/{second}$"))
+    await expect(page.get_by_role("row", name="data quiz@1 quiz@2")).to_be_visible()
+    await page.goto(f"/jobs/{first}")
+    await page.get_by_role("link", name="Run again").click()
+    await expect(
+        page.get_by_text("quiz has been replaced since: this job will take version 2; that one had version 1.")
+    ).to_be_visible()
+    await expect(page.get_by_role("combobox", name="Data set")).to_have_value("quiz")
+    older = await asyncio.to_thread(client.jobs.create, ["length@1"], "quiz@1")
+    assert (older.dataset_name, older.dataset_version, older.dataset_newest) == ("quiz", 1, 2)
+    await asyncio.to_thread(client.datasets.delete, "quiz", force=True)
+    gone = await asyncio.to_thread(client.jobs.get, first)
+    assert (gone.dataset_name, gone.dataset_version, gone.dataset_newest) == ("quiz", None, None)
+
+
+@pytest.mark.long
 async def test_statistics_and_plots_of_ten_thousand_rows_are_taken_home(
     page: Page, seeds: Seeds, client: Client
 ) -> None:

@@ -826,6 +826,8 @@ export interface components {
             created_at: string;
             dataset: string;
             dataset_name: string | null;
+            dataset_newest: number | null;
+            dataset_version: number | null;
             doubt: string | null;
             error: components["schemas"]["JobError"] | null;
             evaluators: string[];

@@ -446,6 +446,8 @@ def job_report(overview: JobOverview) -> JobReport:
         nodes=tuple(nodes_of(job)),
         title=_title(job, overview.evaluators, stored),
         doubt="; ".join(f"{one.evaluator}: {one.doubt}" for one in scores if one.doubt) or None,
+        dataset_version=overview.version,
+        dataset_newest=overview.newest,
     )
 
 

@@ -24,6 +24,7 @@ from sqlalchemy import (
     Select,
     Text,
     UniqueConstraint,
+    case,
     delete,
     exists,
     func,
@@ -265,6 +266,8 @@ class JobOverview:
     job: Job
     evaluators: tuple[EvaluatorTally, ...]  # evaluators of the job, in order
     dataset: str  # name of the data set, or its id if it has no name
+    version: int | None  # version of the data set; None if no name stands for it any more
+    newest: int | None  # newest version of that name
     asked: int  # number of rows that were sent to the job's model, failures included
     silent: bool = False  # whether the host that runs the job has written nothing for a while
 
@@ -316,7 +319,7 @@ class Jobs(Repository):
                         dataset_id=dataset_id,
                         name=name,
                         schedule=schedule,
-                        dataset_name=select(DatasetTable.name).where(DatasetTable.id == dataset_id).scalar_subquery(),
+                        dataset_name=select(DatasetTable.title).where(DatasetTable.id == dataset_id).scalar_subquery(),
                         status=JobStatus.QUEUED,
                         wanted=DesiredState.RUN,
                         request=request,
@@ -406,7 +409,12 @@ class Jobs(Repository):
             silent = JobTable.heartbeat_at < clock(connection, before=timedelta(seconds=_SILENT_S))
             rows = (await connection.execute(query.add_columns(silent.label("silent")))).all()
             tallies = await self._tallies_of(connection, [row.id for row in rows])
-        return [JobOverview(as_job(row), tallies[row.id], row.dataset, row.asked, bool(row.silent)) for row in rows]
+        return [
+            JobOverview(
+                as_job(row), tallies[row.id], row.dataset, row.dataset_version, row.newest, row.asked, bool(row.silent)
+            )
+            for row in rows
+        ]
 
     async def _tallies_of(
         self, connection: AsyncConnection, job_ids: Sequence[str]
@@ -558,8 +566,17 @@ class Jobs(Repository):
 def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
     asked = select(func.count()).where(OutputTable.job_id == JobTable.id).scalar_subquery()
     dataset = func.coalesce(DatasetTable.name, DatasetTable.id)
-    query = select(JobTable.__table__, dataset.label("dataset"), asked.label("asked"))
-    return query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).where(chosen)
+    newest = aliased(DatasetTable)
+    query = select(
+        JobTable.__table__,
+        dataset.label("dataset"),
+        case((newest.id.is_not(None), DatasetTable.version)).label("dataset_version"),
+        newest.version.label("newest"),
+        asked.label("asked"),
+    )
+    same = (newest.workspace_id == DatasetTable.workspace_id) & (newest.name == DatasetTable.title)
+    query = query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).outerjoin(newest, same)
+    return query.where(chosen)
 
 
 _FAILED: Final = '{"status":"failed"'  # how the JSON of a failed result begins

@@ -7,7 +7,7 @@ import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
 import { EvaluatorChoice } from "../resources/evaluator-choice";
-import { hasOwnRows } from "../resources/dataset-name";
+import { hasOwnRows, isReplaced } from "../resources/dataset-name";
 import { counted, shortId } from "../resources/format";
 import { evaluatorOf, faultOf, formOf, newForm, jobBody, orderOf, type JobForm, type Own } from "../resources/job-form";
 import { useAdvice } from "../resources/mapping-advice";
@@ -44,7 +44,7 @@ export default function NewJobPage({ query }: PageProps) {
           <SampleButton onLoaded={() => navigate("/jobs")} />
         </Empty>
       )}
-      {ready && earlier.value !== null && <Lost job={earlier.value.job} />}
+      {ready && earlier.value !== null && <Rows job={earlier.value.job} />}
       {ready && <Form start={earlier.value === null ? newForm(query) : formOf(earlier.value.job, earlier.value.ran, query.get("mend") === "mapping")} evaluators={evaluators.value!} datasets={datasets.value!} scheduled={scheduled} />}
     </div>
   );
@@ -56,14 +56,18 @@ async function earlierJob(id: string, signal: AbortSignal): Promise<{ job: JobRe
   return { job, ran };
 }
 
-/** A note about the parts of a job that the form cannot copy. */
-function Lost({ job }: { job: JobReport }) {
+/** A note about the rows of a job, if the new job does not take the same. */
+function Rows({ job }: { job: JobReport }) {
+  const name = job.dataset_name;
+  if (isReplaced(job)) {
+    return (
+      <p class="note note-info">
+        {name} has been replaced since: this job will take version {job.dataset_newest}; that one had version {job.dataset_version}.
+      </p>
+    );
+  }
   if (!hasOwnRows(job)) return null;
-  return (
-    <div class="note note-warn">
-      <p>The rows of that job are not in a stored data set. Choose a data set.</p>
-    </div>
-  );
+  return <p class="note note-warn">{name === null ? "The rows of that job came with it, and are not in a stored data set." : `${name} has been deleted since.`} Choose a data set.</p>;
 }
 
 interface FormProps {

@@ -69,7 +69,7 @@ export function formOf(job: JobReport, ran: readonly JobEvaluator[], mended: boo
   return {
     evaluators: ran.map(nameOf),
     own: Object.fromEntries(ran.filter(({ name }) => name === null).map((one) => [nameOf(one), { draft: withStored(EMPTY, one.evaluator, null), stored: null, contract: null }])),
-    dataset: hasOwnRows(job) ? "" : job.dataset,
+    dataset: hasOwnRows(job) ? "" : job.dataset_name!,
     mapping: mended ? null : mapped,
     mapped: mapped.filter(({ field, source }) => !(field === "outputs" && source === "none")),
     parallelism: text(job.config.parallelism),
