@@ -71,7 +71,7 @@ def item_texts(text: Octets) -> list[dict[str, Octets]]:
       NotPlain: the text is not a list of objects, or has over 2,000 objects.
     """
     if sum(piece.count(b"{") for piece in _pieces(text)) > _MOST_ITEMS:
-        raise NotPlain("the list has too many objects")
+        raise NotPlain(f"the list has more than {_MOST_ITEMS:,} objects")
     return list(map(_parts, _cut(text, items=True)))
 
 

@@ -73,7 +73,7 @@ def _require_shallow(events: Iterable[Any]) -> None:
     for event in events:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            raise InvalidRequest(f"the text nests deeper than {_DEEPEST} levels")
+            raise InvalidRequest(f"the YAML is nested more than {_DEEPEST} levels deep")
 
 
 def _require_plain(value: Any) -> None:
@@ -96,8 +96,8 @@ def _require_plain(value: Any) -> None:
                 break
         count += len(below)
         if count > _MOST_VALUES:
-            raise InvalidRequest(f"the text has more than {_MOST_VALUES:,} values")
+            raise InvalidRequest(f"the YAML has more than {_MOST_VALUES:,} values")
         if not below:
             return
         level = below
-    raise InvalidRequest(f"the text nests deeper than {_DEEPEST} levels")
+    raise InvalidRequest(f"the YAML is nested more than {_DEEPEST} levels deep")

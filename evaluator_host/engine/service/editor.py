@@ -43,13 +43,11 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
     """
     evaluator = prepared.evaluator
     if evaluator.language is not Language.PYTHON:
-        raise InvalidRequest(f"the host answers questions about code for Python only, not for {evaluator.language}")
+        raise InvalidRequest(f"an editor can ask about Python code only, not about {evaluator.language}")
     named = {"code": evaluator.code, "files": evaluator.files, **question}
     body = await asyncio.to_thread(encode_json, {"named": named, "exact": True})
     if len(body) > _QUESTION_BYTES:
-        raise InvalidRequest(
-            f"code, files and `given` take {len(body) >> 20} MB; send at most {_QUESTION_BYTES >> 20} MB"
-        )
+        raise InvalidRequest(f"code, files and `given` together are larger than {_QUESTION_BYTES >> 20} MB; send less")
 
     async def bind(_: Loaded, __: Row | EncodedRow | EvaluationError) -> Bound:
         return Bound(body)

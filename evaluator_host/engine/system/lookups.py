@@ -94,7 +94,7 @@ class Lookups:
         except TimeoutError as error:
             raise LookupFailed(self._why_slow(lookup), slow=True) from error
         except (OSError, UnicodeError) as error:
-            raise LookupFailed(f"{host} has no address: {error}") from error
+            raise LookupFailed(f"the address of {host} cannot be found: {error}") from error
         finally:
             self._forget(lookup)
         if not found:

@@ -60,7 +60,7 @@ class Objects(Repository):
             await self._database.change_rows(insert(EntityTable).values(**values))
         except IntegrityError as error:
             raise NameTaken(
-                f"there is a {_noun(kind)} named {name}; remove it first, or choose another name"
+                f"there is already a {_noun(kind)} named {name}; remove it first, or choose another name"
             ) from error
         return made
 

@@ -484,7 +484,8 @@ def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Fi
         labels = ", ".join(one.label for one in evaluators)
         raise NotFound(f"the job has no evaluator {wanted[:80]}; it has {labels}")
     if len(found) > 1:
-        raise InvalidRequest(f"the job has several evaluators named {wanted[:80]}; add its version")
+        labels = ", ".join(one.label for one in evaluators if one.position in found)
+        raise InvalidRequest(f"the job has several evaluators named {wanted[:80]}; name one of {labels}")
     return replace(which, position=found[0])
 
 

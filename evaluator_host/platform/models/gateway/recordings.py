@@ -159,10 +159,10 @@ def _parsed(line: bytes, number: int) -> RecordedAnswer:
         one: Any = decode_json(line)
         request, answer, model = one["request"], one["answer"], one["model"]
         if set(answer) != set(_FIELDS) or not all(type(answer[name]) is kind for name, kind in _FIELDS.items()):
-            raise ValueError("its answer does not have the right fields")
+            raise ValueError("its `answer` has missing or unknown fields")
         is_request = isinstance(request, dict) and request.keys() - {"server", "repeat"} == {"kind", "path", "body"}
         if not is_request or type(request.get("repeat", 1)) is not int or not isinstance(model, str):
-            raise ValueError("its request or model does not have the right fields")
+            raise ValueError("its `request` or `model` has missing or unknown fields")
         content = encode_json({"request": request, "answer": answer}).decode()
         return RecordedAnswer(_digest_in(one), model[:200], content, datetime.now(UTC))
     except (InvalidJson, KeyError, TypeError, ValueError, AttributeError) as error:

@@ -385,7 +385,7 @@ def _examples(lists: dict[str, Any], singular: dict[str, str], first: str) -> li
             raise Failure(
                 "binding_error",
                 f"`{key}` of `variables` is {type_name(type(one))}, not a list with an element for each completion",
-                hint="give lists, or one example: `prompt`, `completion` and columns",
+                hint="give a list for each variable, or a single example: `prompt`, `completion` and other columns",
             )
         if count is not None and len(one) != count:
             raise Failure(
