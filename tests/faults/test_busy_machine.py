@@ -34,6 +34,7 @@ from tests.conftest import BACKENDS, settings
 from tests.engines import engine_address
 from tests.faults.scene import Scene, scene
 from tests.indexes import Index
+from tests.left_behind import cgroup_folders
 from tests.packages import npm_package, wheel
 from tests.relay import Relay
 
@@ -267,10 +268,11 @@ def starved(host: Scene) -> Iterator[None]:
     """Give a running host and its child processes 5 % of a core, and all its sandboxes together another 5 %."""
     found = find_hierarchies(Path("/proc/self"))["cpu"]
     group = found.own / f"busy-{host.pid}"
+    sandboxes = list[Path]()
     group.mkdir()
     try:
         (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
-        sandboxes = [home for home in found.own.glob(f"*host-*-{host.pid}-*") if home.is_dir()]
+        sandboxes = [home for home in cgroup_folders(f"host-*-{host.pid}-") if home.parent == found.own]
         for home in sandboxes:
             # this is repeated, because a group may not have more than its parent, and each start makes a new group
             for _ in range(100):
@@ -289,7 +291,7 @@ def starved(host: Scene) -> Iterator[None]:
     finally:
         for pid in (group / "cgroup.procs").read_text().split():
             (found.own / "cgroup.procs").write_text(pid)
-        for home in found.own.glob(f"*host-*-{host.pid}-*"):
+        for home in sandboxes:
             (home / "cpu.cfs_quota_us").write_text("-1")
         group.rmdir()
 
