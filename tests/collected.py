@@ -14,8 +14,8 @@ HEAD: Final = '{"all"'
 
 
 def described(items: list[pytest.Item]) -> dict[str, list[list[Any]]]:
-    """Return facts about each test (`all`) and the names of the tests in each shard (`shards`). The facts are the name,
-    the part (`part_of`), whether the whole file is marked as long, and whether the test needs an engine.
+    """Return facts about each test (`all`) and the names of the tests in each shard (`shards`). The facts about a test
+    are its name, its part (`part_of`), whether its whole file is marked as long, and whether it needs an engine.
     """
     told = [
         [

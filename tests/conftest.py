@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
 _CASES = pytest.StashKey[Counter[str]]()  # number of cases of each function that were collected so far
-_SECOND = {  # for each second backend, database or client: the first one, and where `make test` tries both
+_SECOND = {  # for each second backend, database or client: the first one, and the tests in which `make test` tries both
     "docker": ("bubblewrap", ("tests/attacks/", "tests/contract/")),
     "postgresql": ("sqlite", ("tests/store/",)),
     "async": ("sync", ("tests/unit/", "tests/integration/test_client.py")),
@@ -57,7 +57,7 @@ _STEADY = settings_of_hypothesis(
     ],
 )
 settings_of_hypothesis.register_profile("all", _STEADY)
-settings_of_hypothesis.register_profile("few", _STEADY, max_examples=20)  # `make quick` chooses it
+settings_of_hypothesis.register_profile("few", _STEADY, max_examples=20)  # `make quick` chooses this profile
 settings_of_hypothesis.load_profile("all")
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-_EVERY_S = 0.005  # seconds between two counts; an installation takes a hundred times longer
+_EVERY_S = 0.005  # seconds between two counts; an installation takes a hundred times as long
 
 
 @contextlib.contextmanager

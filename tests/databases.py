@@ -34,10 +34,11 @@ from evaluator_host.platform.store.schema import migrate
 from tests.leftovers import make_folder
 
 ENGINES = ("sqlite", "postgresql")
+# both kinds of database, as parameters of a test
 EACH_ENGINE = (
     "sqlite",
     pytest.param("postgresql", marks=pytest.mark.engine),
-)  # both kinds of database, as parameters of a test
+)
 
 _USER = "postgres"
 _START_S = 30
@@ -84,7 +85,9 @@ class PostgreSQL:
         self._folder.chmod(0o755)
 
     def copy(self, url: str) -> str:
-        """Copy a database, which may be in use, to a new database (by a dump), and return the new URL."""
+        """Copy a database, which may be in use, to a new database by means of a dump. Return the URL of the new
+        database.
+        """
         copied = self.make_database()
         dumped = subprocess.run([self._bin / "pg_dump", url], check=True, capture_output=True, timeout=60).stdout
         load = [self._bin / "psql", "-q", "-v", "ON_ERROR_STOP=1", copied]
@@ -112,9 +115,8 @@ class PostgreSQL:
         children = child_pids(self._process.pid)
         self._signal_all(signal.SIGKILL)
         self._process.wait()
-        while any(
-            Path(f"/proc/{pid}").exists() for pid in children
-        ):  # wait for these processes to end, because they still use the server's shared memory
+        # wait for these processes to end, because they still use the server's shared memory
+        while any(Path(f"/proc/{pid}").exists() for pid in children):
             time.sleep(0.01)
 
     def start(self) -> None:
@@ -173,8 +175,8 @@ def _as_its_user() -> dict[str, object]:
 
 
 def _binaries() -> Path:
-    """Return the folder with PostgreSQL's programs: the newest version from Debian's package, or else the version on
-    PATH.
+    """Return the folder with PostgreSQL's programs: the newest version from Debian's packages, or the version on PATH
+    if Debian's packages are not installed.
     """
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if versions:

@@ -11,9 +11,8 @@ def descriptors() -> set[tuple[int, int, int]]:
     """Return the number of each descriptor, with the device and inode of its file, pipe or socket."""
     found = set()
     for entry in list(Path("/proc/self/fd").iterdir()):
-        with contextlib.suppress(
-            OSError
-        ):  # the descriptor is the one that lists the folder, or another thread has closed it meanwhile
+        # this is the descriptor that lists the folder, or another thread has just closed it
+        with contextlib.suppress(OSError):
             status = os.fstat(int(entry.name))
             found.add((int(entry.name), status.st_dev, status.st_ino))
     return found

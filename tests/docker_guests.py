@@ -46,7 +46,7 @@ class Guest:
         return self._frames.pop(0)
 
     async def run(self, code: str) -> Any:
-        """Run code in the runner and return the `answer` that the code sets; None if the runner ended instead."""
+        """Run code in the runner and return the `answer` that the code sets, or None if the runner ended instead."""
         self.link.write(encode({"type": "run"}, textwrap.dedent(code).encode()))
         frame = await self.frame()
         if frame is None:

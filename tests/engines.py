@@ -4,7 +4,7 @@
     bare_engine_address()  # an engine
     probe_image()          # an image on it whose runner is the tests' own
 
-The tests' own engine keeps its images under `ENGINE_DIR` from run to run. Several sessions share the engine: each holds
+The tests' own engine keeps its images under `ENGINE_DIR` for later runs. Several sessions share the engine: each holds
 a shared lock, and the last session stops the engine. No test is skipped: tests that need an engine fail on a machine
 that can neither reach nor start an engine.
 """
@@ -48,8 +48,8 @@ PROBE_RUNTIMES = Path(__file__).parent / "fixtures" / "engine_runtimes"
 PROBE_IMAGE = "evaluator-host/probe:1"
 
 _START_S = 120
-# number of attempts to start an engine: after a kill, containerd may need longer for processes that were left than
-# dockerd waits
+# number of attempts to start an engine: after a kill, the processes that were left may keep containerd busy for longer
+# than dockerd waits
 _START_TIMES = 5
 _STOP_S = 300  # seconds; a killed process may have many threads, and each needs the processor to end
 

@@ -159,7 +159,7 @@ def run(
 
 
 def make_program(folder: Path) -> int:
-    """Write a program `evaluator-host` that a shell can run, and whose processes are forked as those of `run`. Return
+    """Write a program `evaluator-host` that a shell can run, and whose processes are forked like those of `run`. Return
     the descriptor that the program must inherit.
     """
     program = folder / "evaluator-host"
@@ -225,7 +225,7 @@ def _start_shared(listener: int) -> None:
 
 def _share(listener: socket.socket) -> socket.socket:
     """Fork a process for each connection, and return the connection in the forked process. This process itself exits
-    with the run.
+    when the run ends.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:

@@ -59,7 +59,7 @@ def _wait(look: Callable[[], list[str]], *, seconds: float) -> None:
 
 def cgroup_folders(instance: str) -> list[Path]:
     """Return the folders of a host's control groups; `instance` is the beginning of the host's name, or a pattern."""
-    walked = os.walk("/sys/fs/cgroup")  # `os.walk` ignores folders that are removed meanwhile
+    walked = os.walk("/sys/fs/cgroup")  # `os.walk` ignores folders that are removed while it runs
     homes = [Path(at, name) for at, names, _ in walked for name in names if name.startswith(PREFIX)]
     return [home for home in homes if fnmatch.fnmatch(instance_of(home) or "", f"{instance}*")]
 

@@ -30,7 +30,7 @@ def begin_run() -> str:
 
 
 def make_folder(prefix: str, *, parent: Path | None = None) -> Path:
-    """Make an empty folder for this run; the caller removes the folder, or else the next run does."""
+    """Make an empty folder for this run. If the caller does not remove the folder, the next run does."""
     return Path(tempfile.mkdtemp(prefix=f"{prefix}-{begin_run()}-", dir=parent))
 
 
@@ -39,8 +39,8 @@ def remove_leftovers(*parents: Path, spared: str = "") -> None:
 
     Args:
       parents: Folders in which to look, besides the folder for temporary files.
-      spared: Processes with this string in their command line are not killed, for example an engine that another run
-        also uses.
+      spared: Processes with this string in their command line are not killed, such as an engine that another run also
+        uses.
     """
     for pid in _processes():
         if not spared or spared not in command_line(pid):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from unittest.mock import patch
 
-LOOPS: Final = 4_300_000  # a callback may take as long as this many turns of an empty loop: 50 ms on a fast machine
+LOOPS: Final = 4_300_000  # time limit of a callback, as iterations of an empty `for` loop: 50 ms on a fast machine
 
 
 def held_s() -> float:

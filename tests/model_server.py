@@ -42,7 +42,7 @@ class ModelServer:
 
     Args:
       key: The bearer token that callers must send, or None.
-      faults: Function that returns the fault of an attempt, or None.
+      faults: Function that returns the fault of an attempt; None means that the attempt has no fault.
       completes: Whether the server also has the route that completes prompts.
       plays_all: Whether the server has every route of OpenAI and Anthropic that the gateway passes on, with streams
         too.
@@ -99,7 +99,7 @@ class ModelServer:
 
     @property
     def connections(self) -> int:
-        """Number of connected callers. A killed caller is no longer counted when its request is in `asked`."""
+        """Number of connected callers. A killed caller is counted until its request is in `asked`."""
         return len(self._http.connections)
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class ModelServer:
 
 
 def judged(response_format: dict[str, Any], question: str) -> dict[str, Any]:
-    """Return a judge's answer in the requested form, with the label or number in the last line of the question."""
+    """Return a judge's answer in the requested form, with the label or number from the question's last line."""
     schema = response_format.get("json_schema", {}).get("schema") or {"properties": {"score": {"type": "number"}}}
     last = question.strip().rpartition("\n")[2]
     numbers = [float(word) for word in last.split() if word.replace(".", "", 1).isdigit()]

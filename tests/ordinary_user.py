@@ -91,7 +91,7 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         "PYTHONDONTWRITEBYTECODE": "1",
         RUN: os.environ.get(RUN, ""),
         **{name: os.environ[name] for name in MODES if name in os.environ},
-        "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # in this folder a shared libpython is found
+        "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # the dynamic linker finds a shared libpython in this folder
     }
     command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--inh-caps=-all", "env", "-i"]
     command += [f"{name}={value}" for name, value in environment.items()]

@@ -102,7 +102,9 @@ def client_at(address: str) -> Iterator[docker.APIClient]:
 
 
 def layers_of(client: docker.APIClient, owner: str = "") -> set[str]:
-    """Return the ids of an owner's images of package sets, even without names; by default this process's images."""
+    """Return the ids of an owner's images of package sets, including images without names. The default owner is this
+    process.
+    """
     found = client.images(filters={"label": [LABEL_ENVIRONMENT]})
     return {image["Id"] for image in found if image["Labels"].get(LABEL_OWNER) == (owner or owner_name())}
 

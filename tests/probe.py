@@ -1,4 +1,4 @@
-"""Examines a sandbox from inside, with a small runner (tests/fixtures/probe_runtimes) that runs any code that it gets."""
+"""Examines a sandbox from inside, with a small runner (tests/fixtures/probe_runtimes) that runs any code sent to it."""
 
 import asyncio
 import json

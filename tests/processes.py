@@ -28,7 +28,8 @@ def is_running(pid: int) -> bool:
 
 
 def command_of(pid: int) -> bytes:
-    """Return the command line of a process with a NUL after each argument; empty if the process has ended.
+    """Return the command line of a process with a NUL after each argument. The result is empty if the process has
+    ended.
 
     If you use an id later, first compare the command lines, because another process may have got the same id.
     """
@@ -39,7 +40,7 @@ def command_of(pid: int) -> bytes:
 
 
 def command_line(pid: int) -> str:
-    """Return the command line of a process as `ps` shows it; empty if the process has ended."""
+    """Return the command line of a process as `ps` shows it. The result is empty if the process has ended."""
     return command_of(pid).replace(b"\0", b" ").decode(errors="replace")
 
 

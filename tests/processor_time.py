@@ -47,8 +47,8 @@ class Meter:
         return report
 
     def _used(self) -> float:
-        """Return how many processor seconds were used since the last call. If two processes use containers at the same
-        time, both count the time of all these containers.
+        """Return how many processor seconds were used since the last call. If two test processes use containers at the
+        same time, both count the time of all these containers.
         """
         now, containers_s = dict(seconds_below(os.getpid())), container_seconds()
         used = sum(now.values()) + containers_s - self._containers_s

@@ -1,5 +1,5 @@
 """A relay in front of a real server such as Docker's engine, also over TCP or TLS. Tests can cut the relay's
-connections or make them silent.
+connections, or let them stay open without passing on data.
 """
 
 import contextlib

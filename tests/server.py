@@ -126,10 +126,10 @@ def index_environment() -> dict[str, str]:
 
 
 def new_home(folder: Path) -> Path:
-    """Make and return a data directory that contains only the tools, since installing them takes a minute."""
+    """Make and return a data directory that contains only a link to installed tools, which saves a minute."""
     made, tools = folder / "data", DATA_DIR / "toolchain"
     made.mkdir()
-    # for the first host on a machine there are no tools yet, and the host makes them here
+    # the first host on a machine finds no tools yet, and installs them here
     tools.mkdir(parents=True, exist_ok=True)
     (made / "toolchain").symlink_to(tools)
     return made

@@ -52,7 +52,7 @@ class Collected:
 
 @pytest.fixture(scope="module")
 def collected(request: pytest.FixtureRequest) -> dict[str, list[list[object]]]:
-    if [Path(one) for one in request.config.args] == [Path("tests")]:  # if this run has itself collected all tests
+    if [Path(one) for one in request.config.args] == [Path("tests")]:  # this run has already collected all tests itself
         return described(request.session.stash[COLLECTED])
     told = [
         sys.executable,

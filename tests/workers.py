@@ -72,7 +72,7 @@ def _collect(arguments: list[str]) -> None:
 
 def _serve(listener: socket.socket) -> dict[str, Any]:
     """Fork a process for each connection, and return the connection's message in the forked process. This process
-    itself exits with the run.
+    itself exits when the run ends.
     """
     import select  # noqa: PLC0415 - only the collecting process needs it
 

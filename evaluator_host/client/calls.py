@@ -27,7 +27,7 @@ _LONGEST_PAUSE_S: Final = 10.0  # longest pause in seconds, even if Retry-After 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
 _RARE_FIELDS: Final = ("python", "files", "path", "data", "models", "network", "secrets", "budget")
-_DEFAULTS: Final = {name: getattr(Evaluator(""), name) for name in _RARE_FIELDS}  # default values, which are not sent
+_DEFAULTS: Final = {name: getattr(Evaluator(""), name) for name in _RARE_FIELDS}  # not sent if equal to these defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def path_part(name: str) -> str:
 
 
 def query(**given: Any) -> str:
-    """Return the query string `?name=value&…` of the arguments that are not None; a list gives a pair for each item."""
+    """Return the query string `?name=value&…` of the arguments that are not None; a list has a pair for each item."""
     named = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in given.items()
@@ -95,7 +95,7 @@ def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]
 
 
 def given_cases(cases: Sequence[Mapping[str, Json]] | None) -> dict[str, Any]:
-    """Return `{"cases": cases}`, or `{}` for None."""
+    """Return `{"cases": cases}`, or `{}` if `cases` is None."""
     return {} if cases is None else {"cases": cases}
 
 
@@ -106,7 +106,7 @@ def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     whole = {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
     if evaluator.judge is None:
         return whole
-    made = ("code", "language", "contract", "models")  # fields that the host generates from the judge's form
+    made = ("code", "language", "contract", "models")  # fields that the host generates from the judge's settings
     return {"judge": evaluator.judge, **{name: value for name, value in whole.items() if name not in made}}
 
 
@@ -220,7 +220,7 @@ def _error_classes() -> dict[str, type[HostError]]:
     found, left = dict[str, type[HostError]](), [HostError]
     while left:
         kind = left.pop()
-        # keep the base class if several share a code, because a subclass may take other arguments
+        # if several classes share a code, keep the base class: a subclass may take other arguments
         found.setdefault(kind.code, kind)
         left.extend(kind.__subclasses__())
     return found
@@ -234,7 +234,7 @@ def _seconds(header: str | None) -> float:
 
 
 def pause_s(busy: Busy) -> float:
-    """Return how many seconds to wait before a retry: as the host requests, plus a random part that spreads clients."""
+    """Return how many seconds to wait before a retry: about as long as the host requests, varied to spread clients."""
     return min(busy.retry_after_s, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
 
 
@@ -284,7 +284,7 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
         "base_url": url,
         "timeout": httpx.Timeout(timeout_s, connect=_CONNECT_S),
         "headers": headers,
-        "trust_env": urlsplit(url).hostname not in _LOOPBACK,  # a proxy cannot reach this machine's loopback
+        "trust_env": urlsplit(url).hostname not in _LOOPBACK,  # a proxy cannot reach this machine's loopback address
     }
 
 

@@ -51,7 +51,7 @@ def _whole_rows(part: Path, format_: Format) -> KeptRows:
             if format_ is Format.CSV and not kept.header:
                 kept = KeptRows(len(record), 0, bytes(record))
             elif (row := _number(record, format_)) is None:
-                break  # the closing line, which comes after the last row of a shard
+                break  # the closing line, which follows the last row of a shard
             elif row != kept.next_row:
                 kept = KeptRows(size, row, kept.header)
             size, record = size + len(record), bytearray()

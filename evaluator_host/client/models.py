@@ -46,7 +46,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
         """
         body: dict[str, Json] = {name: value for name, value in asdict(model).items() if name not in _OF_THE_HOST}
         if not model.model:
-            del body["model"]  # a new model has its name in the field `name`
+            del body["model"]  # without this field, the name at the provider is `name`
         body |= {"allow_host": allow_host} if key is None else {"allow_host": allow_host, "key": key}
         return await self._transport.send(Call("POST", "/v1/models", RegisteredModel, encode(body)))
 

@@ -57,7 +57,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           evaluator: The code and its settings.
           description: Description for people.
           sampling: Share of live traces to score, 0 to 1.
-          tags: Words to find the evaluator by: `all(tag="tone")`.
+          tags: Words by which `all` can find the evaluator: `all(tag="tone")`.
           message: Reason for this version.
           force: Whether to store an evaluator that does not load.
           cases: Rows with `expect` (the expected result) and `case` (a name); None for no cases.
@@ -236,7 +236,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         data: Path | str | Iterable[dict[str, Json]],
         *,
         replace: bool = False,
-        format: str | None = None,  # noqa: A002 - the word of the option and of reports
+        format: str | None = None,  # noqa: A002 - the name in options and reports
     ) -> DatasetReport:
         """Store rows as a named data set.
 
@@ -258,7 +258,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
             return await self._upload(path, _lines(data), Format.JSONL)
         format_ = Format.of_name(str(data) if format is None else f"rows.{format}")
         with await self._transport.call_blocking(Path(data).open, "rb") as file:
-            size = (await self._transport.call_blocking(os.fstat, file.fileno())).st_size  # the size of a pipe is 0
+            size = (await self._transport.call_blocking(os.fstat, file.fileno())).st_size  # a pipe reports size 0
             return await self._upload(path, pieces(self._transport, file), format_, size)
 
     @stream
@@ -338,7 +338,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         self,
         name: str,
         *,
-        set: dict[int, dict[str, Json]] | None = None,  # noqa: A002 - the field of the API
+        set: dict[int, dict[str, Json]] | None = None,  # noqa: A002 - the name in the API
         remove: Sequence[int] = (),
         add: Iterable[dict[str, Json]] = (),
         add_from: dict[str, Json] | None = None,

@@ -277,7 +277,7 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
 
     @verb
     async def all(self) -> list[ReportT]:
-        """Return all objects: data sets and files newest first, models with the operator's first, others by name."""
+        """Return all objects: data sets and files newest first, models with the operator's first, the rest by name."""
         reports = cast("type[list[ReportT]]", GenericAlias(list, (self._REPORT,)))
         return await self._get(self._PATH, reports)
 

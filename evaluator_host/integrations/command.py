@@ -16,7 +16,7 @@ def mcp(
     """Serve tools for coding agents (Model Context Protocol) on standard input and output, until the input ends."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     with extra("mcp", "`evaluator-host mcp`"):
-        from evaluator_host.integrations.mcp_server import make_server  # noqa: PLC0415 - an extra
+        from evaluator_host.integrations.mcp_server import make_server  # noqa: PLC0415 - optional dependency
 
     run_async(lambda: _serve(make_server(settings, url).run_stdio_async))
 

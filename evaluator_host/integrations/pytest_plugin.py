@@ -38,7 +38,7 @@ class ScoredEvaluator:
     """An evaluator in a test. It scores rows and makes assertions about their scores."""
 
     name: str  # name of the evaluator's file, for the report
-    evaluator: "Evaluator | str"  # the evaluator itself, or the name of a stored one
+    evaluator: "Evaluator | str"  # the evaluator itself, or the name of a stored evaluator
     _engine: Any  # a Client or a SandboxPool, which have the same methods
     _note: Callable[[str, object], None]
 

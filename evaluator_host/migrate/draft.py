@@ -12,7 +12,7 @@ from evaluator_host.migrate.scopes import NameUses
 from evaluator_host.migrate.syntax import Unreadable
 from evaluator_host.types.migrations import Remark
 
-WIDTH: Final = 88  # maximum length of a line, as in black; longer statements are split
+WIDTH: Final = 88  # maximum length of a line, as in the formatter black; longer statements are split
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Draft:
         self._note(self.unresolved, node, message)
 
     def drop(self, start: int, end: int) -> None:
-        """Mark a byte range as deleted or moved. Later steps ignore the syntax nodes in it."""
+        """Mark a byte range as deleted or moved. Later steps ignore the syntax nodes in this range."""
         self.dropped.append((start, end))
 
     def is_gone(self, node: Node) -> bool:

@@ -25,15 +25,15 @@ class Edits:
         self._edits: list[Edit] = []
 
     def replace(self, start: int, end: int, *parts: Part) -> None:
-        """Replace bytes `start` to `end` of the old text. `parts` are new text, and ranges of the old text to keep."""
+        """Replace bytes `start` to `end` of the old text with `parts`: new texts, and old ranges to keep."""
         self._edits.append(Edit(start, end, parts))
 
     def replace_node(self, node: Node, *parts: Part) -> None:
-        """Replace the text of a syntax node. `parts` are new text, and ranges of the old text to keep."""
+        """Replace the text of a syntax node with `parts`: new texts, and old ranges to keep."""
         self.replace(node.start_byte, node.end_byte, *parts)
 
     def wrap(self, node: Node, *parts: Part) -> None:
-        """Put text around a syntax node. `parts` has new texts, and the node's own range, which keeps its edits."""
+        """Put text around a syntax node. `parts` has new texts, and the node's range, in which edits still apply."""
         self._edits.insert(0, Edit(node.start_byte, node.end_byte, parts))
 
     def insert(self, at: int, text: str) -> None:

@@ -21,17 +21,17 @@ class Grammar:
       call: A call; its fields are `function` and `arguments`.
       arguments: The arguments of a call, with the brackets.
       null: The literal for a missing value, such as `None`.
-      table: How to write a dict or object with the entries of another: opening, spread and closing, as in `{**inputs}`.
+      table: How to write a dict or object that includes another one: opening, spread and closing, as in `{**inputs}`.
       member: Node that reads a member of a value, `value.name`, and its field that contains the value.
       entries: Nodes that read an entry of a value, `value[key]`, each with its field that contains the value.
       conditional: An expression with a condition, and the positions of its two branches.
       binary: An operator between two values.
       wrappers: Nodes whose value is that of their only child.
-      descends: Those of the wrappers whose child, if it is text, is converted to a number inside the wrapper.
+      descends: The `wrappers` inside which the child is converted to a number, if it is text.
       texts: Literals that are text.
       numbers: Literals that are numbers.
-      is_text: Function that returns whether a literal is text that may be a number: not bytes, and not empty or spaces
-        only.
+      is_text: Function that returns whether a literal is text that may be a number. Bytes, empty text and spaces are
+        not.
       is_wrapped: Function that returns whether a function is async or decorated, so that a call to it may return
         another value than its body does.
       values: Statements that give a variable a value, each with the field that contains the value.
@@ -43,8 +43,8 @@ class Grammar:
       number_makers: Functions of the language that return a number.
       text_methods: Methods that return text.
       by_receiver: Whether one of `text_methods` returns text only if it is called on text.
-      used: Names that a conversion to a number needs.
-      to_number: Text around a value that is converted to a number.
+      used: Names that the code of a conversion to a number uses.
+      to_number: Code before and after a value that is converted to a number.
       number_if_text: Function that returns the parts of an expression that converts a value only if it is text.
       number_types: Declared types of results, each with the type after the conversion.
       sum_kind: Function that returns the kind of an operation's value, given the operator and the kinds of both sides.

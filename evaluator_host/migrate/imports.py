@@ -41,7 +41,7 @@ _SHOWN_CHARS: Final = 80
 _NOT_OF_FILE: Final = (
     "the file lists this evaluator but does not define it: write a function that calls it, or store the whole file"
 )
-_MOST_LEFT_OUT: Final = 1000  # maximum number of omitted parts that a report names
+_MOST_LEFT_OUT: Final = 1000  # a report names at most this many omitted parts
 _MOST_COLUMNS: Final = 1000  # a report names at most this many columns of a data set
 _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 _MODULES: Final = "module"
@@ -241,7 +241,7 @@ def _own_files(one: FoundEvaluator, files: Mapping[str, str], missing: set[str])
 
 
 def _modules(path: str, code: str) -> Iterable[list[str]]:
-    """For each module that a Python program imports, and for each of its parent packages, yield the possible paths."""
+    """For each module that a Python program imports, and for each parent package, yield the possible paths."""
     folder = posixpath.dirname(path)
     for name in imported_names(code, folder.replace("/", ".")):
         parts = name.split(".")
@@ -335,7 +335,7 @@ async def run_import(context: ImportContext, texts: Mapping[str, str], wish: Imp
 
 
 async def _taken(context: ImportContext, read: _Read) -> set[str]:
-    """Return which of the found names are already in use, for evaluators or data sets."""
+    """Return which names in an import are already in use for evaluators or data sets."""
     evaluators = set(await context.evaluators.store.names(context.workspace))
     datasets = set(await context.datasets.store.names(context.workspace))
     return ({one.name for one in read.found.evaluators} & evaluators) | ({one.name for one in read.rows} & datasets)
@@ -427,7 +427,7 @@ async def _store_rows(context: ImportContext, rows: _Rows, lines: memoryview, wi
 
 
 def _without_criteria(lines: memoryview, omitted: AbstractSet[str]) -> memoryview:
-    """Remove the criteria of evaluators that were not imported from rows, because nothing reads these criteria."""
+    """From the rows, remove the criteria of evaluators that were not imported, because nothing reads these criteria."""
     made = bytearray()
     for line in bytes(lines).splitlines():
         record = decode_json(line)

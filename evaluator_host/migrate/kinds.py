@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-DEPTH: Final = 8  # maximum number of functions and variables to follow, one from another
+DEPTH: Final = 8  # maximum length of a chain of functions and variables to follow
 
 
 class TextKind(StrEnum):
@@ -13,7 +13,7 @@ class TextKind(StrEnum):
     NUMBER = "number"
     EITHER = "either"  # text or a number
     PERHAPS = "perhaps"  # text, or an unknown value
-    UNKNOWN = "unknown"  # nothing shows that it is text
+    UNKNOWN = "unknown"  # nothing shows that the value is text
 
 
 def combined(kinds: list[TextKind]) -> TextKind:

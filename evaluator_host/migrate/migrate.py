@@ -28,7 +28,7 @@ _NAMES: Final = {
 _MIGRATED: Final = (Contract.AUTO, Contract.EVALUATE, Contract.EVALUATE_V1, Contract.MAIN)
 _LEGACY: Final = re.compile(r"\b(?:app_?params|correct_?answer)\s*[,:)=]", re.IGNORECASE)
 _BOM = "\ufeff"
-_LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048)  # the largest accepted program needs two seconds
+_LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048)  # the largest accepted program needs 2 s
 _read_rewritten: Final = Adapter(Rewritten).read
 
 
@@ -64,7 +64,7 @@ class MigrationContext:
         return _read_rewritten(answer)
 
     async def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call a function of `worker` in a limited process, and return its result."""
+        """Call a function of the module `worker` in a limited process, and return its result."""
         return await self.processes.call(self.workspace, function, *args, limits=_LIMITS)
 
 
@@ -83,7 +83,7 @@ class SourceText:
     crlf: bool = False
 
     def restored(self, program: str) -> str:
-        """Return a program with the original line ends and byte order mark."""
+        """Return a program with the line ends and the byte order mark of the original file."""
         if self.crlf:
             program = program.replace("\n", "\r\n")
         return _BOM + program if self.bom else program
@@ -175,7 +175,7 @@ class _Work:
     as_run: Callable[[str], str]
 
     async def other_contract(self) -> Contract | None:
-        """Detect the code's contract in a sandbox. Return it if such code needs no migration, else None.
+        """Detect the code's contract in a sandbox. Return it if code with this contract needs no migration, else None.
 
         Code with the contract `function` may still be legacy code, because its parameters may have any names.
         """
@@ -188,7 +188,7 @@ class _Work:
     async def as_pasted(self, contract: Contract) -> Migration:
         """Return the result for code that runs unchanged.
 
-        Its proof says how many of the caller's rows the code scores.
+        The proof in the result says how many of the caller's rows the code scores.
         """
         proof = scoring(await self.context.run(self._pasted(), self.rows)) if self.rows else None
         return replace(_unchanged(self.evaluator, MigrationStatus.AS_PASTED, ()), contract=contract, proof=proof)

@@ -11,7 +11,7 @@ from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationResul
 from evaluator_host.types.proof import Proof, ProofVerdict, RowDifference
 
 _SHOWN: Final = 5
-_WHOLE_ROW: Final = "__row__"  # a separate column for the fourth argument of early hosts
+_WHOLE_ROW: Final = "__row__"  # an extra column for the fourth argument that early versions of Agenta passed
 # errors of rows that were refused before any code ran
 _UNCALLED: Final = (ErrorCode.MISSING_INPUT, ErrorCode.BINDING_ERROR)
 _BROKEN: Final = (ErrorCode.SYNTAX_ERROR, ErrorCode.LOAD_ERROR, ErrorCode.ENTRY_NOT_FOUND, ErrorCode.ENTRY_AMBIGUOUS)
@@ -190,5 +190,5 @@ def _same(old: Json, new: Json) -> bool:
 
 
 def contract_after(old: Evaluator, to: Contract = Contract.EVALUATE) -> Contract:
-    """Return the contract to declare for the new code. If the old one was inferred, the new one will be, too."""
+    """Return the contract to declare for the new code. If the old contract was inferred, the new one is, too."""
     return Contract.AUTO if old.contract is Contract.AUTO else to

@@ -109,7 +109,7 @@ class NameUses:
         return (use for use in self.uses if use.scope.is_within(scope))
 
     def is_hidden(self, name: str, use: Use, function: Scope) -> bool:
-        """Return whether a function's name is bound to something else at the place of a use."""
+        """Return whether, at the place of a use, a name of a function's scope is bound to something else."""
         for scope in use.scope.outwards():
             if scope is function:
                 return False
@@ -124,7 +124,7 @@ class NameUses:
           renamed: The uses of the variable.
           name: The variable's new name.
           function: The scope of the variable.
-          leaving: Ids of syntax nodes to ignore, because they are being renamed too.
+          leaving: Ids of syntax nodes to ignore, because these nodes are being renamed too.
         """
         for use in self.within(function):
             if use.name != name or use.node.id in leaving:

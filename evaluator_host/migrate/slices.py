@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_ENTRIES: Final = 200  # maximum number of entries that become slices
 _SLICE_CHARACTERS: Final = 64 << 10
-_LISTS: Final = frozenset({"evaluators", "scorers", "scores"})  # names of arguments that list evaluators
+_LISTS: Final = frozenset({"evaluators", "scorers", "scores"})  # keyword arguments that list evaluators
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -27,8 +27,8 @@ class _Statement:
     text: str  # source of the statement
     binds: frozenset[str]  # names that the statement defines
     uses: frozenset[str]  # names that occur in the statement
-    entry: str = ""  # name of the function or class that it defines; empty for another statement
-    imports: bool = False  # whether it is an import
+    entry: str = ""  # name of the function or class that the statement defines; empty for other statements
+    imports: bool = False  # whether the statement is an import
     always: bool = False  # whether every slice contains the statement
 
 
@@ -55,7 +55,7 @@ def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
 
 
 def listed_elsewhere(code: str, language: str) -> list[str]:
-    """Return the source of each listed evaluator that is imported or has no name. If all are, return nothing."""
+    """Return the source of each listed evaluator that is imported or has no name; nothing if this is true for all."""
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)
     imported = {name for one in statements if one.imports for name in one.binds}

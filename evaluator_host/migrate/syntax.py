@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from evaluator_host.types.evaluator import Language
 
-SOURCE_BYTES: Final = 256 * 1024  # maximum size of a source; a long evaluator has 20 KB
+SOURCE_BYTES: Final = 256 * 1024  # maximum size of a source in bytes; a long evaluator has 20 KB
 _TITLES: Final = {
     Language.PYTHON: "Python",
     Language.JAVASCRIPT: "JavaScript",

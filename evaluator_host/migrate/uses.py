@@ -52,7 +52,7 @@ def _clashing(draft: Draft, legacy: Legacy, wanted: Mapping[str, str]) -> str | 
 
 
 def require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
-    """Refuse a use that cannot be replaced with a read of the inputs.
+    """Check that a use can be replaced with a read of the inputs.
 
     Raises:
       Unreadable: the name of the inputs means something else at this place, or the use is an assignment.

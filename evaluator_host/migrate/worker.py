@@ -33,7 +33,7 @@ def adapt_program(code: str, language: Language, wish: Wish) -> list[dict[str, A
 
 
 def _read_deeply(read: Callable[[], T], otherwise: Callable[[Unreadable], T]) -> T:
-    """Return `read()`, called with a recursion limit for the deepest accepted tree; if it fails, `otherwise(error)`."""
+    """Return `read()`, called with a higher recursion limit; if `read` raises an error, return `otherwise(error)`."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(_RECURSION)
     try:

@@ -62,7 +62,7 @@ class EvaluateBatches:
         self._fault: HostError | None = None
         try:
             shared_pool(self._scorer.pool)
-        except HostError as error:  # if a constructor raised, Ray would call it again without end
+        except HostError as error:  # if the constructor raised an error, Ray would call it again and again
             self._fault = error
 
     def __call__(self, batch: "pa.Table") -> "pa.Table":

@@ -78,7 +78,7 @@ class _Node:
     worker: Any = None
     state: str = "starting"
     reason: str | None = None
-    again: float | None = None  # time of the next try, if the node is still in the cluster
+    again: float | None = None  # time of the next attempt, if the node is still in the cluster
 
 
 class Driver:
@@ -197,7 +197,7 @@ class Driver:
             self._ray.kill(node.worker)
 
     def _note_refusal(self, node: _Node, found: tuple[str, str]) -> None:
-        """Leave out a node that can no longer start sandboxes.
+        """Exclude a node that can no longer start sandboxes.
 
         A node that only lacks a package stays: it may be able to evaluate other code.
         """

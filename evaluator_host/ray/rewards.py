@@ -23,7 +23,7 @@ class _RewardWorker:
         self._pool = dict(pool)
 
     def placed(self) -> bool:
-        """Return True. The answer shows that Ray has started this worker."""
+        """Return True, which shows that Ray has started this worker."""
         return True
 
     def probe(self) -> str | None:
@@ -112,7 +112,7 @@ class RewardPool:
         extra_infos: Sequence[Json],
         **_: Any,
     ) -> list[dict[str, Json]]:
-        """Return the rewards of a batch, for `custom_reward_function` of verl's batch reward manager. Blocks."""
+        """Block until the rewards of a batch are there, for `custom_reward_function` of verl's batch reward manager."""
         names = ("data_source", "solution_str", "ground_truth", "extra_info")
         samples = zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True)
         parts = self._ray.get(self._send([dict(zip(names, sample, strict=True)) for sample in samples]))

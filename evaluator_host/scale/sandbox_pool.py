@@ -29,13 +29,13 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationR
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_AHEAD: Final = 256  # number of rows that may wait for a sandbox, and of results that may wait for a reader
+_AHEAD: Final = 256  # maximum number of rows that wait for a sandbox, and of results that wait for a reader
 _PART: Final = 64  # number of rows or results that pass between threads together
 _END: Final = object()
 
 
 class PoolOptions(TypedDict, total=False):
-    """The arguments of both pools, by name."""
+    """The keyword arguments of `AsyncSandboxPool` and `SandboxPool`."""
 
     max_sandboxes: int | None
     memory_mb: int | None
@@ -224,7 +224,7 @@ def _require_finite(given: dict[str, Any]) -> None:
 
 
 def _finite(rows: AsyncIterable[Given] | Iterable[Given]) -> AsyncIterable[Given] | Iterable[Given]:
-    """Return the rows, with an error in place of each row that has NaN or an infinity, which would become null."""
+    """Return the rows. An error replaces each row with NaN or an infinity, because JSON would turn these into null."""
     if isinstance(rows, AsyncIterable):
         return (_or_error(row) async for row in rows)
     return map(_or_error, rows)

@@ -30,7 +30,7 @@ class Group(StrEnum):
     SOURCE = "source"
     NEIGHBOURS = "neighbours"
     GATEWAY = "gateway"  # the models that an evaluator was granted
-    ESCAPE = "escape"  # escapes from the confinement by the language itself: contexts of V8
+    ESCAPE = "escape"  # escapes from the isolation that the language itself provides: contexts of V8
     HOST = "host"  # the host's own API, by requests (`host.py`)
 
 
@@ -53,7 +53,7 @@ class Guard(StrEnum):
     TIMEOUT = "timeout"
     LOGS = "logs"  # the runner keeps at most `log_kb` of each stream
     RESULT = "result"  # the runner sends at most `result_kb` of a result
-    ROWS = "rows"  # a process (Python) or context (JavaScript) of its own for each row
+    ROWS = "rows"  # each row has its own process (Python) or context (JavaScript)
     CLEANING = "cleaning"  # the runner removes processes and files between rows
     CHANNEL = "channel"  # a row cannot reach the runner's descriptors and memory
     PRISTINE = "pristine"  # the runner does not use names that user code can replace
@@ -63,7 +63,7 @@ class Guard(StrEnum):
     ANSWERS = "answers"  # the runner checks the form of each answer that a row's process sends
     SOURCE = "source"  # the host cleans pasted code
     GATE = "gate"  # the host serves granted models only to the row that runs, within its budget, and keeps their keys
-    HOST = "host"  # the host treats everything that a sandbox sends as data, and its end or silence as a failure
+    HOST = "host"  # the host treats all that a sandbox sends as data, and the sandbox's end or silence as a failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Expected:
 
     Attributes:
       status: Status of the result. None if the host refuses the evaluator with InvalidRequest, before a sandbox starts.
-      score: Exact score of a result with status `scored`; ignored for others.
-      codes: Error codes. A failed result must have one of them; if there are none, it may have any code.
+      score: Exact score of a result with status `scored`; ignored for other statuses.
+      codes: Error codes. A failed result must have one of these codes; if the tuple is empty, any code is accepted.
       mentions: Text that the error's message contains. `{load_timeout_s}` stands for the host's setting.
       truncated: Whether the logs were truncated. None if this does not matter.
       log: Exact standard output. None if it does not matter.

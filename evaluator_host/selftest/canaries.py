@@ -29,11 +29,11 @@ ENGINE_SOCKETS: Final = (
     "/var/run/crio/crio.sock",
 )
 MODEL: Final = "canary"
-SLOW: Final = "*.slow.invalid:80"  # names that exist nowhere (RFC 2606), so this machine is never asked for them
+SLOW: Final = "*.slow.invalid:80"  # names that exist nowhere (RFC 2606), so a lookup never reaches a real name server
 _SILENT_S: Final = 4.0
 _PREFIX: Final = "selftest-"
 _SLOW_S: Final = 1.5
-_MARK_BYTES: Final = 6  # number of random bytes: their hex digits and two letters fit into the name of a process
+_MARK_BYTES: Final = 6  # number of random bytes: their hex digits and two letters fit into a process name
 
 
 @dataclass(slots=True)
@@ -169,7 +169,7 @@ def _model(canaries: Canaries) -> Callable[[asyncio.StreamReader, asyncio.Stream
             question = str(decode_json(await reader.readexactly(length))["messages"][0]["content"])
             questions[question] += 1
             if question.startswith("wait "):
-                with suppress(TimeoutError):  # the listener answers after a pause, or when nobody waits any more
+                with suppress(TimeoutError):  # answer after a pause, or as soon as nobody waits any more
                     await asyncio.wait_for(reader.read(1), _SLOW_S)
             said = f"Bearer {canaries.secret}|{questions[question.removeprefix('count ')]}"
             body = encode_json({"choices": [{"message": {"role": "assistant", "content": said}}]})
@@ -188,6 +188,6 @@ def _addresses() -> list[str]:
     found = []
     for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((elsewhere, 9))  # an address for examples, to which the kernel finds a route; nothing is sent
+            probe.connect((elsewhere, 9))  # an example address: this only looks up a route, and sends nothing
             found.append(probe.getsockname()[0])
     return found

@@ -77,7 +77,7 @@ class _Table(BaseModel):
 
     why: str
     expected: tuple[_Outcome, ...] = (_Outcome(status=Status.SCORED, score=0.0),)
-    limits: dict[str, int | float] = {}  # limits that differ from `SMALL`
+    limits: dict[str, int | float] = {}  # limits of the evaluator that differ from those in `SMALL`
     without: frozenset[Guard] = frozenset()
     seen: str = ""
     like: tuple[str, ...] = ()

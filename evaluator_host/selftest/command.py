@@ -113,7 +113,7 @@ async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> SelftestRe
 def _at_once() -> int:
     """Return how many attacks run at a time.
 
-    Most of them only wait, but a host that is in use needs the machine, too.
+    Most attacks only wait, but more of them would take too much processor time from a host that is in use.
     """
     return max(2, min(8, 2 * (os.cpu_count() or 1)))
 

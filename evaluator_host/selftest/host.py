@@ -151,7 +151,7 @@ class _Host:
             await asyncio.sleep(_PAUSE_S)
 
     async def attacked(self, attack: Attack, table: _Table) -> AttackResult:
-        """Send an attack's requests; return the result. Meanwhile and afterwards, check how others are answered."""
+        """Send an attack's requests; return the result. During and after the attack, check how others are answered."""
         started = time.monotonic()
         sending = asyncio.create_task(self._send(table.requests))
         problems: list[str] = []
@@ -178,7 +178,7 @@ class _Host:
             yield f"another workspace had no answer: {error!r}"
 
     async def _ask_health(self, patience_s: float) -> None:
-        """Request `/healthz`. Raise an error if the host, and not the machine, needs longer than `patience_s`."""
+        """Request `/healthz`. Raise an error if the host itself, not a busy machine, needs longer than `patience_s`."""
         began, before_s = time.monotonic(), self._used_s()
         while True:
             try:
@@ -200,7 +200,7 @@ class _Host:
 
     async def _send(self, requests: Sequence[AttackRequest]) -> list[str]:
         problems: list[str] = []
-        with suppress(TimeoutError):  # only the attacker may time out, not the other workspace
+        with suppress(TimeoutError):  # a time-out is allowed for the attacker, but not for the other workspace
             async with asyncio.timeout(_ATTACK_S):
                 for request in requests:
                     for _ in range(request.times):

@@ -16,7 +16,8 @@ from evaluator_host.engine.system.tree import walk
 _PROC: Final = Path("/proc")
 # maximum number of bytes to read of a command line; one argument has at most 128 KB
 _MOST_BYTES: Final = 1 << 20
-# Descriptors that are opened once and kept, such as a resolver's socket. A real leak grows with every sandbox.
+# Allowed number of new descriptors: some are opened once and kept, such as a resolver's socket. A real leak grows with
+# every sandbox.
 _SPARE_DESCRIPTORS: Final = 8
 
 

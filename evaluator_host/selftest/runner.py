@@ -21,13 +21,13 @@ from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.types.names import counted
 
 _ENGINE: Final = "unix:///var/run/docker.sock"  # the address that docker-py uses by default
-# by how many MB the host may grow: its buffers of frames have at most 64 MiB each. If it read a guest's gigabyte, it
+# number of MB by which the host may grow: its frame buffers have at most 64 MiB each. If it read a guest's gigabyte, it
 # would grow more.
 _MORE_MEMORY_MB: Final = 192.0
 _LOAD_TIMEOUT_S: Final = 2.0  # seconds to load code: some attacks hang there, and honest programs take milliseconds
 # seconds until an idle sandbox ends: no attack uses it again, and it slows down the search for processes
 _IDLE_TTL_S: Final = 5.0
-_SETTLED_S: Final = 10.0  # seconds to wait, because a busy engine needs several seconds to remove a container
+_SETTLED_S: Final = 10.0  # seconds to wait for removals: a busy engine needs several seconds for a container
 _POLL_S: Final = 0.2
 _TIMES_ALONE: Final = 2  # repeat an attack alone this many times if it ran out of time while others ran
 
@@ -96,7 +96,7 @@ async def attack_deployment(
 
 
 async def _settled_on_a_backend(settings: Settings) -> Settings:
-    """Replace the backend `auto` in the settings with the backend that it chooses."""
+    """If the backend in the settings is `auto`, replace it with the backend that a host would choose."""
     if settings.sandbox is SandboxChoice.NONE:
         raise Misconfigured(
             "sandbox=none has no sandbox to attack: evaluators run as the host's own user; "
@@ -139,7 +139,7 @@ async def run_attacks(
         return result
 
     for language in dict.fromkeys(attack.language for attack in attacks):
-        for problem in await neighbour_problems(service, language):  # the neighbour must be fine before any attack
+        for problem in await neighbour_problems(service, language):  # there must be none before the attacks
             raise SandboxUnavailable(f"a harmless evaluator does not run as it should: {problem}")
     together = await asyncio.gather(*(one(attack) for attack in attacks))
     return tuple([await alone(result) for result in together])

@@ -25,10 +25,10 @@ from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationResul
 NEIGHBOUR: Final = "selftest-neighbour"
 """Name of the workspace of another tenant."""
 _ATTACKER: Final = "selftest"
-_GONE_S: Final = 5.0  # seconds until a row's processes must be gone: its sandbox ends them before the next row
+_GONE_S: Final = 5.0  # seconds until a row's processes must be gone; normally, they end before the next row
 _POLL_S: Final = 0.05
 _LONGEST_POLL_S: Final = 0.4  # longest pause between two searches, each of which reads all of /proc
-_ASKED: Final = 2  # number of requests to the model that a row may make
+_ASKED: Final = 2  # number of requests that a row may send to the model
 _CALM: Final = Expected(Status.SCORED, CALM_SCORE, log="")
 _NEIGHBOURLY: Final = {
     Language.PYTHON: "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n",

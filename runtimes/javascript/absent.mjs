@@ -35,7 +35,7 @@ export function packageOf(specifier, known) {
   return Object.hasOwn(known, name) ? known[name] : null;
 }
 
-/** Return a bundled program whose imports of these modules at its top level give placeholders. @param {string} text @param {string[]} modules @param {string[]} own those of the author */
+/** Return a bundled program whose imports of these modules at its top level give placeholders. @param {string} text @param {string[]} modules @param {string[]} own the modules that the author wrote */
 export function withPlaceholders(text, modules, own) {
   const made = modules.reduce((all, one) => {
     const asked = JSON.stringify(one).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
@@ -69,7 +69,7 @@ export function needs(program, entry, at = null, calls = false) {
 }
 
 /**
- * Return whether code may read module-level names other than by writing them: by `eval`, or through a `this` outside
+ * Return whether code may read module-level names that are not written in it: by `eval`, or through a `this` outside
  * classes.
  *
  * @param {Node} node @param {boolean} inClass @returns {boolean}

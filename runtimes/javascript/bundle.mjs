@@ -27,7 +27,7 @@ const OUTPUT_BYTES = 64 * 1024 * 1024;
 const NO_PLACES = '{"version":3,"sources":[],"names":[],"mappings":""}';
 const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9+/=]*)\s*$/;
 
-/** The esbuild of one load. */
+/** The esbuild process of one load. */
 export class Bundler {
   /** @type {Esbuild | null} */
   #esbuild = null;
@@ -71,7 +71,7 @@ export class Bundler {
     return { ok: false, faults, crashed: null };
   }
 
-  /** Return the build. Find out for which rules the code's decorators were written, unless the author's configuration says this. @param {string} text @param {string} output @param {Options} options @param {AbortSignal} signal @returns {Promise<Build>} */
+  /** Return the build. If the author's configuration does not say for which rules the code's decorators were written, find out. @param {string} text @param {string} output @param {Options} options @param {AbortSignal} signal @returns {Promise<Build>} */
   async #built(text, output, options, signal) {
     const made = { ...split(output, options), isAsync: options.isAsync };
     const kinds = options.language === 'typescript' && !options.legacyDecorators ? kindsOf(made.text) : null;
@@ -195,12 +195,12 @@ function some(names) {
   return names.length > 5 ? `${names.slice(0, 5).join(', ')} …` : names.join(', ');
 }
 
-/** @param {string} language as tracebacks show the user's file */
+/** Return the name of the user's file in tracebacks. @param {string} language */
 export function fileName(language) {
   return language === 'typescript' ? 'evaluator.ts' : 'evaluator.js';
 }
 
-/** Return text and source map of an output. @param {string} output @param {Options} options */
+/** Return the text and the source map in an output of esbuild. @param {string} output @param {Options} options */
 function split(output, { isAsync, packages, unmapped, files }) {
   const map = MAP.exec(output);
   const text = withModulePaths(map ? output.slice(0, map.index) : output, packages, files ? [...Object.keys(files.texts), files.path] : []);

@@ -12,7 +12,7 @@ import { parse } from './parser.mjs';
 /**
  * @typedef {{type: string, [field: string]: any}} Node of an ESTree
  * @typedef {{legacy: string[], standard: string[], unclear: string[]}} Kinds names of decorators
- * @typedef {'legacy' | 'standard' | 'unclear' | 'either'} Verdict `either`: it does the same under both
+ * @typedef {'legacy' | 'standard' | 'unclear' | 'either'} Verdict `either`: the decorator does the same under both rules
  */
 
 const CALL = /^__decorateElement\d*$/;
@@ -123,7 +123,7 @@ function verdictOf(node, kind) {
   return params.length === 0 ? 'either' : secondIs(node, first, second);
 }
 
-/** Return the rules that the use of the second parameter shows: a context is of the standard, a key of TypeScript's own. @param {Node} node @param {Node} first @param {Node} second @returns {Verdict} */
+/** Return the rules that the use of the second parameter shows: in the standard it is a context, under TypeScript's own rules a key. @param {Node} node @param {Node} first @param {Node} second @returns {Verdict} */
 function secondIs(node, first, second) {
   if (second.type !== 'Identifier') return 'standard'; // a destructured parameter is a context, because a key is a string
   const uses = usesIn(node, second);

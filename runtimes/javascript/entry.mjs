@@ -18,8 +18,8 @@ import { parametersOf, withoutUnderscore } from './parameters.mjs';
  * @typedef {{where: 'module'|'exports'|'declared'|'listed', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[], at?: number, first?: number}} Offer
  *   `at`: its place in the lists that the code gives its platform; `first`: the first place of the same value
  * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], tested?: string[], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
- *   `needs`: properties that a row has to have; `tested`: those of them without which the code itself goes on; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
- * @typedef {{name: string, selector: Selector, uses?: string[]}} Part one of several evaluators; `uses`: others of them that it uses, if it runs only for rows with all that it needs
+ *   `needs`: properties that a row has to have; `tested`: those of them that the code can do without; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
+ * @typedef {{name: string, selector: Selector, uses?: string[]}} Part one of several evaluators; `uses`: the others that it uses; set only for a part that runs only for rows with all that it needs
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
  * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector, functions: {name: string, text: string}[], notes?: {code: string, message: string}[]}} Found
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
@@ -234,8 +234,8 @@ function thoseThatScore(offers) {
 }
 
 /**
- * Return the only exported function that takes the output and uses at least two of the functions that were found, such as a function that runs those checks of
- * the file that a test case names. This function is the evaluator, and its parameters name properties of the row.
+ * Return the only exported function that takes the output and uses at least two of the functions that were found. For example, such a function runs the checks
+ * that a test case names. This function is the evaluator, and its parameters name properties of the row.
  *
  * @param {Found[]} equal @param {Offer[]} offers @returns {Found | null}
  */
@@ -300,7 +300,7 @@ function together(every, notes) {
   };
 }
 
-/** Return one entry that calls the evaluators in a list of their platform. @param {Found[]} equal @param {Offer[]} offers @param {string} code @param {(text: string) => number | null} lineOf @returns {Found | Refusal} */
+/** Return one entry that calls the evaluators in the list that the code gives their platform. @param {Found[]} equal @param {Offer[]} offers @param {string} code @param {(text: string) => number | null} lineOf @returns {Found | Refusal} */
 function ofList(equal, offers, code, lineOf) {
   const members = offers.filter((one) => one.where === 'listed').map(({ name }) => ({ name, text: name }));
   const written = DIALECTS.find((one) => one.contract === equal[0].contract)?.listed?.(code) ?? [];
@@ -444,7 +444,7 @@ function theOnly(equal, silent, functions, texts, lineOf) {
     `name one in \`settings.entry\`, for example ${left[0]}, or \`*\` for all of them; ${unclear} has a parameter that does not show what it needs: write it as { output, expected }, if it is the evaluator`);
 }
 
-/** The names of this product's own contracts. */
+/** Names of the functions that this product's own contracts call. */
 const OWN_NAMES = ['evaluate', 'main'];
 const OWN_CONTRACTS = ['evaluate', 'evaluate-v1', 'main'];
 

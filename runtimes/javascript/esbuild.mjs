@@ -13,8 +13,8 @@ import recipe from './toolchain/package.json' with { type: 'json' };
  * @typedef {{output: string, errors: Message[], warnings: Message[]}} Built
  * @typedef {{crashed: string, killed: boolean, starved?: boolean}} Crashed `killed`: by something other than the code that it got;
  *   `starved`: memory ran out
- * @typedef {{flags: string[], folder: string, text: string | null, file: string | null}} Request `text`: of the entry; null
- *   for one that is in `file`
+ * @typedef {{flags: string[], folder: string, text: string | null, file: string | null}} Request `text`: the code of the
+ *   entry; null if it is in `file`
  */
 
 /** Loaded late: most evaluators in JavaScript do not start esbuild. */

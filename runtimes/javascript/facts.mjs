@@ -10,12 +10,12 @@ import { parse } from './parser.mjs';
 
 /**
  * @typedef {{type: string, [field: string]: any}} Node of an ESTree
- * @typedef {{of: string | null, key: string, read: boolean, tested: boolean, asked: boolean, keys: Set<string>, compared: Set<string>, owner: Node | null}} Uses of a parameter of the function `owner`,
- *   whose `of` is null, or of what is read by a constant name; `tested`: the code tests it, or gives it a default; `asked`: the code tests it, and gives it no default
+ * @typedef {{of: string | null, key: string, read: boolean, tested: boolean, asked: boolean, keys: Set<string>, compared: Set<string>, owner: Node | null}} Uses of a parameter of the function `owner`
+ *   (then `of` is null), or of a value that the code reads by a constant name; `tested`: the code tests it, or gives it a default; `asked`: the code tests it, and gives it no default
  * @typedef {{name: string, line: number | null, rest: boolean, parameters: {name: string, read: boolean, tested: boolean, keys: string[], compared: string[]}[]}} Facts
  * @typedef {{of: string | null, key: string, tested: boolean}} Read
  * @typedef {{node: Node, uses: Uses[], rest: Uses}} Function_
- * @typedef {Map<string, Uses[]>} Known what names may stand for
+ * @typedef {Map<string, Uses[]>} Known the values that each name may have
  */
 
 const MOST_CHARS = 200_000; // maximum length of the code of all functions together
@@ -90,8 +90,8 @@ export function unreadKeys(text) {
 }
 
 /**
- * Return the parameters of a function without whose value its code goes on, because it tests them or gives them a default (`limit ?? 5`, `if (!limit)`); of a function
- * with one object, the properties.
+ * Return the parameters of a function that its code can do without, because it tests them or gives them a default (`limit ?? 5`, `if (!limit)`). For a function that
+ * takes one object, return the properties.
  *
  * @param {string} text @returns {string[]}
  */
@@ -125,7 +125,7 @@ export function givesFunction(text) {
 /**
  * Return the function that a function makes: the one that it returns, or a scoring method of the object that it returns; null if it makes none.
  *
- * @param {string} text @returns {{method: string, parameters: (string | null)[], keys: string[]} | null} `method`: its name in the object, or ''; `keys`: what it reads of
+ * @param {string} text @returns {{method: string, parameters: (string | null)[], keys: string[]} | null} `method`: its name in the object, or ''; `keys`: what it reads from
  *   its only parameter
  */
 export function madeBy(text) {
@@ -216,7 +216,7 @@ class Outline {
     return [...this.#used.values()].filter((one) => one.of === name && (one.tested || one.asked)).map((one) => one.key);
   }
 
-  /** Return a function that was read, by its text. @param {string} source @param {string} text @returns {Function_ | null} */
+  /** Return the function with this text among those that were read, or null. @param {string} source @param {string} text @returns {Function_ | null} */
   find(source, text) {
     const found = this.#functions.filter(({ node }) => text.length >= node.end - node.start && source.endsWith(text, node.end)); // the text of a method also has the method's name before the node
     return found.sort((one, other) => one.node.start - one.node.end - (other.node.start - other.node.end))[0] ?? null; // the longest one, because a function may end in an arrow function
@@ -231,7 +231,7 @@ class Outline {
     return this.#functions[at];
   }
 
-  /** Return what names stand for inside a function. @param {Node} node @param {Known} outer @returns {Known} */
+  /** Return the values that names may have inside a function. @param {Node} node @param {Known} outer @returns {Known} */
   #enter(node, outer) {
     const known = inside(node, outer);
     const around = new Set([...outer].filter(([, ofs]) => ofs.some((one) => one.of === null)).map(([name]) => name));
@@ -249,7 +249,7 @@ class Outline {
     for (const one of body.type === 'BlockStatement' ? body.body : []) this.#top.add(one);
   }
 
-  /** Note a parameter; a parameter that is destructured counts as read. @param {Node} parameter @param {Known} known @param {Set<string>} [around] names of parameters that it may hide @param {Node | null} [owner] @returns {Uses} */
+  /** Record a parameter; a parameter that is destructured counts as read. @param {Node} parameter @param {Known} known @param {Set<string>} [around] names of parameters that it may hide @param {Node | null} [owner] @returns {Uses} */
   declare(parameter, known, around, owner = null) {
     const pattern = parameter.type === 'AssignmentPattern' ? parameter.left : parameter;
     const uses = unused(null, pattern.type === 'Identifier' ? pattern.name : '');
@@ -259,7 +259,7 @@ class Outline {
     return uses;
   }
 
-  /** Note what the names of a pattern stand for. @param {Node} pattern @param {Uses[]} values @param {string} of @param {Known} known */
+  /** Record the values that the names in a pattern get. @param {Node} pattern @param {Uses[]} values @param {string} of @param {Known} known */
   #bind(pattern, values, of, known) {
     if (pattern.type === 'AssignmentPattern') this.#bind(pattern.left, values, of, known);
     if (pattern.type === 'Identifier') known.set(pattern.name, [...(known.get(pattern.name) ?? []), ...values].slice(-MOST_NAMES)); // the earlier values stay, because a name in a block may hide another one only there
@@ -292,7 +292,7 @@ class Outline {
     }
   }
 
-  /** Note what a name stands for from here on; inside a block, the name may still have its earlier value, too. @param {Node} node @param {Known} known */
+  /** Record the value that a name gets here. After an assignment in a block, the name may still have its earlier value, too. @param {Node} node @param {Known} known */
   #assign(node, known) {
     if (node.type === 'VariableDeclarator') {
       if (node.init) this.#bind(node.id, this.#valuesOf(node.init, known), this.#nameOf(node.init, known), known);
@@ -371,7 +371,7 @@ class Outline {
     else for (const uses of known.get(node.name) ?? []) uses.tested = true;
   }
 
-  /** Note what an expression tests, if the code decides by whether it is true. @param {Node | null} node @param {Known} known @param {boolean} byStatement @returns {void} */
+  /** Record the values that an expression tests, because the code decides by whether the expression is true. @param {Node | null} node @param {Known} known @param {boolean} byStatement @returns {void} */
   #ask(node, known, byStatement) {
     if (!node) return;
     if (node.type === 'UnaryExpression' && node.operator === '!') return this.#ask(node.argument, known, byStatement);
@@ -386,7 +386,7 @@ class Outline {
     }
   }
 
-  /** Return the values for which an expression may stand. @param {Node | null | undefined} node @param {Known} known @param {number} [parts] @returns {Uses[]} */
+  /** Return the values that an expression may have. @param {Node | null | undefined} node @param {Known} known @param {number} [parts] @returns {Uses[]} */
   #valuesOf(node, known, parts = MOST_PARTS) {
     if (!node || parts === 0) return [];
     if (node.type === 'Identifier') return known.get(node.name) ?? [];
@@ -428,7 +428,7 @@ function readOf(node) {
   return typeof key?.value === 'string' ? { of, key: key.value } : null;
 }
 
-/** Return the expressions whose value another expression may have, if only in another form: `x` for `x.trim()`. @param {Node} node @returns {Node[]} */
+/** Return the expressions whose value another expression may have, perhaps in another form: `x` for `x.trim()`. @param {Node} node @returns {Node[]} */
 function alternativesOf(node) {
   switch (node.type) {
     case 'ChainExpression': return [node.expression];

@@ -73,7 +73,7 @@ export async function prepare(body, order, tools, signal) {
   return compile(text, wanted, plain, order, { ...tools, files, known: body.known }, signal);
 }
 
-/** Return the files of an evaluator that has several, or null for one whose code is all there is. @param {LoadBody} body @param {{language: string}} order @returns {Files | null} */
+/** Return the files of an evaluator that has several, or null for an evaluator that has only its code. @param {LoadBody} body @param {{language: string}} order @returns {Files | null} */
 export function filesOf(body, order) {
   return body.files === undefined ? null : { texts: body.files, path: body.path ?? fileName(order.language) };
 }

@@ -41,7 +41,7 @@ export function madeNames(lines, line, entryAt) {
  *
  * @param {string} message
  * @param {Map<string, string>} names of `madeNames`
- * @param {string} written what the user's code has where it threw
+ * @param {string} written the user's code at the place that threw
  */
 export function withOwnNames(message, names, written) {
   return message

@@ -72,7 +72,7 @@ function findParameterList(text) {
   return -1;
 }
 
-/** @param {string} text @param {number} at @returns {number} after white space and comments */
+/** @param {string} text @param {number} at @returns {number} the position after white space and comments */
 export function skipBlank(text, at) {
   for (;;) {
     while (at < text.length && /\s/.test(text[at])) at++;
@@ -87,7 +87,7 @@ function endOr(text, found, floor = 0) {
   return found < floor || found < 0 ? text.length : found;
 }
 
-/** @param {string} text @param {number} at of an opening bracket @returns {number} after its closing one, -1 when there is none */
+/** @param {string} text @param {number} at of an opening bracket @returns {number} the position after the closing bracket, -1 if there is none */
 export function skipBracket(text, at) {
   let depth = 0;
   while (at < text.length) {
@@ -104,7 +104,7 @@ export function skipBracket(text, at) {
   return -1;
 }
 
-/** @param {string} text @param {number} at of a quote @returns {number} after the closing one */
+/** @param {string} text @param {number} at of a quote @returns {number} the position after the closing quote */
 export function skipText(text, at) {
   const quote = text[at++];
   while (at < text.length && text[at] !== quote) {
@@ -117,7 +117,7 @@ export function skipText(text, at) {
   return at + 1;
 }
 
-/** Return whether a slash starts a regular expression; after a value it divides. @param {string} text @param {number} at */
+/** Return whether a slash starts a regular expression; after a value, it is a division. @param {string} text @param {number} at */
 function startsRegExp(text, at) {
   const before = text.slice(0, at).trimEnd();
   return before === '' || /[=(,:[{!&|?;+*%~^<>-]$/.test(before);

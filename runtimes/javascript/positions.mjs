@@ -71,7 +71,7 @@ export class Positions {
     return [...found.values()];
   }
 
-  /** Return the place of the innermost frame in a stack that has a source, if that source is the user's. @param {string} stack */
+  /** Return the place of the innermost frame whose source is known, or null if that source is not the user's. @param {string} stack */
   #asker(stack) {
     for (const line of stack.split('\n').slice(0, 50)) {
       const match = line.includes(MADE) ? null : FRAME.exec(line);
@@ -87,7 +87,7 @@ export class Positions {
     return this.#map !== null && /** @type {any} */ (this.#map.findEntry(line - 1, column - 1)).originalSource !== undefined;
   }
 
-  /** Return a compiled script without the modules that are bundled before it. @param {string} script */
+  /** Return the part of a compiled script that is the user's code, without the modules that are bundled before this code. @param {string} script */
   own(script) {
     return script.slice(Math.max(0, script.lastIndexOf(`\n// ${this.shownName}\n`)));
   }

@@ -18,8 +18,8 @@ ORDINARY_USER: Final = "bubblewrap as an ordinary user"
 DEPLOYMENTS: Final = ("bubblewrap", ORDINARY_USER, "docker")
 
 _TIMEOUT_S: Final = 800
-# If another test kills a host that root runs, its cgroups stay, and a host of an ordinary user warns that it cannot
-# remove them.
+# If another test kills a host that root runs, that host's cgroups stay. A host that an ordinary user runs then warns
+# that it cannot remove them.
 _OF_ANOTHER_HOST: Final = re.compile(
     r"cannot remove /sys/fs/cgroup/\S*evaluator-host\.\S+: \[Errno 13\] Permission denied: \S+"
 )
@@ -49,13 +49,13 @@ main()
 
 
 def environment(backend: str) -> dict[str, str]:
-    """Return a deployment's settings as environment variables; start a Docker engine if none answers."""
+    """Return the settings of a deployment as environment variables. For Docker, start an engine if none is running."""
     named = {"EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": backend}
     return named | ({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {})
 
 
 async def report_as_ordinary_user(attacks: Sequence[str]) -> Any:
-    """Run `selftest --json` with some attacks on a bubblewrap host of an ordinary user, and return its report."""
+    """Run `selftest --json` with these attacks on an ordinary user's bubblewrap host, and return its report."""
     await toolchain.ensure_javascript_runner(DATA_DIR)
     toolchain.restricted_python_dir(DATA_DIR)
     toolchain.shell_tools_dir(DATA_DIR)

@@ -98,8 +98,8 @@ def marked_host(backend: str, folder: Path, *, ordinary: bool = False) -> Iterat
 
 
 def view_from(url: str, language: str, words: tuple[str, ...]) -> dict[str, Any]:
-    """Return what an evaluator on this host sees (`view`), and where the given words occur in that view (`found`). In
-    `found`, each word is spelled backwards.
+    """Return what an evaluator on this host sees (`view`), and where the given words occur in that view (`found`). The
+    words are sent and returned spelled backwards, so that the request itself does not contain them.
     """
     code = (GUESTS / LANGUAGES[language]).read_text()
     evaluator = {"code": code, "language": language, "limits": {"timeout_s": 120, "result_kb": 16384}}

@@ -1,5 +1,5 @@
-"""Runs attacks over HTTP on a host with several processes. There, the process that gets a call may pass it on to the
-process that has the sandbox.
+"""Runs attacks over HTTP on a host with several processes. On such a host, the process that gets a call may pass the
+call on to the process that has the sandbox.
 """
 
 import asyncio

@@ -3,8 +3,8 @@ evaluator for each attack, most of the time would go into starting sandboxes.
 
 An attack can share its sandbox if it acts only in its row: the same guards then stop it as in a separate sandbox. Three
 kinds of attacks stay separate evaluators: attacks that act while they are loaded, through their source code, or on
-another sandbox; attacks on the channel, which must be the first row; and attacks that fill memory or start many
-processes, because the kernel's counters include earlier rows.
+another sandbox; attacks on the channel to the host, which must be the first row; and attacks that fill memory or start
+many processes, because the kernel's counters include earlier rows.
 """
 
 import ast
@@ -65,7 +65,7 @@ def acts_in_a_row_alone(attack: Attack) -> bool:
 
 
 def _acts(statement: ast.stmt) -> bool:
-    """Whether a statement does something when the module is loaded: it is neither a definition nor a string."""
+    """Whether a statement does something when the module is loaded. Definitions and strings do nothing."""
     if isinstance(statement, ast.Expr):
         return not isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.For | ast.While | ast.Try | ast.If | ast.With)

@@ -35,7 +35,7 @@ def the_next_caller_is_served(server: Server) -> Iterator[None]:
 
 
 def resident_mb(server: Server) -> float:
-    """Return how much memory the host uses now, in MB, and reset the recorded peak."""
+    """Return how many MB of memory the host uses now, and reset the recorded peak."""
     restart_peak(server.process.pid)
     return peak_mb(server.process.pid)
 
@@ -45,8 +45,8 @@ def connected(server: Server, timeout_s: float = 30) -> socket.socket:
 
 
 def answer_to(server: Server, head: bytes, piece: bytes, *, times: int) -> tuple[bytes, int]:
-    """Send the head of a request, then the same piece again and again while the host accepts more. Return the answer
-    and the number of pieces that were sent.
+    """Send the head of a request, then the same piece repeatedly until the host accepts no more. Return the answer and
+    the number of pieces that were sent.
     """
     with connected(server) as raw:
         raw.sendall(head)

@@ -1,7 +1,7 @@
 """Requests that a web page can make a browser send to a host on the user's own machine: none of them runs code.
 
-There are two ways in: a page of another origin posts to http://127.0.0.1:8710 (cross-site request forgery), or the
-attacker points a name at 127.0.0.1 once the page is loaded, so that the browser believes that the host has the same
+There are two kinds of attack: a page of another origin posts to http://127.0.0.1:8710 (cross-site request forgery), or
+the attacker points a name at 127.0.0.1 once the page is loaded, so that the browser believes that the host has the same
 origin (DNS rebinding). The tests use plain sockets, since no HTTP client sends such requests.
 """
 
@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def status_of(
     server: Server, *headers: str, target: str = "/v1/evaluate", version: str = "1.1", method: str = "POST"
 ) -> int:
-    """Send a call with exactly these headers and return the status of the answer."""
+    """Send a call with exactly the given headers, and return the status of the answer."""
     body = json.dumps(BODY).encode()
     lines = [f"{method} {target} HTTP/{version}", *headers, "Content-Type: application/json"]
     if method == "POST":

@@ -23,7 +23,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def answers_to(server: Server, request: str, *, most: int = 1000) -> list[int]:
-    """Send bytes, and return the statuses of at most `most` answers, or of fewer if the host ends the connection."""
+    """Send bytes, and return the statuses of the answers. Stop after `most` answers, or when the host ends the
+    connection.
+    """
     with socket.create_connection(("127.0.0.1", server.port), timeout=200) as raw:
         raw.sendall(request.encode("latin-1"))
         received = b""

@@ -1,7 +1,7 @@
 """An archive cannot write outside its folder, and is refused if it differs from the archive in the lock.
 
-The guards are uv and npm, which refuse or drop members that lead outside when they unpack an archive; the hashes in the
-lock (`--require-hashes`, integrity); `contents.settle` for links; and the builder's mounts for everything else.
+The guards are uv and npm, which refuse or skip archive members whose paths lead outside; the hashes in the lock
+(`--require-hashes`, integrity); `contents.settle` for links; and the builder's mounts for everything else.
 """
 
 import os

@@ -54,8 +54,8 @@ def stage_has(pattern: str) -> Callable[[Index, Path], bool]:
 
 
 def offer_all(index: Index) -> list[Kill]:
-    """Offer package sets that take long enough to build to be killed during the build: with a silent index, many files
-    to write, or a slow import.
+    """Offer package sets whose builds last long enough for the host to be killed during them, because of a silent
+    index, many files to write, or a slow import.
     """
     many = {f"large/file{number}.py": "x = 1\n" * 20 for number in range(2_000)}
     index.add_python(wheel("resolved", {"resolved.py": ""}))
@@ -86,7 +86,7 @@ def test_a_host_killed_at_any_step_leaves_no_process_and_builds_after_its_restar
     index.add_python(wheel("tried", {"tried.py": "import time"}))
     with started(tmp_path, environment) as server:
         for kill in kills:
-            if kill.name == "tried":  # its lock names the slow version, so a new build would be slow again
+            if kill.name == "tried":  # the lock of this set names the slow version, so a new build would be slow again
                 continue
             key = server.client.post("/v1/environments", json=kill.body).json()["key"]
             events = server.client.get(f"/v1/environments/{key}/events", timeout=100).text

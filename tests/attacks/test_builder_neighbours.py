@@ -1,7 +1,7 @@
 """Packages with very large metadata never block the host's event loop for other callers.
 
-Blocking is measured as the processor time that the loop's thread uses between two turns of the loop, because a busy
-machine does not change that time.
+Blocking is measured as the processor time that the loop's thread uses in one iteration of the loop, because that time
+is the same on a busy machine.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @asynccontextmanager
 async def never_blocked(service: Service) -> AsyncIterator[None]:
-    """Fail if, during the block, a turn of the event loop takes too much processor time, or if a warm evaluator of
-    another workspace scores no row.
+    """Fail if, during the block, an iteration of the event loop takes too much processor time, or if a warm evaluator
+    of another workspace scores no row.
     """
     worst, rows, over = 0.0, 0, asyncio.Event()
 

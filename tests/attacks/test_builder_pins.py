@@ -1,4 +1,5 @@
-"""Strings that are not pins: each would make uv or npm do something else, and is refused before one of them starts.
+"""Strings that are not pins would make uv or npm do something else. The host refuses each of them before it starts uv
+or npm.
 
 The guard is `packages.pins.parse`. Without it, uv and npm would get these strings: they would send requests to the
 index, and `-r` would read a file.

@@ -1,8 +1,8 @@
 """A build's processes can see, use and do only what is allowed. Programs inside a build check this, on hosts that root
 and an ordinary user run.
 
-Each test fails if its guard is missing: with one more mounted folder, without a limit, without the filter, or without
-`_ENTER`.
+Each test fails if its guard is missing, that is, if one more folder is mounted, or if a limit, the filter or `_ENTER`
+is left out.
 """
 
 import asyncio

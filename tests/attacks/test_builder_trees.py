@@ -1,5 +1,5 @@
-"""The host refuses packages with folders nested deeper than any limit by name, and removes them. Other callers notice
-nothing, not even after a restart.
+"""The host refuses packages with folders nested deeper than any limit, names them in the error, and removes them. Other
+callers notice nothing, not even after a restart.
 
 The guards are `system.tree` (with `os.walk` and `rmtree` instead, the host would not start again), `contents.settle`,
 and `DiskWatch`, which ends a build whose files it cannot measure.

@@ -108,7 +108,7 @@ def to_run(request: pytest.FixtureRequest, deployment: str) -> list[Attack]:
 
 @pytest.fixture(scope="module")
 async def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return each attack's verdict and problems, by its name; problems of the host itself are under None."""
+    """Return a dict from each attack's name to its verdict and problems. The host's own problems have the key ""."""
     attacks = to_run(request, request.param)
     if request.param == ORDINARY_USER:
         report = await report_as_ordinary_user([attack.name for attack in attacks])

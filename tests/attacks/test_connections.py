@@ -26,8 +26,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def sent_until_closed(server: Server, start: bytes, piece: bytes) -> int:
-    """Send `start`, then `piece` at most 64 times while the host accepts more; return the number of pieces that were
-    sent.
+    """Send `start`, then `piece` at most 64 times, until the host accepts no more. Return the number of pieces that
+    were sent.
     """
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
         raw.sendall(start)
@@ -143,7 +143,9 @@ class _Server(uvicorn.Server):
 
 
 async def status(reader: asyncio.StreamReader) -> bytes:
-    """Read a response with a body of two bytes, and return its status, which is empty if the connection was closed."""
+    """Read a response with a body of two bytes, and return its status. Return an empty value if the connection was
+    closed.
+    """
     head = await asyncio.wait_for(reader.readline(), 10)
     while head and (await reader.readline()).strip():
         pass

@@ -1,10 +1,10 @@
 """Calls every operation of a host with one workspace's key and names of another workspace's objects: the host answers
 as if no such objects existed.
 
-The operations are read from the running application: from the OpenAPI document, from repeated prefixes, and from wires.
-If a route is added, the first test fails until the tables here contain the names in its path, query and body. Each
-request is also sent with the other workspace's own key. If that answer depends on the names, the request is good enough
-for the host to look up the names.
+The operations are read from the routes of the application, some of which exist under several prefixes, and from the
+routes of all wires (other platforms' APIs). If a route is added, the first test fails until the tables here contain the
+names in its path, query and body. Each request is also sent with the other workspace's own key. If that answer depends
+on the names, the request is good enough for the host to look up the names.
 
 The MCP server and the commands need no tests here, because they are clients that call these operations.
 """
@@ -370,8 +370,8 @@ class Operation:
 
 
 def operations() -> list[Operation]:
-    """Return every operation of a host that serves all wires (other platforms' APIs). Its pages are left out, because
-    they are the same for everybody.
+    """Return every operation of a host that serves all wires. The host's pages are left out, because they are the same
+    for everybody.
     """
     pages = {getattr(one, "path", "") for one in Workbench().routes()}
     app = described_app()
@@ -415,7 +415,7 @@ KINDS = tuple(sorted({*BY_PARAMETER.values(), *BY_COLLECTION.values(), *IN_A_PLA
 
 
 def keys_of(value: Any) -> set[str]:
-    """Return the names of all fields in a JSON value, in lower case."""
+    """Return the names of all fields at any depth of a JSON value, in lower case."""
     if isinstance(value, dict):
         return {name.lower() for name in value}.union(*map(keys_of, value.values()))
     return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
@@ -468,7 +468,7 @@ class Scene:
         return self.ended(who, answer) if str(operation) == "POST /v1/jobs" and answer.is_success else answer
 
     def ended(self, who: str, made: httpx.Response) -> httpx.Response:
-        """Wait until a job has ended, and return its status, its error and its rows' failures.
+        """Wait until a job has ended, and return a response that contains its status, its error and its rows' failures.
 
         A job looks up some names only when it runs.
         """
@@ -497,7 +497,7 @@ VARIES = re.compile(
 
 
 def plain(answer: httpx.Response, *known: Names) -> tuple[int, str]:
-    """Return an answer's status and text, without known names, new ids, times and measurements."""
+    """Return an answer's status, and its text without known names, new ids, times and measurements."""
     text = answer.text
     for kind, name in (pair for names in known for pair in names.items()):
         text = text.replace(name, f"<{kind}>")

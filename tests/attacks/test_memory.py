@@ -1,4 +1,6 @@
-"""Callers try to fill the host's memory: its peak stays below a limit, and another workspace is served meanwhile."""
+"""Callers try to fill the host's memory: the peak of the host's memory stays below a limit, and another workspace is
+served at the same time.
+"""
 
 import http.client
 import json

@@ -22,9 +22,9 @@ from tests.over_http import calling_processes, connection_to, served
 from tests.server import Server
 
 THROUGH = {
-    # attacks on other workspaces, on rows of one evaluator, on batches
+    # attacks on other workspaces, on other rows of the same evaluator, and on batches
     "files-for-another-workspace", "row-before", "crash-of-a-batch",
-    "model-key", "model-second-request", "model-after-the-row",  # attacks on grants and on the rest of a budget
+    "model-key", "model-second-request", "model-after-the-row",  # attacks on granted models and on the rest of a budget
     "words-for-the-next-row", "huge-text", "endless-loop",  # attacks on limits of logs, results and time
 }  # fmt: skip
 """Attacks on data that passes through the processes between a caller and a sandbox."""

@@ -42,7 +42,7 @@ ALL_ONES = (1 << 64) - 1
 NAMESPACES = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 SIGCHLD = 17
 
-Call = tuple[str, int, tuple[int, ...]]  # how the call is made, its number, its arguments
+Call = tuple[str, int, tuple[int, ...]]  # the way in which the call is made, the call's number and its arguments
 Outcome = int | str
 
 
@@ -96,8 +96,8 @@ MATCHES = {
 
 
 def declared(number: int, arguments: tuple[int, ...]) -> set[int]:
-    """Return the errors with which the declaration lets a call be refused. If several rules match, a sandbox may return
-    the error of any of them.
+    """Return the error numbers with which a call may be refused according to the declaration. If several rules match, a
+    sandbox may return the error of any of them.
     """
     padded = (*arguments, *[0] * 6)
     return {

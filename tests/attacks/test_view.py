@@ -38,8 +38,8 @@ PROCESS = re.compile(
     r"/proc/(own|1)/(arch_status|auxv|autogroup|cgroup|environ|fd/.*|fdinfo/.*|io|ksm_.*|maps|map_files/.*|mounts|mountstats"
     r"|net/.*|ns/.*|numa_maps|oom_score|sched|schedstat|smaps.*|stack|stat|statm|status|syscall|timers|wchan|latency)"
 )
-# parts of a view that differ from process to process; a sandbox that was started in advance has run other code of the
-# runner
+# parts of a view that differ from process to process, partly because a sandbox that was started in advance has run
+# other code of the runner
 ANSWERS = re.compile(
     r"code|descriptors|session|(main )?process (pid|ppid|title)|(main )?report|names|stack|call sites|cache"
 )
@@ -121,15 +121,14 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
 
 
 def alike(view: dict[str, str]) -> dict[str, str]:
-    """Reduce a view to what is the same in all sandboxes: without the user's number, and with only the place and kind
-    of each mount.
+    """Reduce a view to what is the same in all sandboxes: replace the user id, and keep only the place and type of each
+    mount.
     """
     status = dict(line.split(":\t", 1) for line in view["/proc/own/status"].splitlines() if ":\t" in line)
     uid = status["Uid"].split()[0]
     plain = {key: re.sub(rf"\b{uid}\b", "UID", text) for key, text in view.items()}
-    if (
-        "/proc/1/cmdline" in plain
-    ):  # this command line contains the number of descriptors that the host had open when it started the sandbox
+    # this command line contains the number of descriptors that the host had open when it started the sandbox
+    if "/proc/1/cmdline" in plain:
         plain["/proc/1/cmdline"] = re.sub(r"--args\0\d+", "--args\0N", plain["/proc/1/cmdline"])
     for key in {"/proc/own/mountinfo", "/proc/1/mountinfo"} & plain.keys():
         lines = [line.split(" ") for line in plain[key].splitlines()]

@@ -2,8 +2,8 @@
 
 If one limit stops several attacks with an error, only one of them is tried, because the error itself names the limit.
 
-All of this is on bubblewrap. On Docker, only guards with a different form in containers are removed, each with one
-attack that then succeeds; `test_catalogue.py` checks that all attacks are stopped there.
+All these attacks run on bubblewrap. On Docker, only guards that have a different form in containers are removed, and
+one attack is tried for each of them; `test_catalogue.py` checks that all attacks are stopped there.
 """
 
 from collections.abc import AsyncIterator, Iterator

@@ -78,8 +78,8 @@ class AttackedHost:
     canaries: Canaries
 
     async def never_through(self, attacks: Sequence[Attack], *, at_once: int) -> list[str]:
-        """Return the names of attacks that never succeed. Attacks are also tried alone and several times, because some
-        must win a race.
+        """Return the names of attacks that never succeed. Attacks that fail at first are tried again, one at a time,
+        because some must win a race.
         """
         while self.service.pool._evict_idle():  # remove idle sandboxes, which were started with other guards
             pass
@@ -304,10 +304,8 @@ _DOCKER: Final[dict[Guard, Callable[[dict[str, Any], dict[str, Any]], None]]] = 
 
 
 _OF_THE_SANDBOX: Final = {
-    Guard.MEMORY: (
-        "memory_mb",
-        512,
-    ),  # attacks take either at most 300 MB or all the memory that there is; a higher limit would only take more time
+    # attacks take either at most 300 MB or all the memory that there is; a higher limit would only take more time
+    Guard.MEMORY: ("memory_mb", 512),
     Guard.PROCESSES: ("processes", 1000),
     Guard.DISK: ("disk_mb", 256),
 }

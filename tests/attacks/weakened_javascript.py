@@ -60,7 +60,7 @@ def weakened_javascript(guards: AbstractSet[Guard], *, folder: Path) -> Iterator
 
 
 def _start_edited(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], runner: Path) -> None:
-    """Give sandboxes this runner in place of the installed runner."""
+    """Let new sandboxes start with this runner in place of the installed runner."""
     build = bubblewrap.bubblewrap_args
 
     def arguments(*args: Any, **kwargs: Any) -> list[str]:

@@ -73,7 +73,7 @@ class Line:
 
     @property
     def met(self) -> bool:
-        """Whether the figure is within its limit, or has none."""
+        """Whether the figure is within its limit, or has no limit."""
         return self.bar is None or _MEETS[self.sense](self.judged, self.bar)
 
 
@@ -173,7 +173,7 @@ async def _of_nemo(settings: Settings, add: Add) -> None:
         add("import of the light NeMo modules, cold", taken_s, "s", "≤", 0.4)
         add("processor time of that import", worked_s, "s", "≤", 0.4)
         own, theirs = [], []
-        for _ in range(5):  # measured in several turns, because the machine may have other work
+        for _ in range(5):  # measured in several rounds, because the machine may have other work
             own.append(await nemo.rows_s(service, Isolation.BATCH))
             theirs.append(await asyncio.to_thread(nemo.real_s, real))
         name = f"{nemo.ROWS:,} rows of a NeMo metric, isolation"
@@ -212,7 +212,7 @@ async def _of_first_calls(settings: Settings, add: Add) -> None:
     ways = {f"{name}, {language}": (settings, language) for language in (PYTHON, JAVASCRIPT, TYPESCRIPT)}
     ways[f"{name}, {PYTHON}, template"] = (forked, PYTHON)
     taken: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(5):  # measured in several turns, because the machine may have other work
+    for _ in range(5):  # measured in several rounds, because the machine may have other work
         for way, (its, language) in ways.items():
             taken[way].append(await figures.first_call_processor_ms(its, language))
     fresh_ms = p50(taken[f"{name}, {PYTHON}"])
@@ -267,7 +267,7 @@ async def _of_peers(settings: Settings, add: Add) -> None:
 async def _of_rewards(settings: Settings, add: Add) -> None:
     ours, alone, isolated = [], [], []
     async with open_engine(settings) as service:
-        for _ in range(3):  # measured in turns, because the machine may have other work
+        for _ in range(3):  # measured in several rounds, because the machine may have other work
             ours.append(await rewards.recipe_ms(service))
             alone.append(await asyncio.to_thread(rewards.process_ms))
             isolated.append(await asyncio.to_thread(rewards.sandbox_ms))
@@ -431,7 +431,7 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
 async def _serve(
     settings: Settings, *, module: str = "evaluator_host", place: int = 0, **variables: str
 ) -> tuple["subprocess.Popen[bytes]", int]:
-    """Start host number `place` of several. Return its first process and its port."""
+    """Start one of several hosts, with the number `place`. Return the host's first process and its port."""
     port = 18_710 + os.getpid() % 1000 + 1000 * place
     environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": settings.docker_host or "", **variables}
     if not settings.docker_host:
@@ -440,7 +440,7 @@ async def _serve(
     command += ["--data-dir", str(settings.data_dir), "--sandbox", str(settings.sandbox)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-        for _ in range(1200):  # wait long enough, because the machine may have other work
+        for _ in range(1200):  # wait for up to a minute, because the machine may have other work
             await asyncio.sleep(0.1)
             try:
                 await client.get("/readyz")

@@ -1,8 +1,8 @@
 """Measures how much one core and one gigabyte of memory can do: the processor time of a call and of a row, and the
 memory of a warm evaluator.
 
-The figures are processor time and memory of a real host and its sandboxes, because other work on the machine hardly
-changes them.
+The figures are the processor time and the memory of a real host and its sandboxes, because other work on the machine
+hardly changes these.
 """
 
 import http.client

@@ -1,7 +1,7 @@
 """Measures what an engine that distributes rows costs: rows per second of a pool on one node, without an engine and
 with Dask, Ray Core and Ray Data.
 
-Each engine has one worker with the same pool of sandboxes. The engines are measured in turns, since the machine may
+Each engine has one worker with the same pool of sandboxes. The engines are measured alternately, since the machine may
 have other work. A round measures one chunk, then many chunks. The difference is the time of the additional chunks,
 without the start of a worker (Ray Data starts a worker for each data set). Ray is measured only if it is installed.
 """

@@ -76,8 +76,8 @@ async def first_call_ms(service: Service, language: Language, *, idle: bool, tim
 
 
 async def first_call_processor_ms(settings: Settings, language: Language, times: int = 12) -> float:
-    """Return how many milliseconds of processor time host and sandbox use for a first call, if no started sandbox waits
-    for this call. The end of the sandbox is not counted.
+    """Return how many milliseconds of processor time host and sandbox use for a first call, if no sandbox was started
+    in advance for this call. The end of the sandbox is not counted.
 
     Processes that have ended inside a sandbox, such as those of earlier rows, are counted in steps of 10 ms, mostly as
     0.
@@ -90,8 +90,8 @@ async def first_call_processor_ms(settings: Settings, language: Language, times:
 
 
 async def waiting_call_ms(settings: Settings, language: Language, times: int = 8) -> tuple[list[float], list[float]]:
-    """Return how many milliseconds first calls take if a sandbox waits for them: clock time, and processor time of all
-    processes.
+    """Return how many milliseconds first calls take if a sandbox waits for them, as two lists: clock time, and
+    processor time of all processes.
 
     The host has room for only one sandbox, so that no replacement starts during the call.
     """
@@ -112,7 +112,7 @@ def running_ms() -> float:
     total_ms, line = 0.0, [os.getpid()]
     while line:
         pid = line.pop()
-        with contextlib.suppress(OSError, psutil.NoSuchProcess):  # the process has ended meanwhile
+        with contextlib.suppress(OSError, psutil.NoSuchProcess):  # the process has just ended
             for task in Path(f"/proc/{pid}/task").iterdir():
                 total_ms += int((task / "schedstat").read_text().split()[0]) / 1e6
                 line += map(int, (task / "children").read_text().split())
@@ -158,7 +158,7 @@ async def after_timeout_ms(service: Service, language: Language, times: int = 5)
 async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
     """Return how many MB of memory (proportional set size) a started sandbox takes, as the mean of three sandboxes.
 
-    A first sandbox is not counted, since its memory includes the interpreter's pages, which all sandboxes share.
+    The first sandbox is not counted, since its memory includes the interpreter's pages, which all sandboxes share.
     """
     three = settings.model_copy(update={"idle_sandboxes": 3})
     async with open_engine(settings) as one, open_engine(three) as more:
@@ -200,5 +200,5 @@ def _children_pss_mb() -> float:
 def _pss_mb(pid: int) -> float:
     try:
         return psutil.Process(pid).memory_full_info().pss / (1 << 20)
-    except psutil.Error:  # the process has ended meanwhile
+    except psutil.Error:  # the process has just ended
         return 0.0

@@ -1,7 +1,7 @@
 """Measures how much more a row's request to a granted model costs than the same request sent directly to the provider
 (on loopback).
 
-Rows and direct requests take turns, in blocks. Two figures are compared: the median time of a request, and its
+Blocks of rows and blocks of direct requests alternate. Two figures are compared: the median time of a request, and its
 processor time. For a row's request, this is the time of the host and its sandboxes; for a direct request, it is the
 client's time.
 """

@@ -1,6 +1,7 @@
 """Measures how long the host takes to import and run metrics written for NeMo Evaluator.
 
-The time for many rows is compared with that of NeMo's own local evaluator, and of a fresh process for each row.
+The time for many rows is compared with the time that NeMo's own local evaluator takes, and with the time of a fresh
+process for each row.
 """
 
 import os
@@ -75,7 +76,8 @@ async def real_packages(service: Service) -> Path:
 
 
 def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
-    """Return how many seconds a process takes to import a metric's modules, if the page cache has none of their files.
+    """Return how many seconds a process takes to import a metric's modules, if none of their files are in the page
+    cache.
 
     Clock time and processor time are both the minimum of several runs, since other work on the machine only adds to
     them.
@@ -94,7 +96,7 @@ def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
 
 def process_ms(packages: Path, times: int = 7) -> list[float]:
     """Return how many milliseconds a fresh process takes to score one row with the host's small replacement of NeMo's
-    SDK, if the page cache has the replacement's files.
+    SDK, if the replacement's files are in the page cache.
     """
     taken = []
     for _ in range(times):
@@ -125,11 +127,12 @@ async def rows_s(service: Service, isolation: Isolation, count: int = ROWS) -> f
 
 def _run(program: str, *packages: Path) -> str:
     environment: dict[str, Any] = {"PYTHONPATH": os.pathsep.join(map(str, packages)), "PATH": os.environ["PATH"]}
+    # this runs the base interpreter, which has no packages of this environment
     command = [
         getattr(sys, "_base_executable", sys.executable),
         "-c",
         program,
-    ]  # this runs the base interpreter, which has no packages of this environment
+    ]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=600).stdout
 
 

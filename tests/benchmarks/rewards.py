@@ -1,5 +1,5 @@
-"""Measures the code-reward recipe: what a hidden test costs, compared with a process for each test, and what rows with
-hostile answers cost.
+"""Measures the code-reward recipe: what a hidden test costs, compared with a process for each test, and how many rows
+are scored if some answers are hostile.
 """
 
 import shutil

@@ -63,7 +63,7 @@ async def load(service: Service, calls: Iterator[Evaluator]) -> Load:
 
 
 async def beside_one(service: Service, calls: list[Evaluator]) -> tuple[Load, Load]:
-    """Alternate between these calls and calls of a single evaluator, because the machine may have other work. Return
+    """Measure these calls alternately with calls of a single evaluator, because the machine may have other work. Return
     both loads.
     """
     (single,) = evaluators(1)

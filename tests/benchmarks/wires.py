@@ -1,7 +1,7 @@
 """Measures what a call over a wire costs, compared with the host's own route and with the platform's executor that it
 replaces. A wire is a route that answers in another platform's format.
 
-Calls of both kinds take turns, in blocks; the processor time of the host and all its sandboxes is compared.
+Blocks of calls of both kinds alternate, and the processor time of the host and all its sandboxes is compared.
 """
 
 import http.client
@@ -112,7 +112,7 @@ for line in sys.stdin:
 
 
 def opik_ms(port: int) -> tuple[float, float]:
-    """Return how many ms a metric takes over the wire, and in a waiting process with Opik's package, measured in turns."""
+    """Measure alternately how many ms a metric takes over the wire, and in a waiting process with Opik's package."""
     command = [str(real_python(PROGRAMS / "opik.txt")), "-W", "ignore", "-c", _WORKER]
     asked = {"code": _OPIK, "data": _DATA}
     return _beside_a_process(command, asked, port, "/wires/opik/v1/private/evaluators/python", asked)
@@ -133,8 +133,8 @@ for await (const line of createInterface({ input: process.stdin })) {
 
 
 def langfuse_ms(port: int, folder: Path) -> tuple[float, float]:
-    """Return how many ms a TypeScript evaluator takes over the wire, and as Langfuse's `insecure-local` runs it, in
-    turns.
+    """Measure alternately how many ms a TypeScript evaluator takes over the wire, and when Langfuse's `insecure-local`
+    runs it.
 
     `insecure-local` uses `node:vm` in the process of Langfuse's worker, without a sandbox and only for TypeScript. The
     worker cannot be installed as a package, so a short program in Node stands in for it.
@@ -154,9 +154,7 @@ def langfuse_ms(port: int, folder: Path) -> tuple[float, float]:
 def _beside_a_process(
     command: list[str], asked: dict[str, Any], port: int, path: str, body: dict[str, Any], rounds: int = 60
 ) -> tuple[float, float]:
-    """Return how many ms a call over a wire takes, and how many ms a process takes to answer a line, measured in
-    turns.
-    """
+    """Measure alternately how many ms a call over a wire takes, and how many ms a process takes to answer a line."""
     line = json.dumps(asked) + "\n"
     quiet = {**os.environ, "OPIK_TRACK_DISABLE": "true"}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=quiet) as worker:
@@ -196,9 +194,7 @@ process.exit(0);
 
 
 def promptfoo_ms(port: int, folder: Path, rounds: int = 10) -> tuple[float, float]:
-    """Return how many ms promptfoo's webhook assertion takes, and promptfoo's own Python assertion, measured in
-    turns.
-    """
+    """Measure alternately how many ms promptfoo's webhook assertion and promptfoo's own Python assertion take."""
     from tests.probe import NODE  # noqa: PLC0415 - finds Node
 
     (folder / "assertion.py").write_text(

@@ -82,8 +82,8 @@ class Spent:
 
 
 def spent(hosts: dict[str, tuple[int, int]]) -> dict[str, Spent]:
-    """Measure hosts, each given by its port and first process. The hosts are measured in turns, and the figures are
-    medians over the rounds.
+    """Measure hosts, each given by its port and first process. The hosts are measured alternately, and each figure is
+    the median over the rounds.
     """
     found: dict[str, list[Spent]] = {name: [] for name in hosts}
     for number in range(ROUNDS + 1):

@@ -76,7 +76,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def look(browser: Browser, host: Server) -> AsyncIterator[Look]:
-    """Opens pages of the host. The test fails if a page reports a fault or violates its own policy."""
+    """Opens pages of the host. The test fails if a page reports a fault or violates its content security policy."""
     async with looking(browser, host.url) as opened:
         yield opened
 

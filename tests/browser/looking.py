@@ -31,9 +31,8 @@ new MutationObserver(() => {
 """
 """Script that records when the heading was there and nothing was loading any more."""
 AXE = DIST.parent / "node_modules" / "axe-core" / "axe.min.js"
-PICTURES = os.environ.get(
-    "EVALUATOR_HOST_TEST_PICTURES"
-)  # folder for pictures; if the variable is not set, no pictures are taken
+# folder for pictures; if the variable is not set, no pictures are taken
+PICTURES = os.environ.get("EVALUATOR_HOST_TEST_PICTURES")
 GRAVE = ("moderate", "serious", "critical")
 
 
@@ -41,8 +40,8 @@ class Look:
     """Opens windows, and records what went wrong in them.
 
     Attributes:
-      faults: Errors on the console, exceptions that nobody caught, and violations of the page's policy. A test that
-        expects faults removes them from this list.
+      faults: Errors on the console, exceptions that nobody caught, and violations of the page's content security
+        policy. A test that expects faults removes them from this list.
     """
 
     def __init__(self, browser: Browser, url: str) -> None:
@@ -63,8 +62,8 @@ class Look:
         return page
 
     async def _emptied(self) -> BrowserContext:
-        """Empty the storage of an earlier window's context, and return the context. Contexts are used again because
-        loading the pages' code anew takes half a second.
+        """Empty the storage of an earlier window's context, and return the context. Contexts are used again because a
+        new context would load the pages' code anew, which takes half a second.
         """
         if (self._browser, self._url) not in _KEPT:
             _KEPT[self._browser, self._url] = await self._new_context()

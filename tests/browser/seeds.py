@@ -67,7 +67,7 @@ def otlp(n: int) -> dict[str, Any]:
 
 
 def sow(client: Client) -> Seeds:
-    """Store all records, wait until they are there, and return the ids of the jobs among them."""
+    """Store all records, wait until the host has them, and return the ids of the jobs among them."""
     client.evaluators.create("length", Evaluator(LENGTH, threshold=0.5), description=f"Counts letters {MARKUP}")
     client.evaluators.update("length", Evaluator(LATER, threshold=0.6))
     client.evaluators.create("latency", Evaluator("def evaluate(i, o, trace):\n    return len(trace['spans']) / 2\n"))

@@ -1,5 +1,5 @@
-"""The pages of data sets: upload a file by dropping or choosing it, bad lines, pages of rows, hostile columns,
-deletion.
+"""On the pages of data sets, users upload files by dropping or choosing them, replace a data set, read its rows page by
+page, download it, and delete it.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""The editor: the host's messages about code while a user writes it, packages, settings, and the library."""
+"""In the editor, users see the host's messages about code while they write it, choose packages and settings, and use
+the library.
+"""
 
 import asyncio
 import io
@@ -249,9 +251,8 @@ async def test_a_version_is_chosen_by_keyboard_installed_and_used(look: Look) ->
     await failed.get_by_role("button", name="Add and run").click()
     await expect(score(page.get_by_role("article", name="Result"))).to_have_text("1", timeout=90_000)
     await expect(chips).to_have_text([re.compile(r"iniconfig==\d")])
-    await expect(failed.get_by_role("list", name="Warnings")).to_have_count(
-        0
-    )  # no warning asks for pins that the evaluator already has
+    # no warning asks for pins that the evaluator already has
+    await expect(failed.get_by_role("list", name="Warnings")).to_have_count(0)
 
 
 @pytest.mark.long

@@ -1,5 +1,5 @@
 """Features of every page of the workbench: the frame, deep links, themes, a field for the key if the host needs one,
-and the page's policy.
+and the content security policy.
 """
 
 import itertools

@@ -51,9 +51,8 @@ async def test_the_documentation_is_read_inside(look: Look) -> None:
     await expect(page.get_by_role("heading", name="Named evaluators")).to_be_visible()
     contents = page.get_by_role("navigation", name="Pages of the documentation")
     sections = re.findall(r"^## (.*)$", (ROOT / "docs" / "README.md").read_text("utf-8"), re.MULTILINE)
-    await expect(contents.get_by_role("heading")).to_have_text(
-        sections[:-1]
-    )  # the last section lists only words, so the page leaves it out
+    # the last section lists only words, so the page leaves it out
+    await expect(contents.get_by_role("heading")).to_have_text(sections[:-1])
     await contents.get_by_label("Find in the headings").fill("zebra")
     await expect(contents.get_by_role("listitem")).to_have_count(0)
     await expect(contents.get_by_text("No heading has “zebra”")).to_be_visible()
@@ -88,9 +87,8 @@ async def test_sample_data_shows_jobs_and_their_change_in_one_click(browser: Bro
         await picture(page, "jobs-samples")
         await rows.get_by_role("link", name="no change").click()
         await expect(page.get_by_role("heading", name="Comparison")).to_be_visible()
-        await expect(
-            page.get_by_text("completed").first
-        ).to_be_visible()  # a toast says that the job which this browser started has ended
+        # a toast says that a job has ended if this browser started the job
+        await expect(page.get_by_text("completed").first).to_be_visible()
 
 
 @pytest.mark.long

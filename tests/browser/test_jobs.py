@@ -1,5 +1,5 @@
-"""The pages of jobs: start a job with a form, follow it live, pause, resume and stop it; statistics, plots, downloads, and
-comparison.
+"""On the pages of jobs, users start a job with a form, follow it live, pause, resume and stop it, see statistics and
+plots, download results, and compare jobs.
 """
 
 import asyncio
@@ -240,7 +240,7 @@ async def test_a_job_that_failed_may_go_on(page: Page, client: Client) -> None:
     async with page.expect_response(f"**/v1/jobs/{job.id}/resume") as asked:
         await page.get_by_role("button", name="Resume").click()
     assert (await asked.value).ok
-    await status(page, "completed")  # the job may now have one more failed row than when it ended
+    await status(page, "completed")  # since it was resumed, the job may have one more failed row than before
 
 
 @pytest.mark.long
@@ -423,9 +423,8 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     await picture(page, "compare-texts")
     await page.goto(f"/compare/{seeds.small}/{seeds.small}")
     await expect(page.get_by_role("region", name="Worse: 0")).to_be_visible()
-    await expect(page.locator(".tile-value.pass, .tile-value.fail")).to_have_count(
-        0
-    )  # without a score, neither job is better or worse
+    # without a score, neither job is better or worse
+    await expect(page.locator(".tile-value.pass, .tile-value.fail")).to_have_count(0)
     await page.goto(f"/compare/{seeds.before}/{seeds.small}")
     await expect(page.get_by_role("alert")).to_contain_text("different rows")
 

@@ -29,14 +29,13 @@ async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, se
     await dialog.get_by_role("button", name="Create the queue").click()
     await expect(page.get_by_role("heading", name="Row 0")).to_be_visible()
     await page.get_by_label("Your name").fill("ann")
-    await page.keyboard.press("Escape")  # this leaves the field, so that keys set labels again
+    await page.keyboard.press("Escape")  # this takes the focus from the field, so that keys set labels again
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
         assert await grave_findings(page, colours=theme == "dark") == [], theme
         await picture(page, f"labels-row-{theme}")
-    await expect(page.get_by_role("region", name="length@2")).to_have_count(
-        0
-    )  # results are hidden, because they would influence people
+    # results are hidden, because they would influence people
+    await expect(page.get_by_role("region", name="length@2")).to_have_count(0)
     await page.keyboard.press("1")
     await expect(page.get_by_text("1 of 4 labelled")).to_be_visible()
     await expect(page.get_by_role("heading", name="Row 3")).to_be_visible()
@@ -97,9 +96,8 @@ async def test_rows_of_a_data_set_are_labelled_on_a_phone(look: Look, host: Serv
         await soso.click()
         for row, key in ((1, "b"), (2, "3")):
             await expect(page.get_by_role("heading", name=f"Row {row}")).to_be_visible()
-            await page.evaluate(
-                "new Promise(done => requestAnimationFrame(() => setTimeout(done, 150)))"
-            )  # in a field, keys are ordinary text
+            # wait, because while a field has the focus, keys are ordinary text
+            await page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 150)))")
             await page.keyboard.press(key)
         await expect(page.get_by_text("Every row has been looked at")).to_be_visible()
         await page.goto("/labels")

@@ -64,9 +64,9 @@ async def test_axe_finds_nothing_grave_and_pages_fit_their_windows(look: Look, s
         name = path.strip("/").replace("/", "-").replace("?", "-")
         for width in (1280, *(WIDTHS if path in telling(seeds) else WIDTHS[:1])):
             await page.set_viewport_size({"width": width, "height": 800})
-            if (
-                width == 1280 or "tab=diff" in path
-            ):  # wait, because a diff that becomes narrow is drawn again and has other colours meanwhile
+            # each width loads a diff again, because a diff that becomes narrow is drawn again and has other colours
+            # until then
+            if width == 1280 or "tab=diff" in path:
                 await show(page, path, text)
                 assert await page.locator("main img, main b").count() == 0, path
                 assert not (await page.title()).startswith("owned")

@@ -49,9 +49,8 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
     await page.get_by_role("button", name="Add stored rows…").click()
     dialog = page.get_by_role("dialog", name="Add stored rows")
     await dialog.get_by_label("Data set").last.select_option("graded")
-    await expect(dialog.get_by_label("Column of the outputs")).to_have_value(
-        "answer"
-    )  # the page suggests this column because of its name
+    # the page suggests this column because of its name
+    await expect(dialog.get_by_label("Column of the outputs")).to_have_value("answer")
     await expect(dialog.get_by_role("cell", name="question 19")).to_be_visible()
     assert await grave_findings(page) == []
     await picture(page, "rows-add")

@@ -1,4 +1,6 @@
-"""The test panel: rows as JSON, the content of a result, code that cannot change the page, earlier runs, and copying."""
+"""In the test panel, users enter rows as JSON, read a result, return to earlier runs, and copy a run. Code cannot
+change the page.
+"""
 
 import asyncio
 import json
@@ -296,8 +298,7 @@ async def test_the_editor_has_most_of_its_panel_after_the_first_run(page: Page) 
     await expect(page.locator(".signature")).to_be_visible()
     await expect(signature).to_be_hidden()
     await page.locator(".signature > summary").click()
-    await page.wait_for_function(
-        "localStorage.getItem('signature') === 'open'"
-    )  # wait, because browsers report the change a moment later
+    # wait, because browsers report the change a moment later
+    await page.wait_for_function("localStorage.getItem('signature') === 'open'")
     await page.reload()
     await expect(signature).to_be_visible()  # the card is open, as it was before

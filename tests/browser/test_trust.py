@@ -58,9 +58,8 @@ async def test_each_tab_has_its_draft_and_the_other_ones_are_restored(look: Look
     await loads(first)
     second = await first.context.new_page()
     await second.goto("/")
-    await expect(second.get_by_role("textbox", name=CODE)).to_contain_text(
-        "return 0.5"
-    )  # a new tab shows the last draft first
+    # a new tab shows the last draft first
+    await expect(second.get_by_role("textbox", name=CODE)).to_contain_text("return 0.5")
     await write(second, CODE, HALF.replace("0.5", "0.75"))
     await loads(second)
     await second.close()
@@ -145,7 +144,7 @@ async def test_a_running_job_shows_counts_of_one_moment(page: Page, host: Server
         statistics = client._transport.http.get(f"/v1/jobs/{job}/results").json()
     report |= {"status": "running", "finished_at": None}
     report["progress"]["rows"] = report["scores"][0]["rows"] = 399
-    statistics["evaluators"][0] |= {"rows": 35, "scored": 35, "failed": 0}  # they were computed some rows before
+    statistics["evaluators"][0] |= {"rows": 35, "scored": 35, "failed": 0}  # computed when fewer rows had ended
     await page.route(f"**/v1/jobs/{job}", lambda route: route.fulfill(json=report))
     await page.route(f"**/v1/jobs/{job}/events", lambda route: route.abort())
     await page.route(f"**/v1/jobs/{job}/results", lambda route: route.fulfill(json=statistics))

@@ -241,7 +241,9 @@ class Faults:
 
     @contextmanager
     def _container(self, fault: Fault) -> Iterator[tuple[Any, str | None]]:
-        """Yield a client of the engine, and the id of one of the host's containers; None if the host has none."""
+        """Yield a client of the engine, and the id of one of the host's containers. The id is None if the host has no
+        container.
+        """
         assert self._engine is not None
         container, client = None, None
         with contextlib.suppress(*_ENGINE_DOWN):

@@ -103,13 +103,13 @@ class ChaosHost:
         self.pids: list[int] = []
         self.clean: set[int] = set()  # ids of the processes that ended as intended
         self.most_mb = 0.0
-        self.ready_s = 0.0  # seconds in which the host existed and was ready
+        self.ready_s = 0.0  # for how many seconds the host has been ready so far
         self._ready_at: float | None = None  # when the host was last seen ready
         self._folder, self._backend, self._oracle = folder, backend, oracle
         self._environment = {**environment, "TMPDIR": str(self.temporary)}
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
-        self._wanted = False  # whether the host should run; then it is started again when it ends
+        self._wanted = False  # whether the host should run, so that it is started again if it ends
         self.over = False  # whether the host is no longer needed, even if the run has failed
         self._lock = threading.RLock()
         set_offset(self.clock, skew_s)

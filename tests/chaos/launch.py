@@ -50,7 +50,7 @@ def move_clock(file: Path) -> None:
 
 
 def set_offset(file: Path, seconds: float) -> None:
-    """Write the number of seconds by which the clocks of processes that watch the file are wrong."""
+    """Set the number of seconds by which the clock is wrong in each process that watches the file."""
     with file.open("r+b" if file.exists() else "wb") as opened:
         opened.write(struct.pack("d", seconds))
 

@@ -135,7 +135,7 @@ class Oracle:
     """Judges answers, and counts right answers and findings.
 
     Attributes:
-      expected: For each program, by name: the essence of each row's result in a run without faults.
+      expected: A dict from each program's name to the essence of each row's result in a run without faults.
       findings: Sentences, each about one thing that was wrong.
       counts: Numbers of calls and rows, by outcome.
     """
@@ -144,7 +144,7 @@ class Oracle:
     expected: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    # number of rows with an unexpected code `crashed`: at most one for every two runners that were killed
+    # number of rows with an unexpected code `crashed`; one is allowed for every two runners that were killed
     crashed: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -175,7 +175,7 @@ def burning(count: int) -> Iterator[None]:
 
 
 async def _under_faults(run: Run, hosts: list[ChaosHost], faults: Faults, oracle: Oracle, *, model_url: str) -> None:
-    """Let callers call the first host while faults happen, and until every job has ended."""
+    """Let callers call the first host while faults happen, and afterwards until every job has ended."""
     for host in hosts:
         host.start()
         assert await asyncio.to_thread(host.until_ready), host.log_end()
@@ -239,7 +239,7 @@ async def _watch(host: ChaosHost, ended: asyncio.Event) -> None:
 
 
 def _judge_end(hosts: list[ChaosHost], oracle: Oracle, *, docker: list[str]) -> None:
-    """Stop the hosts as an operator would, and judge what they leave behind."""
+    """Stop the hosts as an operator would, and report what they leave behind as findings."""
     for host in hosts:
         if (code := host.end(signal.SIGTERM)) != 0:
             oracle.find(f"the host ended with exit code {code}\n{host.log_end()}")

@@ -23,14 +23,14 @@ from tests.chaos.programs import COSTLY, PACKAGED, ROWS, STEADY, Program, row
 
 _ANSWERED_S: Final = 180.0
 _HEALTHY_S: Final = 30.0
-_JOB_ENDS_S: Final = 300.0  # seconds without a result, after the last fault, in which a job must end
+_JOB_ENDS_S: Final = 300.0  # seconds; a job that gets no result for so long after the last fault is a finding
 _AGAIN_S: Final = 0.3
 _BATCH_ROWS: Final = 2 * ROWS
 _JOB_ROWS: Final = (60, 200)
 _NAMES: Final = 4
 _QUESTIONS: Final = (10, 40)
 _TRACES: Final = 4
-_SCORED_S: Final = 90.0  # seconds after the last fault in which traces must be scored
+_SCORED_S: Final = 90.0  # traces must be scored within this many seconds after the last fault
 _ONLINE: Final = "def evaluate(inputs, outputs, trace):\n    return outputs == 'answer to ' + inputs['question']\n"
 _LIVE: Final = """\
 def evaluate(inputs, outputs, trace):
@@ -267,7 +267,9 @@ class Traffic:
     # Following a job to its end
 
     async def _until_ended(self, job_id: str, chance: random.Random) -> dict[str, Any] | None:
-        """Follow a job to its end, and return it; None if it is lost or does not end. Resume it if it was paused."""
+        """Follow a job to its end, and resume it if it is paused. Return the job, or None if it is lost or does not
+        end.
+        """
         path, pauses = f"/v1/jobs/{job_id}", chance.random() < 0.3
         until: float | None = None
         most = 0
@@ -397,7 +399,7 @@ class Traffic:
                 await self._change(known, evaluator["code"], "PUT", path, json=body)
 
     async def _change(self, stored: str, text: str, method: str, path: str, **options: Any) -> None:
-        """Change a stored object, and remember which contents it may have afterwards."""
+        """Change a stored object, and remember all the contents that it may have afterwards."""
         kept, began = self._kept.setdefault(stored, _Kept()), time.monotonic()
         answer = await self._send(method, path, **options)
         if answer is not None and answer.is_success:
@@ -429,7 +431,9 @@ class Traffic:
     # Parts that all callers share
 
     async def _turns(self, name: str, *, pause_s: float) -> AsyncIterator[random.Random]:
-        """Yield the random numbers for each of a caller's turns, and pause between turns, until the run is over."""
+        """Yield the caller's random number generator once for each of its turns, with a pause between turns, until the
+        run is over.
+        """
         chance = random.Random(f"{self._seed} {name}")
         while not self._stop.is_set():
             yield chance

@@ -89,9 +89,8 @@ async def test_says_how_the_runner_ended(backend, code, expected):
 
 async def test_destroy_leaves_nothing(backend):
     mark = new_mark()
-    others = set(
-        child_pids(os.getpid())
-    )  # these are child processes that other tests in the same run have started, such as an engine
+    # these are child processes that other tests in the same run have started, such as an engine
+    others = set(child_pids(os.getpid()))
     before = descriptors()
     groups = sandbox_cgroups(backend.instance)
     probe = await Probe.start(backend)
@@ -211,7 +210,7 @@ async def test_a_host_that_is_killed_leaves_nothing_after_the_next_start(backend
 async def test_what_bubblewrap_leaves_when_it_is_killed_between_two_steps_is_found(backend):
     """The host finds what bubblewrap leaves behind when it is killed between two steps. While a sandbox starts, its
     first process waits for a byte from bubblewrap, and does not end with bubblewrap. The option `--userns-block-fd`
-    delays this byte, so that the test can kill bubblewrap meanwhile.
+    delays this byte, so that the test can kill bubblewrap before the byte is sent.
     """
     (told, tells), (kept_back, go), memory = os.pipe(), os.pipe(), os.memfd_create(MEMORY_FILE)
     arguments = ["--unshare-user", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/"]

@@ -66,7 +66,7 @@ async def test_a_fork_that_was_refused_does_not_explain_a_kill(backend):
             "for pid in children: os.kill(pid, 9); os.waitpid(pid, 0)\n"
         )
         assert probe.link.first_pid is not None
-        # killed from outside: inside, an ordinary user's runner is process 1, which cannot kill itself
+        # killed from outside, because an ordinary user's runner is process 1 inside, which cannot kill itself
         os.kill(probe.link.first_pid, signal.SIGKILL)
         assert await probe.link.read() == b""
         exit_status = await probe.link.destroy()
@@ -92,7 +92,7 @@ async def test_memory_limit_of_shared_memory_in_a_child(backend):
             "os.wait(); print('outlived it')"
         )
         data = await probe.link.read()
-        # with a cgroup the kernel kills the child; without one the watchdog ends the sandbox
+        # with a cgroup, the kernel kills only the child; without one, the watchdog ends the sandbox
         assert (b"outlived" in data) == (probe.link.memory_events() == 1 and data != b"")
         exit_status = await probe.link.destroy()
     assert data != b"" or exit_status.oom_killed

@@ -26,7 +26,7 @@ LINK = (
     "py-non-ascii-source", "js-non-ascii-source", "return-py-evaluate-half-an-emoji",
     "return-js-evaluate-half-an-emoji", "return-py-evaluate-wide-integer", "return-js-evaluate-wide-integer",
     "return-py-evaluate-huger-integer", "return-js-evaluate-undefined", "return-js-evaluate-map", "return-py-evaluate-too-deep",
-    # rows that are empty, large, or have names
+    # rows with empty outputs, integers, named arguments and traces
     "py-outputs-empty-object", "js-outputs-null", "py-ints-stay-ints", "py-main-kwargs", "py-trace-otlp-paths", "js-trace-otlp-slow",
     # logs beside the result
     "py-printed-score-is-a-log", "js-printed-score-is-a-log",

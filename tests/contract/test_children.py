@@ -1,5 +1,5 @@
-"""Processes that an evaluator starts find the evaluator's packages and modules, and the interpreter under its usual
-names.
+"""Processes that an evaluator starts can import the evaluator's packages and modules, and find the interpreter under
+its usual names.
 """
 
 import json

@@ -343,9 +343,8 @@ async def test_an_idle_sandbox_tells_what_it_uses_and_counts_by_that(service: Se
     """An idle sandbox counts with the memory that it uses. The evaluator keeps 40 MB in its module, so its idle sandbox
     counts as 40 MB, and not as 256 MB, which is its limit.
     """
-    async with open_engine(
-        settings(service.pool.backend.name, idle_sandboxes=1), prewarm=True
-    ) as own:  # a separate service, so that no other sandbox ends meanwhile
+    # a separate service, so that no other sandbox ends during the test
+    async with open_engine(settings(service.pool.backend.name, idle_sandboxes=1), prewarm=True) as own:
         capacity = own.pool.capacity
         before_mb = capacity.taken_mb
         hoard = "hoard = bytearray(40 << 20)\nfor at in range(0, len(hoard), 4096): hoard[at] = 1\n"

@@ -72,8 +72,8 @@ async def test_the_kernel_that_answers_is_gvisors(gvisor: Service) -> None:
     [
         pytest.param(python("while True: pass"), {"timeout"}, id="loop"),
         pytest.param(python("return len([b'x' * (1 << 20) for _ in range(1000)])"), {"memory_limit"}, id="memory"),
-        # at the limit of processes gVisor's own kernel ends, and only the engine can report the reason, sometimes too
-        # late; or the many processes exceed the memory limit first
+        # When the limit of processes is reached, gVisor's own kernel ends, and only the engine can report the reason,
+        # sometimes too late. The many processes may also exceed the memory limit first.
         pytest.param(
             python("while True: os.fork()"), {"process_limit", "memory_limit", "crashed", "timeout"}, id="fork bomb"
         ),

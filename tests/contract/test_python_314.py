@@ -45,7 +45,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 async def over_docker() -> AsyncIterator[Settings]:
     """Settings for a host with an image that contains Python 3.14."""
-    # before the pins change, because this may build the image of all other tests
+    # the pins must not change before this line, which may build the image that all other tests use
     chosen = settings("docker", docker_image=IMAGE, load_timeout_s=LOAD_TIMEOUT_S)
     pins = replace(recipe.read_pins(), suite=SUITE, python="3.14")
     with pytest.MonkeyPatch.context() as patched:

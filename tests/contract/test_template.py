@@ -78,7 +78,7 @@ def evaluate(inputs, outputs, trace):
 
 @pytest.fixture
 def started(monkeypatch):
-    """A list, to which each template that the test starts is added."""
+    """A list of the templates that the test starts."""
     made = []
     start = template.Template.__init__
     monkeypatch.setattr(

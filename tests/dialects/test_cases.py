@@ -20,7 +20,9 @@ DIALECTS = sorted(path.parent.name for path in FOLDER.glob("*/cases.py"))
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_every_case_ends_as_on_its_platform(service: Service, dialect: str, part: int) -> None:
-    """Every dialect's cases end here as on their platform. `make test` tries one case in six of each dialect."""
+    """Every dialect's cases have the same outcome here as on their platform. `make test` tries one case in six of each
+    dialect.
+    """
     all_cases = import_module(f"tests.dialects.{dialect}.cases").CASES
     assert len({case.id for case in all_cases}) == len(all_cases)
     cases = all_cases[part::PARTS]

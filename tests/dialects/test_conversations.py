@@ -122,7 +122,7 @@ async def test_a_conversation_reaches_the_metrics_of_every_platform(service: Ser
 
 
 def otlp(*spans: dict) -> dict:
-    """Return an OTLP export with these spans; each argument has the span's `attributes` as an object."""
+    """Return an OTLP export of these spans; the `attributes` of each given span are an object."""
     made = []
     for number, span in enumerate(spans):
         attributes = [{"key": key, "value": {"stringValue": value}} for key, value in span["attributes"].items()]

@@ -319,7 +319,7 @@ console.log(JSON.stringify(found));
 
 
 def asserted(*calls: tuple[str, Any, dict[str, Any]]) -> list[Any]:
-    """Run an assert's program on `(type, output, config)`, and return the results, or messages of exceptions."""
+    """For each (type, output, config), run the program of this type of assert; return its result or error message."""
     given = json.dumps([[program(type_), output, config] for type_, output, config in calls])
     ended = subprocess.run(
         [NODE, "--input-type=module", "-e", RUN], input=given, capture_output=True, text=True, timeout=120, check=True

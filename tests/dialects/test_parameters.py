@@ -1,4 +1,4 @@
-"""Checks and results refuse code, or warn about it, if the name of a parameter suggests a different value than it gets."""
+"""The host refuses code, or warns about it, if a parameter does not get the value that its name suggests."""
 
 import asyncio
 
@@ -35,7 +35,7 @@ def head(names: str, language: Language) -> str:
 
 
 def warnings_of(names: str, language: Language) -> list[str]:
-    """Return the host's warnings about parameters, for the parameters' names that a sandbox has reported."""
+    """Return the host's warnings about parameters with these names, as if a sandbox had reported the names."""
     contract = Contract.EVALUATE_V1 if names.count(",") == 3 else Contract.EVALUATE
     facts = FunctionFacts("evaluate", 3, parameters=tuple(map(ParameterFacts, names.split(", "))))
     loaded = Loaded(contract, "declared", "", "evaluate", tuple(names.split(", ")), facts=(facts,))
@@ -113,7 +113,7 @@ REWRITES: list[tuple[Language, str, str | None]] = [
 
 
 def loaded_of(contract: Contract, code: str) -> Loaded:
-    """Return a sandbox's report about code with a single function, on line 1."""
+    """Return what a sandbox would report about code with a single function, on line 1."""
     given, _, body = code.partition("(")[2].partition(")")
     names = tuple(one.split()[0] for one in given.replace(":", " ").split(","))
     parameters = tuple(ParameterFacts(name, read=name in body) for name in names)
@@ -245,8 +245,8 @@ WHOLE = {
 
 
 def meant() -> list[Evaluator]:
-    """Return the functions in `WHOLE`, and the functions in `MEANT` with bodies that score 0. Only a few are in
-    TypeScript, because types do not change how the host reads names.
+    """Return the functions in `WHOLE`, and functions with the heads in `MEANT` and bodies that score 0. Only a few are
+    in TypeScript, because types do not change how the host reads names.
     """
     found = [Evaluator(code, language) for language, codes in WHOLE.items() for code in codes]
     found += [Evaluator(code, TYPESCRIPT) for code in WHOLE[JAVASCRIPT][:1]]

@@ -1,5 +1,5 @@
-"""Code that uses a name that the host's small replacement of a package lacks fails only then, and the error names the
-package to pin.
+"""Code fails only when it uses a name that the host's small replacement of a package lacks. The error names the package
+to pin.
 """
 
 import re

@@ -101,7 +101,7 @@ def test_the_declared_contract_says_which_of_two_sdks_is_meant() -> None:
 @pytest.mark.parametrize("module", ["ragas.integrations.langchain", "phoenix.evals.legacy"])
 async def test_a_check_names_the_same_pin_as_the_error_of_a_row(service: Service, module: str) -> None:
     """A check and a row's error name the same pin: the version with which the host's replacement of the package was
-    tested, whatever the index has.
+    tested, whatever versions the index has.
     """
     code = f"from {module} import EvaluatorChain\ndef evaluate(inputs, outputs, trace):\n    return float(EvaluatorChain(1))\n"
     pin = stand_in_pin(module, (), Language.PYTHON)

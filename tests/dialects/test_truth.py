@@ -365,7 +365,7 @@ NOT_TOLD: list[tuple[str, str]] = [  # evaluators that do not read the expected 
             return float(len(output) > 0)
     """),
 ]  # fmt: skip
-# evaluators that read the expected answer in an inner function, or test only another value with its name for None
+# evaluators that read the expected answer in an inner function, or that test another value of the same name for None
 TOLD: list[tuple[str, str]] = [
     ("braintrust", """
         def handler(input, output, expected=None):

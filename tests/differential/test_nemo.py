@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.differential, pytest.mark.timeout(
 
 DIFFERS: Final = "dialects/nemo.md#what-differs"
 CLIENT: Final = "dialects/nemo.md#nvidias-own-client"
-# by how much numbers may differ: NVIDIA's client gets those of a job, which computes them from exact sums
+# largest relative difference of numbers: NVIDIA's client gets a job's numbers, which are computed from exact sums
 RELATIVE: Final = {"client": 1e-12, "sdk": 0.0, "sandbox": 0.0, "submit": 0.0}
 AGENTS: Final = {
     r"(agent|toolkit)( failed| without output)?(, ignored)?: rows\[[01]\]\.(sample\.inference_error|metric_errors\.seen)": DIFFERS,

@@ -50,7 +50,7 @@ NEEDS: Final = {
     "ragas": "ragas",
 }
 """Text in programs that the package itself can run; other programs run only on the platform's server."""
-ASKS_SERVER: Final = "Eval("  # a function of Braintrust's package that logs in to its server
+ASKS_SERVER: Final = "Eval("  # Braintrust's `Eval` logs in to a server, so programs that call it are left out
 ROWS: Final = {
     "langsmith": "run",
     "phoenix": "output",

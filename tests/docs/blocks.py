@@ -30,7 +30,9 @@ def blocks(document: Path) -> list[Block]:
 
 
 def files(document: Path) -> dict[str, str]:
-    """Return the files in a document: blocks whose first line has a path after the language."""
+    """Return the content of each file in a document, by path. A block is a file if its first line has a path after the
+    language.
+    """
     return {match[2]: match[3] for match in _BLOCK.finditer(document.read_text()) if match[2] is not None}
 
 

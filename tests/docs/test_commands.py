@@ -113,7 +113,9 @@ def follows(document: Path, block: Block, following: Block) -> bool:
 
 
 def shown(value: Any, told: Any) -> Any:
-    """Return a decoded answer without the fields that the document leaves out: where it has only `"…": "…"`."""
+    """Return a decoded answer as the document shows it: the entry `"…": "…"` replaces the fields that the document
+    leaves out.
+    """
     if not isinstance(value, dict) or not isinstance(told, dict):
         return value
     kept = told.keys() - {MORE} if MORE in told else value.keys()
@@ -129,7 +131,7 @@ def stable(value: Any) -> Any:
 
 
 def shape(value: Any) -> Any:
-    """Return all keys of a decoded answer, with the kind of each value."""
+    """Return a decoded answer in which the name of each value's kind replaces the value."""
     if isinstance(value, dict):
         return {key: shape(inner) for key, inner in value.items()}
     if isinstance(value, list):

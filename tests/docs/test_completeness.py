@@ -128,9 +128,8 @@ def _codes_made() -> set[str]:
             made |= _codes_in(file.read_text())
     for file in (ROOT / "runtimes" / "javascript").rglob("*.*js"):
         found = re.findall(r"\{ code: '(\w+)', message\b|\bnote\(state, '(\w+)'", file.read_text())
-        made |= {one or other for one, other in found} - {
-            *ErrorCode
-        }  # codes of errors look the same in the source, but are not codes of warnings
+        # codes of errors look the same in the source, but are not codes of warnings
+        made |= {one or other for one, other in found} - {*ErrorCode}
     return made
 
 

@@ -1,5 +1,5 @@
-"""Generators make clients in Python and TypeScript from the OpenAPI document: these have names for everything, and can
-call a running host.
+"""Generators make clients in Python and TypeScript from the OpenAPI document: the clients have a name for every
+operation, and can call a running host.
 """
 
 import json
@@ -138,9 +138,8 @@ def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answer
     lines = len((tmp_path / "calls.ts").read_text().splitlines())
     refused = re.findall(r"^(\S+)\((\d+),\d+\): error", told, re.MULTILINE)
     assert len(refused) == told.count("error TS"), told
-    assert set(refused) == {("calls.ts", f"{lines - number}") for number in range(len(wrong))}, (
-        told
-    )  # the compiler reports only the last lines, which the test has made wrong on purpose
+    # the compiler reports only the last lines, which the test has made wrong on purpose
+    assert set(refused) == {("calls.ts", f"{lines - number}") for number in range(len(wrong))}, told
     assert "is not assignable" in told
     answers = {one["operation"] for one in calls}
     documented = {

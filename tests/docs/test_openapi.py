@@ -28,6 +28,7 @@ POSTS = (
     "/v1/jobs/estimate",
     "/v1/jobs/mapping",
 )
+# operations that create something answer 201 or 202
 MAKES = (
     "/v1/evaluators",
     "/v1/jobs",
@@ -35,7 +36,7 @@ MAKES = (
     "/v1/schedules",
     "/v1/alerts",
     "/v1/label-queues",
-)  # operations that create something answer 201 or 202
+)
 BODILESS = (
     "/v1/data",
     "/v1/datasets",
@@ -110,9 +111,8 @@ def test_examples_are_answered_as_described(server: Server, description: Any, pa
 @pytest.mark.parametrize(("path", "status"), [("/v1/evaluators", 201), ("/v1/jobs", 202)])
 def test_examples_make_what_is_described(server: Server, description: Any, path: str, status: int) -> None:
     (example,) = examples(description, path)
-    server.client.delete(
-        f"{path}/{example.get('name', 'none')}"
-    )  # remove the object, because hosts of one run share their records
+    # remove the object, because hosts of one run share their records
+    server.client.delete(f"{path}/{example.get('name', 'none')}")
     response = server.client.post(path, json=example)
     assert response.status_code == status, response.text
     assert faults(response.json(), response_schema(description, "post", path, str(status)), description) == []

@@ -121,7 +121,7 @@ def cpu_file(pid: int | None, *names: str) -> Path:
 
 
 async def stopped(link: Link, seconds: float = 4.0) -> None:
-    """Stop all processes of a sandbox for some seconds, including processes that it starts meanwhile."""
+    """Stop all processes of a sandbox for some seconds, including processes that it starts during this time."""
     held: set[int] = set()
     try:
         for _ in range(int(seconds / 0.2)):
@@ -274,7 +274,7 @@ def starved(host: Scene) -> Iterator[None]:
         (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
         sandboxes = [home for home in cgroup_folders(f"host-*-{host.pid}-") if home.parent == found.own]
         for home in sandboxes:
-            # this is repeated, because a group may not have more than its parent, and each start makes a new group
+            # may fail at first: no group inside may have a higher limit, and each start makes a new group inside
             for _ in range(100):
                 for each in home.glob("*/cpu.cfs_quota_us"):
                     each.write_text("-1")

@@ -212,7 +212,7 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
         host.until(lambda: readiness(host) == (200, None))
         assert_whole(host, began(host))
         file.rename(tmp_path / "elsewhere")
-        # sent before the host notices
+        # sent before the host notices that the file is gone
         host.server.client.post("/v1/evaluators", json={"name": "early", "code": SLOWLY.code})
         host.until(lambda: readiness(host) == (503, "store_unavailable"))
         assert not file.exists(), "the next start would take an empty file for a new database"

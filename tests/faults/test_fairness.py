@@ -1,4 +1,4 @@
-"""One workspace floods a host with slow calls, in real sandboxes; another workspace is served meanwhile."""
+"""One workspace floods a host with slow calls, in real sandboxes; another workspace is still served."""
 
 import asyncio
 

@@ -39,7 +39,7 @@ def asked(host: Server, path: str) -> httpx.Response:
     """
     while True:
         try:
-            return httpx.get(f"{host.url}{path}", timeout=4)  # longer than /metrics waits for other processes
+            return httpx.get(f"{host.url}{path}", timeout=4)  # seconds; /metrics waits a shorter time itself
         except httpx.TransportError:
             continue
 

@@ -1,5 +1,5 @@
-"""A host is killed while it installs packages or asks an index: its programs end with it, and the next host removes
-the files that it left, among them credentials.
+"""A host is killed while it installs packages or queries an index: its programs end with it, and the next host removes
+the files that it left, including credentials.
 """
 
 import asyncio

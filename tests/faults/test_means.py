@@ -46,7 +46,7 @@ def test_out_of_descriptors(host: Scene, recovery: Note) -> None:
     host.until(lambda: host.gauge("sandboxes") == 0)
     before = host.descriptors()
     _, hard = resource.prlimit(host.pid, resource.RLIMIT_NOFILE)
-    for more in range(2, 34, 2):  # at each number, another part of a start fails
+    for more in range(2, 34, 2):  # with each number of free descriptors, another part of a start fails
         resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (before + more, hard))
         assert set(codes(host, 1)) <= {200, *HONEST}
     resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (hard, hard))

@@ -62,7 +62,7 @@ def tenants(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tenants]
     """A host with two workspaces; its grace period is `GRACE_S`, or the number of seconds that a test sets."""
     grace_s = getattr(request, "param", GRACE_S)
     url = f"sqlite:///{tmp_path / 'host.db'}"
-    # the keys are made first, because the host requires them from its start on
+    # the keys are made before the host starts, so that it requires keys from the beginning
     keys = {name: make_key(name, name, url=url) for name in ("loud", "quiet")}
     server = Server(
         log=tmp_path / "host.log",
@@ -72,7 +72,7 @@ def tenants(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tenants]
             "EVALUATOR_HOST_BODY_TIMEOUT_S": "120",
         },
         command=("prlimit", "--nofile=512:512", *COMMAND),
-        few_sandboxes=False,  # the host itself shares its few descriptors between connections and sandboxes
+        few_sandboxes=False,  # by default, a host divides its descriptors between connections and sandboxes
     )
     with server:
         made = Tenants(server, **keys)

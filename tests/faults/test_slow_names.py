@@ -100,7 +100,7 @@ async def test_names_whose_servers_are_silent_delay_no_other_workspace(tmp_path:
 
 
 async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) -> None:
-    """Let alpha create alerts, send messages and open connections, all to slow names; meanwhile make calls as beta."""
+    """Let alpha create alerts, send messages and open connections, all to slow names, while beta makes calls."""
     row = {"evaluators": [{"code": "def evaluate(i, o, t):\n    return 1.0"}], "dataset": {"rows": [{"n": 1}]}}
     job = (await alpha.post("/v1/jobs", json=row)).raise_for_status().json()["id"]
     for code, grants in ((ASKING, {"models": ["judge"]}), (REACHING, {"network": [port]})):

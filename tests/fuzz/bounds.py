@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 
 def scaled(examples: int) -> int:
-    """Scale a number of examples to the current profile; the default profile tries all."""
+    """Return how many of these examples to try with Hypothesis's current profile; the default profile tries all."""
     return max(1, examples * settings.default.max_examples // 100)
 
 
@@ -18,7 +18,7 @@ def bounded(examples: int, *, shrink: bool = True) -> settings:
 
 
 TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=40)
-"""Any string, including halves of surrogate pairs."""
+"""Any string, even with unpaired surrogates."""
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | TEXT
 LONG = st.integers(min_value=-(10**40), max_value=10**40)
 JSON = st.recursive(
@@ -46,7 +46,7 @@ def nested(depth: int, leaf: Any, *, key: str | None = None) -> Any:
 
 
 def chunked(data: bytes, sizes: list[int]) -> list[bytes]:
-    """Return the bytes in pieces of these sizes, which are repeated; without sizes, return one piece."""
+    """Split the bytes into pieces of these sizes, using the sizes again and again; without sizes, return one piece."""
     pieces, at = [], 0
     while at < len(data):
         size = sizes[len(pieces) % len(sizes)] if sizes else len(data)

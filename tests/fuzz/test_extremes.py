@@ -73,7 +73,7 @@ def test_every_integer_of_a_request_is_bounded() -> None:
 
 
 def _free(schema: Any, path: str) -> Iterator[str]:
-    """Yield the paths of integers without a maximum, and of times that are not checked."""
+    """Yield the paths of integers without a maximum in a schema."""
     if isinstance(schema, dict):
         if schema.get("type") == "integer" and not schema.keys() & {"maximum", "exclusiveMaximum"}:
             yield path

@@ -120,7 +120,7 @@ console.log(JSON.stringify(told))
 
 @pytest.mark.timeout(120)
 def test_the_javascript_runner_reads_what_the_host_would() -> None:
-    # the runner gets each stream with an impossible length of a next frame at its end
+    # the first stream announces a frame with an empty header and a body of 256 bytes
     asked: list[tuple[bytes, list[int]]] = [(b"\0\0\0\0\0\0\1\0", [])]
 
     @bounded(400)
@@ -150,7 +150,7 @@ def test_the_javascript_runner_reads_what_the_host_would() -> None:
 
 
 def surrogates(data: bytes) -> bool:
-    """Whether a JSON value contains half of a surrogate pair, which the host replaces and a runner keeps."""
+    """Whether a JSON value may contain an unpaired surrogate, which the host replaces and a runner keeps."""
     return b"\\ud" in data.lower()
 
 

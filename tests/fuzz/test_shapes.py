@@ -89,7 +89,7 @@ def test_any_returned_value_becomes_a_result(
         numbers = [*found.metrics.values(), *([found.score] if found.score is not None else [])]
         assert all(not isinstance(one, bool) and math.isfinite(one) for one in numbers)
     else:
-        skipped = found.status is Status.SKIPPED  # for `{"score": None}` there is a warning
+        skipped = found.status is Status.SKIPPED  # `{"score": None}` gives a warning instead of an error
         assert [one.code for one in found.warnings].count("no_score") == 1 if skipped else found.error is not None
         assert found.score is None
     assert decode_json(encode_json(found.metrics)) is not None

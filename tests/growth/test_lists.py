@@ -25,7 +25,7 @@ from tests.store.records import WORKSPACE
 from tests.tables import tables
 
 FEW, TIMES, PAGE = 1000, 4, 20
-SAME: Final = 1.5  # maximum factor with which a cost counts as the same
+SAME: Final = 1.5  # a cost that grows by at most this factor counts as the same
 WITH_ALL: Final = 1.25 * TIMES  # maximum factor for costs that may grow with the number of objects
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 MIDDLE: Final = FEW // 2
@@ -55,8 +55,8 @@ def at(number: int) -> datetime:
 
 
 def first_only(numbers: range, table: Any, **values: Any) -> Rows:
-    """Return a row that must be stored before the objects. If `numbers` lacks 0, return nothing, because the row is
-    stored already.
+    """Return a row that must be stored before the objects. If `numbers` lacks 0, return an empty list, because
+    the row is stored already.
     """
     return [(table, [values])] if 0 in numbers else []
 

@@ -17,7 +17,7 @@ from tests.store.records import WORKSPACE, dataset, evaluators
 from tests.tables import tables
 
 SHOWN, FEW, TIMES = 5, 1000, 4
-SAME: Final = 1.5  # maximum factor with which a cost counts as the same
+SAME: Final = 1.5  # a cost that grows by at most this factor counts as the same
 SETS: Final = {"qa": datetime(2020, 1, 1, tzinfo=UTC), "other": datetime(2025, 1, 1, tzinfo=UTC)}
 """Data sets, each with the time at which its jobs begin: all jobs over the other data set are newer."""
 

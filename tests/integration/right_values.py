@@ -72,7 +72,7 @@ CASES: Final = [
     Case("generator", "import random\nDRAWS = {'one': [random.Random()]}\n" + PY + "return DRAWS['one'][0].random()", batch=True),
     Case("generator", "import random\nclass Dice(random.Random):\n    pass\nDICE = Dice()\n" + PY + "return DICE.random()", batch=True),
     js("generator", "return Math.random()", batch=True),
-    # cases with whole numbers that JavaScript cannot hold
+    # cases with integers that JavaScript cannot represent exactly
     js("whole numbers", "return outputs === inputs.n", 1, warns="rounded_integer", said="$.inputs.n", row={"inputs": {"n": BIG}, "outputs": BIG - 1}),
     js("whole numbers", "return inputs.list[1].n < 0", 1, warns="rounded_integer", said="$.inputs.list[1].n", row={"inputs": {"list": [0, {"n": -BIG}]}}),
     js("whole numbers", "return trace.spans[0].start > 0", warns="rounded_integer", said="$.trace", row={"trace": {"spans": [{"name": "a", "span_id": "1", "start": BIG * 1000}]}}),
@@ -123,7 +123,7 @@ CASES: Final = [
     py("no score", "return {'score': None, 'reason': 'no gold'}", None, status="skipped", reason="no gold"),
     py("no score", "return None, 'no gold'", None, unsaid="did you mean score? It has score"),
     js("no score", "return { score: null, reason: 'no gold' }", None, status="skipped", reason="no gold"),
-    # cases with parameters that can be given by name only
+    # cases with keyword-only parameters
     Case("by name", "def evaluate(*, inputs, outputs, trace=None):\n    return outputs == inputs['n']", 1, row={"inputs": {"n": 2}, "outputs": 2}),
     Case("by name", "def evaluate(inputs, *, outputs, trace):\n    return outputs == 2 and trace is None", 1, row={"outputs": 2}),
     Case("by name", "async def evaluate(*, trace, outputs, inputs):\n    return outputs == 2", 1, row={"outputs": 2}),
@@ -134,7 +134,7 @@ CASES: Final = [
     py("hint", "return outputs.get('text') == 'x'", said="json.loads", row={"outputs": '{"text": "x"}'}),
     py("hint", "return outputs.text == 'x'", said="write ['text']", row={"outputs": {"text": "x"}}),
     js("hint", "return outputs.trim() === 'x'", said="is the name right?", row={"outputs": {"text": "x"}}),
-    # cases with hints about code that loads, which must not mention a row
+    # cases with errors while code loads, whose messages must not mention a row
     Case("load", "const known = undefined;\nconst length = known.length;\n" + JS + "return 1 }", language="javascript", status="failed", unsaid="row"),
     Case("load", "const { a } = null;\n" + JS + "return 1 }", language="javascript", status="failed", unsaid="row"),
     Case("load", "KNOWN = None\nLENGTH = len(KNOWN)\n" + PY + "return 1", status="failed", unsaid="the row"),
@@ -144,10 +144,10 @@ CASES: Final = [
     py("nesting", "import json\n    a = []\n    for _ in range(100_000): a = [a]\n    return len(json.dumps(a))", said="nested too deeply"),
     py("nesting", "import copy\n    a = []\n    for _ in range(100_000): a = [a]\n    return len(copy.deepcopy(a))", status="failed"),
     py("nesting", "return evaluate(inputs, outputs, trace)", said="calls itself without end"),
-    # cases with syntax of later versions
+    # cases with syntax of later Python versions
     *(Case("later syntax", code, said="set `python` to 3.12", status="failed", evaluator={"python": "3.11"})
       for code in (PY + 'return len(f"{inputs["a"]}")', "type Score = float\n" + PY + "return 1", "class Box[T]:\n    pass\n" + PY + "return 1", "def first[T](items: list[T]) -> T:\n    return items[0]\n" + PY + "return 1")),
-    # cases with promises inside of a result
+    # cases with promises inside a result
     ts("promise", "const grade = async () => 1;\nexport function evaluate(i: any, o: any, t: any) { return { score: grade() } }", said="write `await`"),
     js("promise", "return { score: 1, parts: [Promise.resolve(1)] }", said="write `await`"),
     js("promise", "return { score: 1, reason: (async () => 'x')() }", said="write `await`"),
@@ -177,13 +177,13 @@ CASES: Final = [
     py("bound", "return {'score': 1 + 1e-10, 'recall': 1.5}", 1 + 1e-10, unsaid="outside"),
     py("bound", "return 1 + 1e-6", warns="out_of_range"),
     js("bound", "return 0.1 + 0.2 + 0.7000000000000001", 0.1 + 0.2 + 0.7000000000000001, unsaid="outside"),
-    # cases with imports that code catches
+    # cases with failed imports whose error the code catches
     py("caught import", "try:\n        import numpy\n    except ImportError:\n        return 0.0\n    return 1.0", 0, warns="missing_import", said="add numpy=="),
     py("caught import", "import contextlib\n    with contextlib.suppress(ImportError):\n        import pandas\n        return 1.0\n    return 0.0", 0, warns="missing_import", said="add pandas=="),
     py("caught import", "import importlib\n    try:\n        importlib.import_module('yaml')\n    except Exception:\n        return 0.0", 0, warns="missing_import", said="add pyyaml=="),
     js("caught import", "try { return require('lodash').size(outputs) } catch { return 0 }", 0, warns="missing_import", said="add lodash"),
     Case("caught import", "export async function evaluate(inputs, outputs, trace) {\n  const found = await import('lodash').catch(() => null);\n  return found ? 1 : 0 }", 0, language="javascript", warns="missing_import", said="add lodash"),
-    # cases with settings of the first version of a platform's code
+    # cases with settings for legacy code, whose function reads `app_params`
     *(Case("parameters", f"def evaluate(app_params, inputs, output, correct_answer):\n    return {read}", score, warns=warns, evaluator={"settings": {"config": config}}, row=TRUTH)
       for read, score, warns, config in (
           ("1.0 if not app_params.get('words') else 0.5", 1, "missing_param", {}),

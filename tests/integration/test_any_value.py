@@ -156,7 +156,7 @@ def test_any_value_comes_back_or_is_named(engine: str, databases: Databases, tmp
 
 
 def came(client: httpx.Client, rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, list[Any]]]:
-    """For each evaluator and each way of reading results, yield the rows with differences that nothing reports."""
+    """Yield an evaluator, a way to read results, and the rows with differences that no warning or error names."""
     for name, evaluator in EVALUATORS.items():
         results = [one for some in (rows[:10], rows[10:]) for one in _batch(client, evaluator, some)]
         yield name, "batch", missed(rows, results, name)

@@ -1,5 +1,5 @@
-"""A running host can be backed up and restored elsewhere, with SQLite and PostgreSQL: jobs, secrets, data sets and
-keys.
+"""A running host can be backed up, and its jobs, secrets, data sets and keys can be restored elsewhere, with SQLite and
+PostgreSQL.
 """
 
 import json

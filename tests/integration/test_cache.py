@@ -178,7 +178,7 @@ async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
         key = server.client.post("/v1/environments", json={"language": "python", "packages": [pin]}).json()["key"]
         await until(lambda: index.asked.count(file) > asked)
         command = asyncio.create_task(asyncio.to_thread(host.run, "packages", "build", pin))
-        await asyncio.sleep(6)  # the second host would begin its own build within this time
+        await asyncio.sleep(6)  # a command that does not wait would begin its own build within this time
         index.open.set()
         assert (await command)["key"] == key
         assert server.client.get(f"/v1/environments/{key}").json()["status"] == "ready"

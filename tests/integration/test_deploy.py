@@ -1,5 +1,5 @@
-"""Runs the files in `deploy/` with the real programs: image and compose.yaml with an engine, chart with helm, unit with
-systemd.
+"""Runs the files in `deploy/` with the real programs: the image and compose.yaml with an engine, the chart with
+Helm, and the unit with systemd.
 """
 
 import grp
@@ -37,7 +37,7 @@ HELM = Path(sys.prefix, "bin", "helm")
 PYTHON = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['expected']"
 JAVASCRIPT = "export function evaluate(inputs, outputs, trace) { return outputs === inputs.expected }"
 
-# script that does what compose.yaml needs of PostgreSQL's official image, with this machine's server
+# script that starts this machine's PostgreSQL as compose.yaml expects it from PostgreSQL's official image
 START_DATABASE = """#!/bin/sh
 set -eu
 data=/var/lib/postgresql/data/db

@@ -25,7 +25,7 @@ SPEC = SandboxSpec(Language.PYTHON, Environment("", Language.PYTHON, ""))
 
 
 def own() -> str:
-    """Return the name that marks the containers of these tests as theirs; a service in the same run has another name."""
+    """Return the name that marks the containers of these tests; a service in the same run uses a different name."""
     return f"{this_instance()}.2"
 
 

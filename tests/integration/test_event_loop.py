@@ -63,7 +63,7 @@ def with_lists(value: Any, *path: Any, few: bool = False) -> Body:
 
 
 def read_twice(size: int) -> Body:
-    """Return a body of many values that the host decodes again for each of four reasons."""
+    """Return a body with many values, and with four details that each make the host decode the body again."""
     start = b'{"x": "\\\\ud800", "y": 12345678901234567890123, "\\u003a": 1, "outputs": ['
     return start + b"{}," * ((size - 200) // 3) + b"1e999]}", JSON
 

@@ -502,7 +502,7 @@ def test_labels_count_for_the_outputs_and_the_question_that_people_saw(client: C
         client.jobs.agreement(other, queue="right")
     client.labels.create("more", job=same, instructions="Is it right? ")
     client.labels.set("more", 1, True)
-    assert client.jobs.agreement(first)[0].rows == 2  # both queues ask the same
+    assert client.jobs.agreement(first)[0].rows == 2  # both queues ask the same question
     client.labels.create("tone", job=same, instructions="Is it polite?")
     assert client.jobs.agreement(first)[0].rows == 2  # nobody has answered this question yet
     client.labels.set("tone", 0, False)
@@ -563,7 +563,7 @@ def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_pat
     report = client.check("kept-cases@2")
     assert (report.ok, len(report.failing_cases)) == (False, 3)
     assert client.check(broken, cases=[{"outputs": 1, "expect": "0.4..0.6"}]).ok
-    # with other cases, it is a new version
+    # an update with other cases makes a new version
     assert client.evaluators.update("kept-cases", broken, cases=CASES[:1]).version == 3
     assert client.evaluators.get("kept-cases").failing_cases is None
     with pytest.raises(InvalidRequest, match="invalid") as refused:

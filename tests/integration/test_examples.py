@@ -28,7 +28,7 @@ def answer(expected: Any, found: Any, score: float | str) -> Case:
 
 
 def traced(score: float | str, *units: dict[str, Any], **inputs: float) -> Case:
-    """Return a case with a trace: the root span has the first metric in `units`, each child span another one."""
+    """Return a case with a trace: the root span has the first of these units, and each child span has another."""
     spans = [{"name": "s", "attributes": {"ag": {"metrics": {"unit": unit}}}, "children": []} for unit in units]
     root = {"a1": {**spans[0], "children": spans[1:]}}
     return ({"inputs": inputs, "outputs": "x", "trace": {"spans": root}}, score)

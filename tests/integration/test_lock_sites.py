@@ -173,7 +173,7 @@ async def test_a_hanging_index_leaves_no_process(raw: str, language: Language, w
             cache_dir=tmp_path / "downloads",
             pip_index_url=f"{site.url}/simple",
             npm_registry=site.url,
-            timeout_s=15.0 if way == "timeout" else 60.0,  # on a busy machine npm takes seconds until it asks
+            timeout_s=15.0 if way == "timeout" else 60.0,  # on a busy machine, npm takes seconds to send a request
         )
         task = asyncio.create_task(lock_of([raw], language, index))
         while not site.asked:

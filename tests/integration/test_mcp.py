@@ -40,7 +40,7 @@ async def tools(*arguments: str) -> AsyncIterator["Client"]:
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "evaluator_host", "mcp", *arguments], env=environment
     )
-    # the client is told where to write: by default it uses the standard error of the moment when its module was
+    # `errlog` is given, because by default the client uses the standard error from the moment when its module was
     # imported, perhaps that of another test
     async with Client(stdio_client(command, errlog=sys.stderr)) as client:
         yield client

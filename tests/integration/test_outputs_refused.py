@@ -169,9 +169,8 @@ def test_commands_refuse_and_say_what_to_type(folder: Path, server: Server) -> N
     assert json.loads(printed)["mean"] == 0.5
     code, printed = cli("run", "exact.py", "--data", "support.jsonl", "--map", "outputs=repply")
     assert (code, "support.jsonl has no column repply; did you mean reply?" in printed) == (2, True)
-    assert (
-        cli("run", "exact.py", "--data", "support.jsonl", "--map", "outputs=none", "--limit", "2")[0] == 1
-    )  # the score is doubtful
+    # the command fails, because the score is doubtful
+    assert cli("run", "exact.py", "--data", "support.jsonl", "--map", "outputs=none", "--limit", "2")[0] == 1
     code, printed = cli("jobs", "create", "-e", "exact", "-d", "support", "--wait", "--url", server.url)
     assert (code, "did you mean outputs=reply?" in printed) == (2, True)
     assert "add --map outputs=reply, or --map outputs=none if the rows have no outputs" in printed

@@ -163,7 +163,7 @@ USED = {  # for each pin: an import, and an expression that must be true
     "xmltodict==0.14.2": ("import xmltodict", "xmltodict.parse('<a>1</a>') == {'a': '1'}"),
 }
 NEEDS_MB = {"deepeval==3.0.0": 512, "ragas==0.2.15 langchain-community==0.3.24": 1024}
-NOTED = {  # for each pin: the warnings about threads or files that the import leaves behind, and hosts that it asks
+NOTED = {  # expected warnings for each pin: its import leaves threads or files behind, or tries to reach hosts
     "deepeval==3.0.0": {"threads_at_load", "unreachable"},
     "matplotlib==3.10.3": {"files_at_load"},
     "polars==1.30.0": {"threads_at_load"},

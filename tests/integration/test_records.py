@@ -1,5 +1,5 @@
-"""A newcomer's first steps work with the commands and the client, on a real host: evaluators, a data set, jobs, a
-comparison.
+"""A newcomer's first steps work with the commands and the client, on a real host: evaluators, a data set, jobs, and
+a comparison.
 """
 
 import csv

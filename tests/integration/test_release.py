@@ -63,7 +63,7 @@ def copy_tree(target: Path) -> dict[str, str]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, target / name)  # the copies get the present time
+        shutil.copy(ROOT / name, target / name)  # the copies get the present time as their modification time
     (target / ".venv").symlink_to(ROOT / ".venv")
     about = ["git", "rev-parse", "--absolute-git-dir"]
     folder = subprocess.run(about, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.engine
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Node project, outside of the checkout, in which the packed client is installed."""
+    """A Node project outside the checkout, in which the packed client is installed."""
     return installed(tmp_path_factory.mktemp("project"))
 
 

@@ -1,4 +1,4 @@
-"""A running host deletes an object that a schedule, alert, label queue, model or evaluator uses only with `force`."""
+"""Only with `force`, a running host deletes an object that a schedule, alert, label queue, model or evaluator uses."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -39,8 +39,8 @@ _HANGS_S = 120.0  # seconds; on a busy machine, one second of work may take a mi
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One host's jobs. `backend` is a backend in memory, for which a row's output is a word that decides how the row
-    ends.
+    """The part of a host that runs jobs. Its `backend` works in memory: the output of a row is a word that decides how
+    the row ends.
     """
 
     store: Store

@@ -30,7 +30,7 @@ def evaluate(inputs, outputs, trace):
     return {"score": outputs / 1000, "nonce": random.random()}
 """
 
-# program of a process for jobs; its host is at the other end of a socket
+# program that runs a host's jobs in a separate process; the host is at the other end of a socket
 JOBS = """
 import socket, sys
 from evaluator_host.engine.config.settings import SandboxChoice, Settings

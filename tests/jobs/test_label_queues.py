@@ -1,4 +1,4 @@
-"""Labels count for every job that has the outputs that people saw; labels in queues of earlier versions count too."""
+"""Labels count for every job that has the outputs that people saw, even in queues that an earlier version stored."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

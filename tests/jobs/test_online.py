@@ -55,7 +55,7 @@ async def rows_of(desk: Desk, job: JobReport) -> list[JobRow]:
 
 
 def bodies(desk: Desk) -> dict[int, dict[str, Any]]:
-    """Return the arguments of each call of the evaluator, by the expected answer in its row."""
+    """Return the outputs and trace in each call of the evaluator, by the expected answer in the row."""
     calls = [call["args"] for link in desk.backend.links for call in link.calls]
     assert len(calls) == len({args[0]["gold"] for args in calls})
     return {args[0]["gold"]: {"outputs": args[1], "trace": args[2]} for args in calls}

@@ -306,8 +306,8 @@ def _dead() -> str:
 async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_its_rows(
     database_url: str, tmp_path: Path, ends: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An upload that was stored keeps its rows although its caller learns nothing. The connection or the caller ends
-    while the database commits, so the host does not know whether the commit succeeded.
+    """An upload that was stored keeps its rows although its caller does not learn this. The connection or the caller
+    ends while the database commits, so the host does not know whether the commit succeeded.
     """
     processes, most = LimitedProcesses(), 1 << 20
     async with open_store(database_url, tmp_path) as store:

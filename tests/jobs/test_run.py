@@ -176,7 +176,7 @@ async def test_a_job_over_its_workspaces_quota_is_paused_and_goes_on_once_there_
 ) -> None:
     monkeypatch.setattr(usage, "_MEASURED_S", 0.0)
     monkeypatch.setattr(desk.store.usage, "_quota", usage.Quota(workspace_bytes=1000, data_dir=tmp_path))
-    job = await desk.start(["ok"] * 200)  # at the start nothing is stored yet, so the job may begin
+    job = await desk.start(["ok"] * 200)  # this job may begin, because the workspace stores nothing yet
     paused = await desk.reached(job, status=JobStatus.PAUSED)
     assert paused.error is not None
     assert (paused.error.code, paused.error.message.startswith("the workspace stores")) == ("over_quota", True)

@@ -490,7 +490,9 @@ async def test_an_alert_fires_when_no_row_could_be_scored(desk: Desk, tmp_path: 
     await alerts.add_alert(WORKSPACE, "low", AlertRule(metric, schedule="weekly", below=0.5, min_rows=2))
 
     async def told(rows: int, *healthy: int) -> list[str]:
-        """Run a job whose first evaluator fails in all rows, and whose others score a number of rows."""
+        """Run a job whose first evaluator fails in all rows, and whose other evaluators score these numbers of rows;
+        return the texts of the alert's new messages.
+        """
         before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
         failing = [{"inputs": {}, "outputs": "garbage"}] * rows
         spec = JobSpec([OK] * (1 + len(healthy)), failing, name="run", schedule="weekly")
@@ -552,7 +554,7 @@ async def test_an_alert_ignores_evaluators_that_only_label_or_skip(desk: Desk, t
     only_labels, skips, bad = none, {**none, "scored": 0, "skipped": 2}, {**good, "mean": 0.1, "passed": 0}
 
     async def told(*counts: dict[str, Any]) -> list[str]:
-        """Run a job whose evaluators have these counts."""
+        """Run a job whose evaluators have these counts; return the types of the alert's new messages."""
         before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
         spec = JobSpec([OK] * len(counts), [{"inputs": {}, "outputs": "1"}] * 2, name="run", schedule="weekly")
         job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
@@ -744,7 +746,7 @@ async def test_many_large_schedules_and_alerts_do_not_hold_the_event_loop(
     await schedules.add_schedule(WORKSPACE, "due", SPEC, cron=MONDAYS)
     job = await desk.ended(await desk.start(["1"]))
     await alerts.add_alert(WORKSPACE, "due", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=0))
-    await alerts.test_alert(WORKSPACE, "due")  # the first message imports what sends messages
+    await alerts.test_alert(WORKSPACE, "due")  # the first message imports the modules that send messages
     receiver.messages.clear()
     await many(desk, "schedule", ("spec", "dataset"), [{"outputs": "1", "n": [0] * 110_000}])
     await many(desk, "alert", ("deliveries",), [message(number) for number in range(100)])

@@ -23,7 +23,7 @@ ELSEWHERE = f"host-0123456789ab-{this_instance().split('-')[2]}-4194305-1.1"
 
 
 async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> asyncio.Task[None]:
-    """Act as a host on another machine whose clock is fast: score some rows, and claim to work on the others.
+    """Act as a host on another machine, whose clock is fast by `ahead`: score some rows, and claim to work on the rest.
 
     Return the task that goes on claiming this until it is cancelled.
     """
@@ -44,7 +44,7 @@ async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> as
 
 @pytest.mark.parametrize(
     ("database_url", "hours"),
-    # the clock of the database is an hour ahead or behind
+    # the owner's clock is an hour fast or an hour slow
     [("sqlite", 1), pytest.param("postgresql", -1, marks=pytest.mark.engine)],
     indirect=["database_url"],
 )

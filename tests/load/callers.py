@@ -11,7 +11,7 @@ from statistics import quantiles
 from tests.load.http import NoAnswer, post
 from tests.load.programs import GOOD, HOSTILE, Program
 
-_VARIANTS = 2  # variants of each program: with five workspaces there are many more evaluators than sandboxes
+_VARIANTS = 2  # variants of each program; for five workspaces, this makes many more evaluators than sandboxes
 _LONGEST_PAUSE_S = 10.0
 HONEST = {429, 503}
 
@@ -22,7 +22,7 @@ class Tally:
 
     statuses: Counter[int] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
-    milliseconds: list[float] = field(default_factory=list)  # milliseconds that answered calls of good programs took
+    milliseconds: list[float] = field(default_factory=list)  # how long answered calls of good programs took
 
     @property
     def answered(self) -> int:

@@ -18,7 +18,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, headers by their lower-case names, and body."""
+    """A response: its status, its headers by their lower-case names, and its body."""
 
     status: int
     headers: Mapping[str, str]

@@ -5,7 +5,7 @@ host.
     python -m tests.load.reproductions --ordinary          # the host runs as a user without rights
 
 The attacks are the selftest's attacks on the API and on neighbours, and the attacks below. During each attack, another
-workspace (the neighbour) requests `/healthz` and makes warm and new evaluations. The program prints as JSON how long
+workspace (the neighbour) requests `/healthz` and calls new and known evaluators. The program prints as JSON how long
 the neighbour waited, and how much processor time the host used during a wait, which shows a blocked event loop even on
 a busy machine. It exits with 1 in each of these cases: the host used over a quarter of a second of processor time
 during a wait; an answer to the neighbour was wrong; the host took over 600 MB, did not end well or did not start again;
@@ -115,7 +115,7 @@ def neighbour(url: str, key: str, pid: int) -> Iterator[Waits]:
 
 
 def attacked(url: str, attack: Callable[[httpx.Client], None], *, attacker: str, own: str, pid: int) -> Waits:
-    """Run one attack, and return the neighbour's waits meanwhile."""
+    """Run one attack, and return the neighbour's waits during the attack."""
     with (
         neighbour(url, own, pid) as waits,
         httpx.Client(base_url=url, headers=bearer(attacker), timeout=ATTACK_S) as client,

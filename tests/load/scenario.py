@@ -109,7 +109,7 @@ def _until_at_rest(server: Server) -> None:
 
 
 def _descriptors_at_rest(server: Server, wanted: int) -> int:
-    """Wait until the host has at most `wanted` descriptors open, at most 15 s; return how many are open."""
+    """Wait at most 15 s for the host to have no more than `wanted` open descriptors; return how many are open."""
     until = time.monotonic() + 15
     while (found := descriptors(server.process.pid)) > wanted and time.monotonic() < until:
         time.sleep(0.2)

@@ -52,7 +52,7 @@ ATTACK_S: Final = 120.0  # seconds within which requests that are under way at t
 EVALUATORS: Final = 5
 TRACES: Final = 2000
 FAULTS: Final = re.compile("^(ERROR|Traceback)", re.MULTILINE)
-LOGGED: Final = 3000  # number of characters of the log to show from each error on
+LOGGED: Final = 3000  # number of characters of the log to show for each error, from its beginning
 CODE: Final = "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000  # {number}\n"
 GROUPS: Final = frozenset({Group.NEIGHBOURS, Group.CPU, Group.MEMORY})
 
@@ -63,7 +63,7 @@ class Calls:
 
     seconds: list[float] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
-    # milliseconds of calls, by the part in `timing_ms`, and of the rest of each call
+    # milliseconds that each part of a call took, by its name in `timing_ms`; `around` is the rest of the call
     parts: dict[str, list[float]] = field(default_factory=dict)
 
     def note(self, seconds: float, answer: httpx.Response) -> None:
@@ -87,7 +87,7 @@ class Calls:
 
 
 def neighbour(url: str, key: str, until: float) -> Calls:
-    """Evaluate and request `/healthz` in turn until the given time; return the answers."""
+    """Evaluate and request `/healthz` alternately until the given time; return the answers."""
     calls = Calls()
     with httpx.Client(base_url=url, headers=bearer(key), timeout=60) as client:
         for number in itertools.count():

@@ -1,5 +1,5 @@
-"""Divides the processor time of the floors (tests/benchmarks/floors.py) by the processor time of rows, calls and
-starts, and compares these ratios with the stored ratios.
+"""Compares ratios of processor time with the stored ratios: the time that the mechanisms take without this project
+(tests/benchmarks/floors.py), divided by the time of rows, calls and starts.
 """
 
 import pytest

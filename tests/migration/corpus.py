@@ -14,8 +14,8 @@ SUFFIXES = {Language.PYTHON: "py", Language.JAVASCRIPT: "js", Language.TYPESCRIP
 class Case:
     """One legacy evaluator.
 
-    `outcome` is a verdict, `refused` or `current`; `after` is the new code, or None; `unresolved` has lines and
-    messages.
+    `outcome` is a verdict, `refused` or `current`; `after` is the new code, or None; `unresolved` has pairs
+    of a line (or None) and a message.
     """
 
     name: str

@@ -54,7 +54,7 @@ async def made(store: Store) -> int:
 
 
 async def taken(store: Store, most: int) -> int:
-    """Return how many requests of today's budget processes have used or reserved. The budget has `most` requests."""
+    """Return how many of today's `most` requests the processes together have used or reserved."""
     left: list[int] = []
 
     def note(found: int) -> int:
@@ -150,7 +150,7 @@ async def test_near_their_end_tokens_and_cost_are_those_of_all_processes(
         await asyncio.sleep(0.05)
     assert await three.take(WORKSPACE, priced=True) is None
     one.add(WORKSPACE, "judge", used)
-    # shorter than the time between two readings of the database while much of the budget is left
+    # seconds; while much of the budget is left, more time passes between two readings of the database
     async with asyncio.timeout(0.9):
         while await three.take(WORKSPACE, priced=True) is None:
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Models on a real host are registered, granted, called and counted, and their answers recorded, over API and CLI."""
+"""Over API and CLI, models on a real host are registered, granted, called and counted; their answers are recorded."""
 
 import json
 from collections.abc import Iterator

@@ -159,9 +159,8 @@ async def test_a_sandbox_that_is_killed_while_its_row_waits_is_replaced(tmp_path
     async with held_on("bubblewrap", tmp_path, waiting_rows=3, max_running_sandboxes=2) as (granting, held):
         scoring = asyncio.create_task(granting.service.evaluate_batch(Evaluator(ONE, models=("judge",)), rows_of(3)))
         await held.wait_for(3)
-        (owner,) = (
-            granting.service.pool._evaluator_pools
-        )  # the test kills the sandboxes as a machine without memory may do; no caller can do this
+        # the test kills the sandboxes, as a machine that runs out of memory may do; no caller can do this
+        (owner,) = granting.service.pool._evaluator_pools
         for slot in list(owner.paused):
             os.kill(slot.sandbox.link.first_pid, signal.SIGKILL)
         await held.wait_for(3)

@@ -77,7 +77,7 @@ class RunnerProcess:
         self.send_bytes(protocol.encode(header, raw))
 
     def send_bytes(self, data: bytes) -> None:
-        """Write bytes to the channel, which need not be a frame."""
+        """Write bytes, which need not be a frame, to the channel."""
         assert self.process.stdin is not None
         view = memoryview(data)
         while view:
@@ -127,8 +127,8 @@ class RunnerProcess:
         return self.receive(timeout_s=timeout_s + 20)
 
     def call_named(self, named: dict[str, Any], *, exact: bool = True, timeout_s: float = 10.0) -> protocol.Frame:
-        """Call `main` with named variables, and return the answer. `exact` says whether a caller listed these
-        variables.
+        """Call `main` with named variables, and return the answer. `exact` is False if the variables were made
+        from inputs and outputs.
         """
         self.post({"named": named, "exact": exact}, timeout_s=timeout_s)
         return self.receive(timeout_s=timeout_s + 20)

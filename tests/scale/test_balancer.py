@@ -1,5 +1,5 @@
-"""With the recipe for HAProxy and the real program, all calls of an evaluator go to the same host, until that host is
-gone or overloaded.
+"""With the recipe for HAProxy and the real program, all calls to an evaluator go to the same host, until that host
+is gone or overloaded.
 """
 
 import json

@@ -102,7 +102,7 @@ def storage() -> Iterator[str]:
 def cluster(storage: str) -> Iterator[Cluster]:
     with pytest.MonkeyPatch.context() as patched:
         for name, value in {**OF_RAY, **NODE}.items():
-            patched.setenv(name, value)  # settings of the nodes; their workers take them from the nodes
+            patched.setenv(name, value)  # settings of the nodes, which their workers inherit
         made = Cluster(3)
         yield made
         made.close()
@@ -183,7 +183,7 @@ def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluste
         assert excluded.rows == 0
         first.kill()
     with Server(log=tmp_path / "second", environment=variables) as second, Client(second.url) as client:
-        _until(client, made.id, 1.0)  # on a timeout, the message names the nodes and their reasons
+        _until(client, made.id, 1.0)  # on a timeout, the message has the nodes and why any was excluded
         ended = client.jobs.wait(made.id)
         assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, ROWS // 1000)
         # only rows that were lost with a node or a host ran twice

@@ -98,8 +98,8 @@ def test_a_shard_that_does_not_exist_is_refused(text: str) -> None:
 
 @pytest.fixture
 def program(folder: Path) -> tuple[int, str]:
-    """A forked program `evaluator-host` (`tests.forked`): the descriptor that the program must inherit, and a PATH on
-    which it is found.
+    """The descriptor that a forked program `evaluator-host` (`tests.forked`) must inherit, and a PATH on which the
+    program is found.
     """
     (folder / "bin").mkdir()
     return forked.make_program(folder / "bin"), f"{folder / 'bin'}:{os.environ['PATH']}"

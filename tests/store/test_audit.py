@@ -57,7 +57,7 @@ async def test_what_is_too_old_is_forgotten_in_parts(store: Store, monkeypatch: 
 
 
 async def test_the_log_writes_what_waits_and_one_task_deletes_what_is_old(store: Store) -> None:
-    log, now = AuditLog(store.audit), datetime.now(UTC)  # this is the same clock that the task reads
+    log, now = AuditLog(store.audit), datetime.now(UTC)  # the task below reads the same clock
     for n in range(2500):
         log.note(replace(ENTRY, at=now - timedelta(minutes=n * 10)))
     await log.write()

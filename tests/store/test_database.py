@@ -114,7 +114,7 @@ async def test_a_transaction_that_is_cancelled_in_a_statement_leaves_no_lock(sto
         task.cancel()
         await asyncio.wait([task])
         cancelled.append(task)
-        async with asyncio.timeout(10):  # seconds; shorter than the 15 that a writer waits
+        async with asyncio.timeout(10):  # seconds; less than the 15 for which a writer waits
             await store.workspaces.ensure_workspace(f"w{turns}")
     assert any(task.cancelled() for task in cancelled)
 

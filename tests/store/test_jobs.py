@@ -579,7 +579,7 @@ async def test_a_job_does_not_run_again_once_its_deletion_has_begun(
 
 async def test_a_failed_job_is_either_resumed_or_deleted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     job, jobs = await failed_job(store), tables(store).jobs
-    read = iter([job])  # as both callers see the job at first
+    read = iter([job])  # the first read of a caller returns the job as it was before the other caller changed it
 
     async def get_job(workspace_id: str, job_id: str) -> Job:
         return next(read, None) or await Jobs.get_job(jobs, workspace_id, job_id)

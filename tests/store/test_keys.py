@@ -139,7 +139,7 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
         return list(asked)
 
     is_file = database_url.startswith("sqlite")
-    async with open_store(database_url, tmp_path) as other:  # as another host or the command line would
+    async with open_store(database_url, tmp_path) as other:  # plays another host or the command line
         assert (await asks(), keyring.required) == (["any_made"], False)
         await asks()  # after this, the first connection has created its files
         assert await asks() == ([] if is_file else ["any_made"])
@@ -158,7 +158,7 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
 
 
 def noted(asked: list[str], method: Any) -> Any:
-    """Return a method that adds its name to `asked` whenever it is called."""
+    """Wrap a method, so that each call adds the name of the method to `asked`."""
 
     async def call(*args: Any) -> Any:
         asked.append(method.__name__)

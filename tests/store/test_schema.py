@@ -42,7 +42,9 @@ def where(empty_database_url: str, tmp_path: Path) -> Address:
 
 
 def later_version(folder: Path, more: str = "") -> Callable[[str], tuple[Path, ...]]:
-    """Return a stand-in for the function that lists migrations; it lists a migration of a later version."""
+    """Write a migration of a later version. Return a function that lists this migration, to replace the host's function
+    that lists migrations.
+    """
     folder.mkdir()
     later = folder / "r9999_later.py"
     later.write_text(LATER.format(more=more))
@@ -117,7 +119,7 @@ def test_tables_of_another_package_come_later_and_change_by_themselves(where: Ad
     revisions = dict(asked(where, f"SELECT package, revision FROM {VERSION_TABLE}"))
     assert revisions["notes_of_others"] == "0002"
     assert revisions[STORE] == "0001"
-    migrate(where)  # now without the package, as if it were not installed
+    migrate(where)  # this time the package is not imported, as if it were not installed
 
 
 def migrated_with(where: Address, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Stored secrets are encrypted and bound to their workspace and name, and the store records which key encrypted each."""
+"""Each stored secret is encrypted and bound to its workspace and name, and the store records which key encrypted it."""
 
 import base64
 import os

@@ -99,7 +99,7 @@ async def test_a_workspace_at_its_quota_is_refused_and_others_are_not(store: Sto
     with pytest.raises(OverQuota, match=r"of at most 1 MB, and 1\.5 MB more do not fit; delete"):
         await usage.require_room(other, MB + MB // 2)
     await tables(store).jobs.delete_job(WORKSPACE, job.id)
-    await asyncio.sleep(0.6)  # longer than the host repeats refusals without measuring again
+    await asyncio.sleep(0.6)  # for half a second, the host repeats a refusal without measuring again
     await usage.require_room(WORKSPACE)
 
 

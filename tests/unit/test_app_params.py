@@ -1,4 +1,4 @@
-"""Legacy evaluators get `app_params`, and a warning names each key that the code reads but was not given."""
+"""Legacy evaluators get `app_params`, and a warning names each key that the code reads but the caller did not give."""
 
 from typing import Any
 

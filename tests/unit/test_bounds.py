@@ -1,4 +1,4 @@
-"""Rounding errors in floating-point sums of means and differences never change whether a run passes."""
+"""Rounding errors in floating-point values, means and differences never change whether a run passes."""
 
 import math
 from dataclasses import replace

@@ -1,5 +1,5 @@
-"""Bytes from sandboxes, callers and other machines wait in buffers in the host's memory. Each buffer has a limit, which
-a test tries.
+"""Bytes from sandboxes, callers and other machines wait in buffers in the host's memory. Each buffer has a limit, and a
+test tries this limit.
 """
 
 import ast

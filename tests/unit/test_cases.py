@@ -1,4 +1,4 @@
-"""Two data sets have the same test cases if all their rows are equal except for the answers."""
+"""Two data sets have the same test cases if their rows differ only in the answers."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,5 +1,5 @@
 """The host makes control groups in the right place and writes the right values to them. The tests use copies of /proc
-and of the kernel's two interfaces.
+and of cgroups in version 1 and version 2.
 """
 
 import os

@@ -8,7 +8,7 @@ from typing import Final
 import evaluator_host
 
 HOST: Final = Path(evaluator_host.__file__).parent
-OTHERS: Final = ("selftest/attacks", "web/ui")  # evaluators, which choose their own names
+OTHERS: Final = ("selftest/attacks", "web/ui")  # folders with evaluators, which choose the names of their classes
 # the name that NeMo's SDK gives to it
 GIVEN: Final = {("vendors/nemo/sdk/runs.py", "Evaluator")}
 

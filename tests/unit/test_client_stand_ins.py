@@ -1,4 +1,4 @@
-"""Code can create a client from a package that is not pinned while it loads, but using the client gives an error that
+"""While code loads, it can create a client from a package that is not pinned, but using the client gives an error that
 names the pin.
 """
 

@@ -1,4 +1,6 @@
-"""Of a small package, the host compiles all Python files; of a large package, only those that its import reads."""
+"""The host compiles all Python files of a small package. For a large package, it compiles only the files that an
+import of the package reads.
+"""
 
 from pathlib import Path
 

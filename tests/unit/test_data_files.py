@@ -1,5 +1,5 @@
-"""The limits on the size of a workspace's data files and on the folders for sandboxes hold, even with several callers
-at once.
+"""The limits on the size of a workspace's data files and on the number of folders for sandboxes hold, even with several
+callers at once.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ def test_folders_of_a_workspace_are_bounded_until_those_before_are_unused(
     made = [files.lay_out("default", deep(digest, number)) for number in range(3)]
     folders = [path for path in made[0].path.parent.rglob("*") if path.is_dir()]
     assert made[0].path.parent.name.startswith(f"{len(folders) + 1}-")
-    for _ in range(2):  # a refusal leaves nothing that counts
+    for _ in range(2):  # the first refusal leaves no folders that count towards the limit
         with pytest.raises(OverQuota, match=r"need 303 folders.* take 909 of at most 1000; .*fewer folders"):
             files.lay_out("default", deep(digest, 3))
     assert files.lay_out("other", {}).path.is_dir()
@@ -103,7 +103,7 @@ def test_a_file_is_never_copied_because_it_has_too_many_links(tmp_path: Path) ->
     try:
         for number in range(66_000):
             os.link(stored, tmp_path / "links" / str(number))
-    except OSError:  # ext4 allows 65,000
+    except OSError:  # ext4 allows 65,000 links to a file
         with pytest.raises(OverQuota, match="too many paths"):
             files.lay_out("default", {"a": digest})
         assert not list(tmp_path.glob("*/layouts/*"))

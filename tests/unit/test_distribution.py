@@ -1,4 +1,6 @@
-"""The processes of a test run get the longest groups of tests first, and a run can have a part of the long tests."""
+"""The processes of a test run get the longest groups of tests first, and a run can be limited to a part of the long
+tests.
+"""
 
 from unittest.mock import Mock
 

@@ -1,4 +1,4 @@
-"""The host understands an engine's messages, errors and addresses. The texts are those that real engines sent."""
+"""The host understands an engine's messages, errors and addresses. The texts were sent by real engines."""
 
 import errno
 import socket

@@ -19,7 +19,9 @@ async def outage() -> AsyncGenerator[tuple[str, object], None]:
 
 
 async def slowly_closed(log: list[str]) -> AsyncGenerator[tuple[str, object], None]:
-    """Yield one event, then nothing. Like a database query, this generator needs a few turns of the loop to close."""
+    """Yield one event, then nothing. Like a database query, this generator needs a few iterations of the event loop to
+    close.
+    """
     try:
         yield "progress", 1
         await asyncio.Event().wait()

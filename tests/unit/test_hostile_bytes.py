@@ -1,5 +1,5 @@
-"""Few bytes can make a lot of work: chunks of a single byte, or JSON of empty lists. The host refuses them, or lets other
-tasks run in between.
+"""Few bytes can make a lot of work: chunks of a single byte, or JSON of empty lists. The host refuses such input, or
+lets other tasks run in between.
 """
 
 import asyncio
@@ -148,7 +148,7 @@ def test_only_the_first_parameters_of_code_are_read() -> None:
 
 
 async def first_bytes(*pieces: bytes) -> tuple[bytes, bytes | None]:
-    """Return what the host reads from a tunnel through which these pieces come one by one."""
+    """Return what the host reads from a tunnel through which these pieces arrive one by one."""
     tunnel = Tunnel(connected(Mock()), b"", lambda _: None)
     reading = asyncio.create_task(proxy._first_bytes(tunnel))
     for piece in pieces:

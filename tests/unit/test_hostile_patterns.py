@@ -1,5 +1,5 @@
-"""The host reads code, messages and pins of callers with patterns whose time grows in step with the text, so that no
-caller can hold its event loop. A pattern whose time grows faster would need minutes for these texts.
+"""The host reads callers' code, messages and pins with patterns that take time in proportion to the length of the text,
+so that no caller can block the event loop. A pattern whose time grows faster would need minutes for these texts.
 """
 
 from collections.abc import Callable

@@ -44,7 +44,7 @@ COMPLETION = {
 
 
 def imported(program: str, env: Mapping[str, str] | None = None) -> tuple[set[str], str]:
-    """Run a program. Return the modules that it has imported when it ends, and its output."""
+    """Run a program. Return the names of the modules that it has imported when it ends, and its output."""
     program = (
         "import atexit, json, sys; atexit.register(lambda: print(json.dumps([*sys.modules]), file=sys.stderr))\n"
         + program

@@ -1,4 +1,4 @@
-"""Two jobs' rows become points of a plot, and a job's failures become groups, however many there are."""
+"""The rows of two jobs become points of a plot, and a job's failures become groups, even if there are very many."""
 
 import asyncio
 import json

@@ -26,7 +26,7 @@ def test_statistics_are_those_of_the_population() -> None:
     found = aggregate("score", [1.0, 0.0, 1.0, 0.0])
     assert (found.count, found.nan_count, found.sum, found.mean) == (4, 0, 2.0, 0.5)
     assert (found.min, found.max, found.std_dev, found.variance) == (0.0, 1.0, 0.5, 0.25)
-    assert found.std_error == pytest.approx(0.2886751)  # 0.57735 of the sample, divided by 2
+    assert found.std_error == pytest.approx(0.2886751)  # the standard deviation of a sample, 0.57735, divided by √4
     assert aggregate("score", [1.0]).std_error is None
     assert found.percentiles is not None
     assert found.percentiles["p50"] == 0.5

@@ -1,4 +1,4 @@
-"""Nothing that a function does in a limited process with a caller's data stops the host or other workspaces."""
+"""Whatever a function in a limited process does with a caller's data, the host and other workspaces go on."""
 
 import asyncio
 import os

@@ -102,7 +102,7 @@ async def test_a_resolver_that_cannot_be_started_now_is_not_missing(tmp_path: Pa
             await replace(resolver, run=raising(NO_DESCRIPTORS)).attempt(("uv",), workspace)
         with pytest.raises(Misconfigured):
             await replace(resolver, run=raising(FileNotFoundError())).attempt(("/nowhere/uv",), workspace)
-        # but if the program exists, a file that it needs was removed meanwhile
+        # this program exists, so the error means that a file which the program needs was removed
         with pytest.raises(MachineExhausted):
             await replace(resolver, run=raising(FileNotFoundError())).attempt((sys.executable,), workspace)
 

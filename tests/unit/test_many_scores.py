@@ -1,4 +1,4 @@
-"""An evaluator may return thousands of scores: the time to read them grows in step with their number."""
+"""An evaluator may return thousands of scores: the time to read them is proportional to their number."""
 
 import time
 from typing import Any

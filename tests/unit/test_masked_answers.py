@@ -21,7 +21,7 @@ def chunk(text: str, **more: object) -> dict[str, object]:
 
 
 def said(body: str, choice: int = 0) -> str:
-    """Return the text that a client reads from a chat's stream."""
+    """Return the text that a client reads from the stream of a chat's answer."""
     found = [json.loads(line[5:]) for line in body.split("\n") if line.startswith("data: {")]
     return "".join(one["delta"]["content"] for event in found for one in event["choices"] if one["index"] == choice)
 

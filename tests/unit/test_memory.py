@@ -1,4 +1,4 @@
-"""Workspaces share the memory for requests, there is always room for small requests, and large answers take turns."""
+"""Workspaces share the memory for requests, small requests always find room, and large answers wait in order."""
 
 import asyncio
 from pathlib import Path

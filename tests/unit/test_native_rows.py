@@ -1,5 +1,5 @@
-"""Rows for other platforms: a row may be the platform's own row, or only the fields of the object in it. The host
-accepts both and never confuses them.
+"""A row for another platform may have the platform's own form, in which one field holds an object, or only the fields
+of that object. The host accepts both and never confuses them.
 """
 
 from typing import Any

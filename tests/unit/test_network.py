@@ -94,13 +94,14 @@ def test_only_the_command_asks_for_it() -> None:
             if isinstance(node, ast.Attribute) and node.attr == "with_network":
                 calling.add(name)
     assert having == COMMANDS | GRANTING | {"types/evaluator.py", "engine/service/service.py"}
+    # these modules pass on grants of models and hosts
     handing_on = {
         "platform/evaluators/bodies.py",
         "selftest/trial.py",
         "cli/run.py",
         "cli/check.py",
         "platform/evaluators/commands.py",
-    }  # these modules pass on grants of models and hosts
+    }
     assert asking == COMMANDS | handing_on | {"engine/service/prepared.py"}
     assert calling == {"engine/service/service.py"}
 

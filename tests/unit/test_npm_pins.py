@@ -73,7 +73,7 @@ REFUSED: list[tuple[Any, str, str | None]] = [
 
 
 def test_what_is_no_exact_npm_pin_is_refused_by_name() -> None:
-    """A string that is not an exact npm pin is refused by name. All pins are checked in one call, since each call
+    """An error names each string that is not an exact npm pin. All strings are checked in one call, since each call
     starts a Node process for npm's libraries.
     """
     with pytest.raises(InvalidPin) as caught:
@@ -149,7 +149,7 @@ def test_a_range_in_a_specifier_is_refused_with_its_line() -> None:
         ("lodash.isequl", Language.JAVASCRIPT, "lodash.isequal"),
         ("recat", Language.JAVASCRIPT, "react"),  # not `recast`: two swapped letters count as closer
         ("preact", Language.JAVASCRIPT, None),
-        ("scypy", Language.PYTHON, "scipy"),  # closer than sympy
+        ("scypy", Language.PYTHON, "scipy"),  # `scipy` is closer than `sympy`
         ("antropic", Language.PYTHON, "anthropic"),
         ("no-package-of-these", Language.PYTHON, None),
     ],

@@ -1,5 +1,5 @@
-"""`run --out` writes results in the order of the rows. It waits for a slow row as long as the later rows' results fit
-into a limit of memory.
+"""`run --out` writes results in the order of the rows. It waits for a slow row as long as the results of later rows fit
+into its memory limit.
 """
 
 from io import BytesIO

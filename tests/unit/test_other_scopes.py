@@ -1,4 +1,4 @@
-"""The middleware that checks host names, origins and keys refuses connections of other kinds than HTTP."""
+"""The middleware that checks host names, origins and keys refuses connections that are not HTTP."""
 
 from typing import Any
 

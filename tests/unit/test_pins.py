@@ -1,4 +1,4 @@
-"""Pins of Python packages must be exact versions, and have one canonical form; other pins are refused by name."""
+"""Pins of Python packages must be exact versions, and have one canonical form; an error names each other pin."""
 
 import re
 from typing import Any

@@ -32,9 +32,8 @@ async def test_a_sandbox_never_serves_two_evaluators_nor_two_workspaces() -> Non
 
 
 async def test_calls_that_arrive_while_the_sandbox_starts_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "evaluator_host.engine.pool.pool.GROW_AFTER_S", 60.0
-    )  # seconds; rows get another sandbox only if they wait for longer
+    # seconds; rows get another sandbox only if they wait for longer
+    monkeypatch.setattr("evaluator_host.engine.pool.pool.GROW_AFTER_S", 60.0)
     async with opened() as (pool, backend):
         backend.gate = asyncio.Event()
 

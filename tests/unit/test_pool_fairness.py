@@ -14,7 +14,7 @@ from tests.unit.pools import SPEC, leased, opened, request, row, until
 
 
 async def called(pool: Pool, *workspaces: str) -> None:
-    """Make one call from each of these workspaces, so that the pool knows them."""
+    """Make one call from each of these workspaces, so that the pool knows the workspaces."""
     for workspace in workspaces:
         pool.release(await leased(pool, request("known", workspace=workspace)))
 
@@ -47,7 +47,7 @@ class Flood:
 
 
 async def finish(*floods: Flood) -> None:
-    """Give sandboxes back until every caller has had a sandbox."""
+    """Give sandboxes back until every caller of these floods has had one."""
     while any(flood.held or flood.waiting for flood in floods):
         for flood in floods:
             if flood.held:

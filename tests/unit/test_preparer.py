@@ -1,5 +1,5 @@
-"""Each version of an evaluator is prepared once. The host keeps only a limited number of prepared evaluators, and tells
-them apart.
+"""Each version of an evaluator is prepared once. The host keeps only a limited number of prepared evaluators, and never
+confuses them.
 """
 
 from collections.abc import Sequence

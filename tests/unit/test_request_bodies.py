@@ -45,9 +45,7 @@ def bodies() -> dict[str, type[BaseModel]]:
 
 
 def places(kind: Any, above: frozenset[Any] = frozenset()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """For every list and object in a type, yield a body that lacks this place, and the hostile values that a test puts
-    there.
-    """
+    """For every list and object in a type, yield a body with a hole in its place, and hostile values for that hole."""
     if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in above:
         yield HOLE, OBJECTS
         for name, field in kind.model_fields.items():
@@ -85,7 +83,7 @@ def test_a_body_with_very_many_faults_is_refused_after_a_few(name: str) -> None:
 
 
 def models_in(kind: Any, found: set[type[BaseModel]]) -> set[type[BaseModel]]:
-    """Add every model in a type to `found`, and return it."""
+    """Add every model in a type to `found`, and return `found`."""
     if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in found:
         found.add(kind)
         for field in kind.model_fields.values():

@@ -1,4 +1,6 @@
-"""The summary of a run: its statistics for the score and each metric do not depend on the order in which rows end."""
+"""The summary of a run has statistics for the score and each metric, which do not depend on the order in which rows
+end.
+"""
 
 import io
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Slots that workspaces hold: how many each may hold, and that they are free again afterwards."""
+"""A workspace may hold only a limited number of slots, and each slot is free again afterwards."""
 
 from contextlib import ExitStack
 

@@ -1,4 +1,6 @@
-"""Templates are filled in from a record. Columns may be missing, and a template may need too much time or memory."""
+"""Templates are filled in from a record. An error names a missing column, and a template that needs too much time or
+memory is refused or stopped.
+"""
 
 import pytest
 

@@ -1,5 +1,5 @@
 """The host reads and removes folders from untrusted sources, even if they are nested too deeply for recursion or for
-PATH_MAX, cannot be read by their owner, have names that are not text, or change meanwhile.
+PATH_MAX, cannot be read by their owner, have names that are not text, or change at the same time.
 """
 
 import ast

@@ -26,7 +26,7 @@ def make_clients(settings: Settings, count: int) -> None:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A list, to which the path of each file of certificates is added every time that it is read."""
+    """A list of the paths of the certificate files that were read; a file that is read twice is there twice."""
     read, real = [], ssl.create_default_context
 
     def noted(*args: Any, cafile: str) -> ssl.SSLContext:

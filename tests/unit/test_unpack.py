@@ -1,4 +1,4 @@
-"""No tar file, however odd, makes the host write outside the folder into which it unpacks the file."""
+"""No tar file, however malformed, makes the host write outside the folder into which it unpacks the file."""
 
 import gzip
 import tarfile

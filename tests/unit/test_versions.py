@@ -81,7 +81,8 @@ async def test_what_is_no_name_is_never_asked_for(name: str, tmp_path: Path) -> 
 
 @contextmanager
 def answering(to: str | None, asked_with: list[str | None]) -> Iterator[str]:
-    """Yield the address of a server that redirects requests to `to`; if it is None, to its own path `/whole`.
+    """Yield the address of a server that redirects requests to `to`. If `to` is None, the server redirects them to its
+    own path `/whole`.
 
     `asked_with` collects the Authorization header of each request.
     """

@@ -15,7 +15,7 @@ import pytest
 from evaluator_host.engine.sandbox.linux import watchdog as module
 from evaluator_host.engine.sandbox.linux.watchdog import Over, Watch, Watchdog
 
-# no limit, because the sockets of the whole machine count for a process in the machine's own network
+# no limit, because for a process in the machine's own network, the sockets of the whole machine count
 NO_LIMIT = 1 << 50
 
 

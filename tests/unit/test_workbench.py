@@ -1,5 +1,5 @@
-"""The host serves the workbench's files, a browser loads little before it shows a page, and the sources do not contain
-what they must not.
+"""The host serves the workbench's files, a browser loads little before it shows a page, the sources make no markup or
+code from text, and the lock file names no addresses for downloads.
 """
 
 import base64
@@ -125,7 +125,7 @@ async def test_the_frame_is_there_before_any_script_runs() -> None:
     async with browser(DIST) as client:
         page = (await client.get("/jobs")).text
     head, _, frame = page.partition('<div id="app">')
-    # the page has nothing for which the first paint would wait, or which would delay it
+    # the page has nothing that would delay the first paint
     assert not re.search(r'rel="(stylesheet|modulepreload)"|<script [^>]*src', page)
     assert ".frame-header" in head
     assert re.findall(r'<a href="([^"]+)">', frame) == ["/", "/evaluators", "/datasets", "/jobs", "/labels"]
@@ -137,7 +137,7 @@ async def test_the_frame_is_there_before_any_script_runs() -> None:
 def test_a_page_needs_little_script(path: str) -> None:
     listed = json.loads((DIST / "assets.json").read_text("utf-8"))
     names = {*listed["first"], *listed["pages"][path]}
-    assert len(names) < 10  # each name means one request
+    assert len(names) < 10  # the browser sends one request for each name
     sizes = [min(file.stat().st_size for file in (DIST / "assets").glob(f"{name}*")) for name in names]
     assert 10_000 < sum(sizes) < MOST_SCRIPT_BYTES
 

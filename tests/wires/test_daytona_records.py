@@ -25,7 +25,7 @@ async def hosts(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Record
 
 
 async def leased(records: Records, *, env: dict[str, str] | None = None) -> SandboxRecord:
-    """Return the record of a sandbox in which several scripts have run, so that it is leased."""
+    """Return the record of a sandbox in which several scripts have run; from the second script on, it is leased."""
     made = await records.create(WORKSPACE, {"env": env or {}, "name": "named"})
     for _ in range(3):
         await records.lease(WORKSPACE, made.id)

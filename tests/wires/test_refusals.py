@@ -148,7 +148,7 @@ REFUSALS: dict[str, tuple[Callable[[str], Any], tuple[int, Said], tuple[int, Sai
     "coze": (
         lambda work: {**COZE, "code": work},
         (401, lambda said: set(said) == {"error"}),
-        (200, lambda said: "limit" in said["error"]),  # as Coze Loop's own runtimes do, which always answer 200
+        (200, lambda said: "limit" in said["error"]),  # Coze Loop's own runtimes always answer 200, too
         (200, lambda said: said["error"].startswith("timeout: ")),
     ),
     "laminar": (
@@ -164,7 +164,9 @@ REFUSALS: dict[str, tuple[Callable[[str], Any], tuple[int, Said], tuple[int, Sai
         (408, lambda said: "timeout" in said["message"]),
     ),
 }  # fmt: skip
-"""By wire: a request that runs code, then status and body for a wrong key, for a body over the limit, and for an endless loop."""
+"""For each wire: a function that returns a request with some code, then the expected status and a check of the body for
+a wrong key, for a body over the limit, and for an endless loop.
+"""
 
 
 def test_keys_bodies_and_loops_are_refused_in_each_platform_s_own_terms(keyed: Keyed) -> None:
@@ -226,7 +228,7 @@ def signed(key: str, body: bytes) -> dict[str, str]:
 @pytest.mark.parametrize("name", wires())
 def test_a_signature_proves_its_body_and_nothing_else(signing: Server, name: str) -> None:
     """A signature proves only its own body. A caller without the secret reaches no route, and does not use up the rate
-    of those who have the secret.
+    limit of those who have the secret.
     """
     wire = wires()[name].load()
     for probe in wire.probes(""):

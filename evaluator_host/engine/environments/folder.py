@@ -190,7 +190,7 @@ class EnvironmentFolder:
         return None
 
     def half_written(self) -> list[str]:
-        """Return the digests of installation folders without a readable record."""
+        """Return the digests of the installations whose folders have no readable record."""
         names = (folder.name for folder in self.root.iterdir() if folder.is_dir() and len(folder.name) == _HEX)
         return [_PREFIX + name for name in names if self.record(_PREFIX + name) is None]
 
@@ -210,7 +210,7 @@ class EnvironmentFolder:
             try:
                 if lock.acquire():
                     count += remove(dead)
-            except Exception as error:  # noqa: BLE001 - a host starts whatever an earlier one left
+            except Exception as error:  # noqa: BLE001 - a host must start, whatever an earlier host left behind
                 _log.warning("%r could not be removed: %s", str(dead), refusal_of(error))
             finally:
                 lock.release()

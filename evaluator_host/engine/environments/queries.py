@@ -30,8 +30,8 @@ class PackageQueries:
     """
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
-        # Searches do not use the download folder of builds: its files may belong to another user, and tools refuse
-        # files of another user.
+        # Searches do not use the builds' download folder: its files may belong to another user, and the tools refuse
+        # such files.
         self._index = replace(index, cache_dir=index.cache_dir.with_name("lookups"))
         self._backend = backend
         self._turns = Turns(LOOKUPS_AT_ONCE)

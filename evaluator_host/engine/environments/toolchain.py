@@ -37,7 +37,7 @@ _JAVASCRIPT: Final = RUNTIMES_DIR / "javascript"
 _RECIPE: Final = _JAVASCRIPT / "toolchain"
 _RUNNER: Final = "javascript-runner-"
 _SHELL: Final = "shell-"
-_DIGEST: Final = "digest"  # name of the file with the digest of the other files of a built runner
+_DIGEST: Final = "digest"  # name of the file in a built runner that has the digest of the other files
 _KEPT: Final[dict[Path, FileLock]] = {}
 _PYTHON_PACKAGES: Final = ("RestrictedPython", "jedi", "parso", "pyflakes")
 # names of folders that are not copied; `stubs` contains typeshed
@@ -120,7 +120,7 @@ def _keep(folder: Path) -> None:
 
 
 def remove_old_tools(data_dir: Path) -> int:
-    """Remove copies of other versions of the JavaScript runner and shell tools that no process uses; return how many.
+    """Remove other versions of the JavaScript runner and the shell tools that no process uses; return how many.
 
     A folder without a lock file stays: it may be in use by an old version of the host, which did not lock it.
     """

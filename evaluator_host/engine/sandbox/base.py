@@ -21,7 +21,8 @@ class Weight(float, Enum):
 
     USUAL = 1.0
     LONG = 0.125  # the row has computed for a while; many such rows must not delay short rows
-    # the row waits for an answer from outside; many such rows that compute now and then barely slow down a long row
+    # the row waits for an answer from outside; even many of these rows, which compute only now and then, barely slow
+    # down a long row
     WAITS = 0.005
 
 
@@ -45,7 +46,7 @@ class Gate(Protocol):
 
     @property
     def waited_s(self) -> float:
-        """Return how many seconds the row has waited for the host; these do not count towards the row's time limit."""
+        """Return how many seconds the row has waited for the host, which do not count towards the row's time limit."""
         ...
 
     def open(self, wire: ConnectionWriter) -> None:
@@ -103,7 +104,7 @@ class Link(Protocol):
         ...
 
     def memory_events(self) -> int:
-        """Return how many processes were killed at the sandbox's memory limit; 0 if nothing counts them.
+        """Return how many processes were killed at the sandbox's memory limit, or 0 if nothing counts the kills.
 
         This takes microseconds and does not send a request to an engine. The session calls it after each row whose
         process was killed, to tell `memory_limit` from `crashed`.
@@ -125,7 +126,7 @@ class Link(Protocol):
     async def look(self) -> Look | None:
         """Return whether the sandbox's processes sleep, compute or are stopped, and how much CPU time they have used.
 
-        The result is None if this is unknown.
+        The result is None if the state is unknown.
         """
         ...
 

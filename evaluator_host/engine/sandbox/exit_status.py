@@ -16,7 +16,7 @@ _HEAP_EXHAUSTED: Final = re.compile(
 _ABORTS: Final = frozenset({signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS})
 # exit code of a runner that the machine, not the evaluator, kept from working (PROTOCOL.md)
 _RUNNER_STARVED: Final = 72
-# 128 + SIGABRT: the exit code of a shell, or of a runner that passes on the exit code of its child
+# exit code for SIGABRT (128 + 6), from a shell, or from a runner that passes on its child's exit code
 _NODE_ABORTED: Final = 134
 
 _LOST: Final = (ErrorCode.SANDBOX_LOST, "the sandbox was lost through no fault of the evaluator; try again")

@@ -18,10 +18,11 @@ class LocalTools:
     node: Path  # the Node binary for JavaScript and TypeScript
     esbuild: Path  # bundler for JavaScript and TypeScript
     javascript: Path  # folder of the built JavaScript runner
-    # installs esbuild and makes the runner's folder, before each sandbox for JavaScript starts; None if both are there
+    # called before each start of a sandbox for JavaScript; installs esbuild and builds the runner if they are missing.
+    # None if both are there.
     ensure_javascript: Callable[[], Awaitable[None]] | None = None
     restricted: Path  # folder that contains RestrictedPython
-    shell: Path | None = None  # folder of a shell and text tools, for bubblewrap
+    shell: Path | None = None  # folder with a shell and text tools; only bubblewrap uses it
     python_with_node: bool = False  # whether sandboxes for Python have Node too
     runtimes: Path = RUNTIMES_DIR  # folder of the runners' sources
 
@@ -33,7 +34,7 @@ class LocalTools:
 
 
 class LocalBackend:
-    """Base of backends with sandboxes that read the installed folders directly, so that nothing has to be prepared.
+    """Base of backends whose sandboxes read the installed folders directly, so that nothing has to be prepared.
 
     Args:
       tools: The programs that sandboxes run.

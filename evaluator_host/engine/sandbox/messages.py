@@ -28,23 +28,25 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.warnings import remedy_of
 
-_LONG_AGO_MS = 1e9  # eleven days in milliseconds; no row runs for longer
+_LONG_AGO_MS = 1e9  # milliseconds from a runner must be below this (eleven days): no row runs for longer
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CLASSES = _FUNCTIONS = 100
 _NAMES, _NAME_CHARS = 20, 80  # maximum number of parameter names and keys in facts, and of characters in each
 _READS = 500
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
 _IMPORTS = 1000  # maximum number of imports that are taken from a runner; a check usually finds up to a hundred
-# these are larger than the limits in `work_clock`, so that the host stops a row before the runner does
+# the runner's own limit is `_RUNNER_FACTOR` times the row's limit plus `_RUNNER_LEAST_S`; this exceeds the limits in
+# `work_clock`, so that the host stops a row first
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0
 _RUNNER_MOST_S = 20 * 86400.0  # maximum time limit for a runner, in seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
 _KILLED = "the evaluator's process was killed by SIGKILL"  # the runner's message about a killed process
-# maximum number of characters in a fix: the runner sends up to 65,536 of code, and a diff has the old code too
+# maximum number of characters in a fix: the runner sends up to 65,536 characters of code, and a diff also has the old
+# code
 _FIX_CHARS = 1 << 18
 # endings of files that code imports; code reads other files as data
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
-# maximum number of characters in a string; runners cut tracebacks to this length, but a guest may write frames, too
+# maximum number of characters in a string; runners truncate tracebacks to this length, but a guest may forge frames
 _TEXT_CHARS = 16_384
 
 
@@ -59,19 +61,19 @@ class LoadRequest:
     policy: Policy
     limits: Limits
     timeout_s: float  # seconds for the load, as `linux.work_clock` counts them
-    check: bool = False  # whether the runner should list missing imports and describe classes, too
+    check: bool = False  # whether the runner should also list missing imports and describe classes
     bundle: Json = None  # `Loaded.bundle` of an earlier load of the same code, so that it need not be bundled again
     config: dict[str, Json] = field(default_factory=dict)  # arguments for the evaluator's class
     repair: bool = False  # whether to correct code that does not parse, and load it as it was probably meant
     files: dict[str, str] = field(default_factory=dict)  # contents of the files that come with the code, by path
-    path: str | None = None  # path of the code among these files; None if it is at the root
+    path: str | None = None  # path of the code among these files; None if the code is at the root
     # packages of well-known modules that the code names, by module; if such a module is missing but not needed, the
     # runner puts a placeholder in its place
     known: dict[str, str] = field(default_factory=dict)
-    # environment variables of the code's processes; `{address}` stands for the loopback address where the runner
-    # accepts connections to the host (PROTOCOL.md, `bytes`); empty for code that is not allowed to connect
+    # environment variables of the code's processes. `{address}` stands for the loopback address where the runner
+    # accepts connections to the host (PROTOCOL.md, `bytes`); it is empty for code that may not connect.
     environment: dict[str, str] = field(default_factory=dict)
-    # further variables, whose values are masked in everything that comes back
+    # further environment variables, whose values are masked in everything that comes back from the sandbox
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
     def header(self, load_id: str) -> dict[str, Json]:

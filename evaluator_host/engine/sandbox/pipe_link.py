@@ -23,7 +23,7 @@ from evaluator_host.engine.sandbox.linux.work_clock import Look, Starved, look_a
 from evaluator_host.types.errors import refusal_of
 from evaluator_host.types.json_texts import Octets
 
-_READ_BYTES: Final = 64 * 1024  # how many bytes a pipe holds; for more, malloc would map fresh pages at every read
+_READ_BYTES: Final = 64 * 1024  # read at once: as much as a pipe holds; for more, malloc would map new pages each time
 _QUEUE_BYTES: Final = 1024 * 1024  # how many bytes may be queued before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
 # how long a runner that closed its channel gets to exit by itself, in seconds, so that its exit code is known
@@ -90,7 +90,7 @@ class PipeLink:
         self._child = child
         self._scope = scope
         self._wrapped = wrapped
-        self._kills_known = 0  # number of kills at the memory limit before the present row
+        self._kills_known = 0  # number of kills at the memory limit that were counted while the sandbox still ran
         self._loop = asyncio.get_running_loop()
         self._queue: deque[memoryview] = deque()
         self._queued = 0
@@ -142,7 +142,7 @@ class PipeLink:
 
     async def read(self, *, patience_s: float = 0.0) -> bytes:
         """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended."""
-        # if the pipe is still watched, nothing has arrived since the last read
+        # if the event loop still watches the pipe, nothing has arrived since the last read
         waits = self._watching and not patience_s and not self._child.exited.is_set()
         while not self._eof:
             data = None if waits else self._receive()
@@ -207,7 +207,7 @@ class PipeLink:
             self._reader = None
 
     def _on_readable(self) -> None:
-        if self._reader is None:  # nobody reads now: output stays in the pipe, and blocks a guest that floods it
+        if self._reader is None:  # nobody reads now: output stays in the pipe, so that a full pipe stops the guest
             self._unwatch()
         elif not self._reader.done():
             self._reader.set_result(None)

@@ -101,7 +101,7 @@ def host_platform() -> Platform:
 
 
 def machine_name(reported: str) -> str:
-    """Return `x86_64` or `aarch64` for other names of the same processor, such as `amd64` or `arm64`."""
+    """Convert a processor's name, such as `amd64` or `arm64`, to `x86_64` or `aarch64` if it means the same."""
     low = reported.lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(low, low)
 
@@ -114,7 +114,7 @@ def run_python(program: Path, *arguments: str) -> bytes:
       subprocess.SubprocessError: it failed, or took too long.
     """
     command = [str(program), "-I", "-S", *arguments]
-    # the operator named this program, or has it on the PATH
+    # trusted: the operator named it, or has it on the PATH
     return subprocess.run(command, capture_output=True, timeout=_RUN_S, check=True, env={}).stdout  # noqa: S603
 
 

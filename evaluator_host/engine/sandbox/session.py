@@ -41,14 +41,16 @@ from evaluator_host.types.redaction import Redactor
 
 # time limit, in seconds, for a last read: a frame may have come in time while the host was stopped or swapped out
 _LAST_READ_S: Final = 0.01
-_AHEAD_S: Final = 0.04  # seconds of work to send ahead, so that the sandbox does not wait for the host
-# with this many unanswered rows, read answers together, because a wake-up costs more than reading an answer
+_AHEAD_S: Final = 0.04  # rows for this many seconds are sent ahead, so that the sandbox does not wait
+# from this many unanswered rows on, several answers are read together, because a wake-up costs more than reading an
+# answer
 _MANY: Final = 6
 _PATIENCE_S: Final = 0.016
 _AT_ONCE: Final = 64  # number of frames to handle before other tasks may run: one read may bring thousands
 _SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, because timers have a resolution of a millisecond
 _START_S: Final = 0.1  # seconds that a row's process or context may take to start
-# share of the time limit: if a stopped row ran for less than this by the runner's clock, it had begun too late
+# share of the time limit: if a stopped row ran for less than this by the runner's clock, the row does not count as
+# begun
 _BEGUN: Final = 0.5
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
 # how long to wait for `hello`, in seconds: bubblewrap takes 25 ms, gVisor on a loaded machine takes seconds
@@ -91,7 +93,7 @@ _Read = TypeVar("_Read")
 
 
 async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
-    """Read an answer, in a thread if the answer is large; refuse an answer that is too large for the host's memory.
+    """Parse an answer, in a thread if the answer is large; refuse an answer that is too large for the host's memory.
 
     Raises:
       ProtocolError: the frame is of another kind, or malformed.
@@ -189,7 +191,7 @@ class Sandbox:
         self.rows = 0  # number of rows sent so far
         self.started_at = time.monotonic()  # time of the start by the monotonic clock, in seconds
         self.broken = False  # whether frames can no longer be sent, so that only `destroy` can be called
-        self.worked_s = 0.0  # seconds that the answers took, as `linux.work_clock` counts them
+        self.worked_s = 0.0  # total seconds that the answers took, as `linux.work_clock` counts them
         # memory in MB that the sandbox takes without a row, as `measure` last found it; at first its limit
         self.idle_mb = spec.memory_mb
         self.runtime = ""
@@ -198,15 +200,15 @@ class Sandbox:
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
         self._turns: ByteTurns | None = None
-        self._turn = AsyncExitStack()  # the turn to read a large answer, while such an answer arrives
+        self._turn = AsyncExitStack()  # holds this sandbox's turn to read a large answer, while the answer arrives
         self._frames: deque[Frame] = deque()
-        self._left = False  # whether the decoder still has frames that were not handled before the time limit
+        self._left = False  # whether the decoder has frames that were not handled because the time limit came first
         self._last_id = 0
         self._window = SendWindow()
         self._outgoing: list[Octets] = []  # frames to write together once nothing is left to read
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
-        self._gates: dict[str, Gate] = {}  # gates of unanswered rows, by id
+        self._gates: dict[str, Gate] = {}  # gates of unanswered rows, by the row's id
         self._redactor: Redactor | None = None  # masks the evaluator's secrets
 
     def _masking(self, read: Callable[[Frame], _Read]) -> Callable[[Frame], _Read]:
@@ -225,7 +227,7 @@ class Sandbox:
         return not self._unanswered and not self._frames
 
     def weigh(self, *, waits: bool | None = None, long: bool | None = None) -> None:
-        """Set the CPU weight according to whether the row waits for an answer from outside, or runs long.
+        """Set the CPU weight for a row that waits for an answer from outside (`waits`), or runs long (`long`).
 
         None keeps the earlier value of `waits` or `long`.
         """
@@ -553,7 +555,7 @@ class Sandbox:
         The row's time does not include this wait.
         """
         turns, until = self._turns, limit.when()
-        # no limit on large answers is set, the frame has its turn already, or no time is left
+        # large answers are not limited, this sandbox already has its turn, or no time is left
         if turns is None or limit.expired():
             return
         now = asyncio.get_running_loop().time
@@ -567,7 +569,7 @@ class Sandbox:
         limit.reschedule(None if until is None else until + waited_s)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
-        """Return an outcome; change `crashed` to `memory_limit` if the kernel counted a kill at the memory limit.
+        """Return a row's outcome; change a crash to `memory_limit` if the kernel counted a kill at the memory limit.
 
         The runner cannot see such a kill. Other outcomes stay as they are, because in that case the killed process
         belonged to an earlier row.

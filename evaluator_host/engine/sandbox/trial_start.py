@@ -10,7 +10,7 @@ from evaluator_host.types.evaluator import Environment, Language, SandboxSpec
 
 # one language for each runner; TypeScript has the same runner as JavaScript
 RUNNERS: Final = (Language.PYTHON, Language.JAVASCRIPT)
-TRIED: Final = " sandbox"  # end of the names of all findings from `try_sandbox`
+TRIED: Final = " sandbox"  # suffix of the names of all findings from `try_sandbox`
 _TRIES: Final = 2
 _PASSES: Final = (
     "check what else uses the processor (`top`) or kills processes (`dmesg`), and try again; a running host tries "

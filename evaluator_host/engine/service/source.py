@@ -176,7 +176,10 @@ def _without_gutter(lines: _Lines, notes: list[Note]) -> _Lines:
 
 
 def _numbered(lines: _Lines) -> dict[int, int] | None:
-    """If the lines are numbered 1, 2, 3, …, return where the number ends in each filled line; else None."""
+    """If the lines are numbered 1, 2, 3, …, return where the number ends in each non-blank line, by line index.
+
+    Otherwise return None.
+    """
     ends: dict[int, int] = {}
     expected, skipped = 1, 0
     for i, line in enumerate(lines):

@@ -30,8 +30,8 @@ from evaluator_host.types.evaluator import Contract
 from evaluator_host.types.migrations import Import
 
 _MOST_FILES: Final = 2000
-_MOST_BYTES: Final = 24 << 20  # less than the 32 MB that a request may have by default
-_ROUNDS: Final = 20  # how many times to look for further files that files refer to
+_MOST_BYTES: Final = 24 << 20  # maximum total size of the files; a request may have 32 MB by default
+_ROUNDS: Final = 20  # how many times to look for further files, to which the files found so far refer
 
 
 def import_(

@@ -152,7 +152,7 @@ class ImportIn(Body):
 
     def to_wish(self) -> "ImportWish":
         """Convert the request to an `ImportWish`."""
-        from evaluator_host.migrate.imports import ImportWish  # noqa: PLC0415 - seldom used, a tenth of a start
+        from evaluator_host.migrate.imports import ImportWish  # noqa: PLC0415 - seldom used, but slow to load
 
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "files"}
         return ImportWish(**{**given, "packages": tuple(self.packages), "models": tuple(self.models)})

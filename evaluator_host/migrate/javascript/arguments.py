@@ -142,8 +142,8 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
     """Replace each use of the first argument with its value, since that argument is always an empty object.
 
-    `dynamic` says whether the function may read variables by name (`eval`). For the uses that stay, return the
-    statement to insert at the start of the function, else None.
+    `dynamic` says whether the function may read variables by name (`eval`). If some uses stay, return the statement to
+    insert at the start of the function, else None.
     """
     first = legacy.parameters[0]
     if not first.is_plain:
@@ -153,7 +153,7 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
         return f"const {first.name} = {{}}"
     uses = uses_of(draft, legacy, first)
     changed = any(use.access is not NameAccess.READ or _is_changed(use) for use in uses)
-    shared = sum(not is_member(use) for use in uses) > 1  # all uses must get the same object
+    shared = sum(not is_member(use) for use in uses) > 1  # whether several uses must get the same object
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):
         what = "is assigned" if changed else "is used more than once"

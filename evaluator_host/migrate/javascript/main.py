@@ -184,7 +184,7 @@ def _set_parameters(draft: Draft, function: Legacy, names: list[str], *, typed: 
 def _split_type(variables: Parameter) -> dict[str, str]:
     """Split the object type of the `variables` parameter into types for `inputs` and `outputs`.
 
-    Return {} if it has no object type.
+    Return {} if the parameter has no object type.
     """
     node = variables.annotation.named_children[0] if variables.annotation is not None else None
     if node is None or node.type != "object_type":

@@ -128,7 +128,7 @@ class _Reader(Reader):
         elif kind.type == "var":
             home = next(one for one in scope.outwards() if one.kind != "block")
         self._bind(child(node, "left"), inner, home)
-        self._maybe(child(node, "right"), inner)  # inside the loop, the names exist already, but without a value
+        self._maybe(child(node, "right"), inner)  # the names in the loop's head exist already here, but have no value
         self._maybe(child(node, "body"), inner)
 
     def _catch(self, node: Node, scope: Scope) -> None:

@@ -18,7 +18,7 @@ _ANY: Final = ("Record<string, any>", "any", "any")
 
 
 def rewrite_spread(draft: Draft, spread: Spread) -> None:
-    """Give a function with a rest parameter the new parameters. Its first statements then set the old parameters.
+    """Give a function with a rest parameter the new parameters, and insert statements that set its old parameters.
 
     Raises:
       Unreadable: the function has no block of statements, or the program uses the function itself.

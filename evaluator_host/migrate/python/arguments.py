@@ -20,7 +20,7 @@ ROW_NAMES: Final = frozenset(
 )
 _ROW_METHODS: Final = frozenset(("get", "items", "keys", "values"))
 _CHANGES: Final = ("assignment", "augmented_assignment", "delete_statement")
-# maximum number of uses that are replaced in place; if there are more, one statement at the start replaces them
+# maximum number of uses that are replaced in place; for more uses, a statement at the start sets the old variable
 _INLINE: Final = 2
 _PLAIN: Final = frozenset(
     (
@@ -126,7 +126,7 @@ def _require_seen(draft: Draft, legacy: Legacy, use: Use, inputs: str) -> None:
 
 
 def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
-    """Return whether an expression can replace a name: it runs only once there, and the line stays short enough."""
+    """Return whether an expression can replace a name: it runs only once there, and the line does not get too long."""
     if use.access is not NameAccess.READ or use.scope is not legacy.scope or _is_in_loop(use.node, legacy.node):
         return False
     for around in ancestors(use.node):
@@ -154,13 +154,13 @@ def _only_looks(use: Use) -> bool:
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool, every: bool) -> str | None:
     """Replace each use of the first argument with its value, since that argument is always an empty dict.
 
-    With `every`, also set the argument. `dynamic` says whether the function may read variables by name (`locals()`).
-    For the uses that stay, return the statement to insert at the start of the function, else None.
+    With `every`, also set the argument. `dynamic` says whether the function may read variables by name (`locals()`). If
+    some uses stay, return the statement to insert at the start of the function, else None.
     """
     first = legacy.parameters[0]
     uses = uses_of(draft, legacy, first)
     changed = any(use.access is not NameAccess.READ or _is_changed(use.node) for use in uses)
-    shared = sum(not _is_attribute(use.node) for use in uses) > 1  # all uses must get the same dict
+    shared = sum(not _is_attribute(use.node) for use in uses) > 1  # whether several uses must get the same dict
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):
         what = "is assigned" if changed else "is used more than once"
@@ -221,7 +221,7 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
 
 
 def _default(call: Node) -> tuple[Part, ...] | None:
-    """Return what `….get(…)` returns on an empty dict, or None if that is unknown or its code cannot be moved."""
+    """Return the source of what `….get(…)` returns for an empty dict; None if it is unknown or cannot be moved."""
     listing = child(call, "arguments")
     arguments = code_children(listing) if listing is not None else []
     if not arguments or arguments[0].type != "string" or _is_formatted(arguments[0]):

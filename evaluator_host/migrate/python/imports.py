@@ -17,7 +17,7 @@ _IMPORTS: Final = ("import_statement", "import_from_statement")
 
 
 def add_imports(draft: Draft, more: Iterable[str] = ()) -> None:
-    """Import the modules in `more`, and those that the legacy contract provides and the program uses."""
+    """Import the modules in `more`, and the modules that the program uses and that the legacy contract provides."""
     missing: dict[str, Node | None] = {name: None for name in more if name not in draft.names.module.bound}
     for use in draft.names.uses:
         free = use.access is NameAccess.READ and draft.names.owner(use) is None and not draft.is_gone(use.node)

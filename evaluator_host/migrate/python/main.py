@@ -200,7 +200,7 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
 
 
 def _column(use: Use) -> tuple[Node | None, str | None, str | None]:
-    """Return the expression that reads a column, the column's name, and the source of its default; None if unknown."""
+    """Return the expression that reads a column, the column's name, and the source of its default; each may be None."""
     around = use.node.parent
     if around is None or use.access is not NameAccess.READ:
         return None, None, None

@@ -129,7 +129,7 @@ def _dynamic(draft: Draft, legacy: Legacy) -> Node | None:
 
 
 def _has_names(use: Use, call: Node | None) -> bool:
-    """Return whether a call to `eval`, `exec`, `vars` or `dir` has an argument that says where to look up names."""
+    """Return whether a call to `eval`, `exec`, `vars` or `dir` gets the variables in which to look up names."""
     listing = child(call, "arguments") if call is not None else None
     count = len(code_children(listing)) if listing is not None else 0
     return count >= (2 if use.name in ("eval", "exec") else 1)

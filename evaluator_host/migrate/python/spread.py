@@ -15,7 +15,7 @@ _CONSTANT: Final = ("integer", "float", "string", "true", "false", "none", "unar
 
 
 def rewrite_spread(draft: Draft, spread: Spread) -> None:
-    """Give a function that takes `*args` the new parameters. Its first statements then set the old parameters.
+    """Give a function that takes `*args` the new parameters, and insert statements that set its old parameters.
 
     Raises:
       Unreadable: the function is a lambda, or the program itself uses it.

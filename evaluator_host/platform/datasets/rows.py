@@ -19,7 +19,7 @@ from evaluator_host.types.json_values import encode_json
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A row, its first line number in the file, and the record that it was mapped from."""
+    """A row, the number of its first line in the file, and the record that it was mapped from."""
 
     line: int
     row: Row

@@ -107,7 +107,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
         whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
         # check that httpx would send to the same host
         whole = whole and httpx.URL(base_url).host == parts.hostname
-        # raises an error for labels of over 63 characters, as a look-up would
+        # raises an error if a label has over 63 characters, as a DNS lookup would
         _ = (parts.hostname or "").encode("idna")
     except (ValueError, httpx.InvalidURL) as error:
         raise refused("it is not an address", example) from error
@@ -145,7 +145,7 @@ def make_http_client(
     limits = httpx.Limits(max_connections=at_once, max_keepalive_connections=at_once)
     transport = httpx.AsyncHTTPTransport(verify=_trusted(settings), trust_env=False, limits=limits, proxy=proxy)
     if proxy is None:
-        pool: Any = transport._pool  # noqa: SLF001 - httpx has no argument for it; a test asks whether it works
+        pool: Any = transport._pool  # noqa: SLF001 - httpx has no argument for this; a test checks that it works
         pool._network_backend = _Dialling(pool._network_backend, dial)  # noqa: SLF001 - as above
     return httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False, timeout=timeout_s)
 

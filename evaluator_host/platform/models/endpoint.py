@@ -27,7 +27,7 @@ _MESSAGE_CHARS: Final = 500
 AGAIN: Final = frozenset({408, 409, 425, 429})
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_LONGEST_WAIT_S: Final = 300.0  # longest wait that a Retry-After header can ask for, in seconds
+_LONGEST_WAIT_S: Final = 300.0  # longest wait, in seconds, that a Retry-After header can cause
 _CHAT: Final = "/chat/completions"
 _COMPLETIONS: Final = "/completions"
 
@@ -45,8 +45,8 @@ class BadAnswer(Exception):
 class Completion:
     """A model's answer, with its token counts."""
 
-    output: Json  # string, `{"tool_calls": […]}`, or None when only the whole response is wanted
-    facts: dict[str, Json]  # those of `answered_by`, `finish_reason`, `tokens` and `cost` that the answer has
+    output: Json  # string or `{"tool_calls": […]}`; None if the caller needs only the whole response
+    facts: dict[str, Json]  # `answered_by`, `finish_reason`, `tokens` and `cost`, if the answer has them
     response: dict[str, Json]  # the whole response body
 
 
@@ -168,7 +168,7 @@ class ModelAnswer:
 
     output: Json  # string, or `{"tool_calls": […]}`; None when the call failed
     error: str | None  # the error for people, redacted; None when the call succeeded
-    latency_ms: float  # milliseconds of the attempt that got an answer, or else of the last one
+    latency_ms: float  # milliseconds of the attempt that got an answer, or of the last attempt if none did
     # `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "body", "response", "tokens", "cost",
     # …}`: `body` is the request as it was sent, or None if it has over 2 MB; `response` is the whole response, or None
     # if the call failed. Both are redacted.
@@ -307,7 +307,7 @@ class Endpoint:
 
 
 async def read_body(response: httpx.Response, most: int) -> bytes:
-    """Return at most the first `most` bytes of the body."""
+    """Return the beginning of the body: at most `most` bytes."""
     data = bytearray()
     async for chunk in chunks_of(response):
         data += chunk
@@ -324,9 +324,9 @@ async def chunks_of(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def pause_s(tries: int) -> float:
-    """Return how many seconds to wait after `tries` failed attempts: twice as long each time, and half of it random."""
+    """Return how many seconds to wait after `tries` failed attempts: doubled each time, and half of it random."""
     longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
-    return float(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
+    return float(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers over time; not a secret
 
 
 def wait_s_of(header: str | None) -> float:

@@ -46,7 +46,7 @@ def messages_of(target: Target, record: dict[str, Any]) -> list[Json]:
     Raises:
       BadTemplate: the record does not fit a template.
     """
-    if is_row(record):  # templates can also name the keys of `inputs`, because these are the columns of such a record
+    if is_row(record):  # in such a record, the keys of `inputs` are the columns, so templates can name these keys, too
         record = {**(record.get("inputs") or {}), **record}
     rendered: list[Json] = _rendered(_messages(target), record)
     return rendered

@@ -42,7 +42,7 @@ class ModelResource(Resource):
         yield
 
     async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
-        """Return `model NAME` for each model with this secret as its key."""
+        """Return `model NAME` for each model whose key is this secret."""
         if used.kind != "secret":
             return []
         models = await self.service.directory.list(workspace_id)

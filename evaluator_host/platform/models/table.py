@@ -17,7 +17,7 @@ from evaluator_host.types.models import DayUsage
 
 PART_BYTES: Final = 4 << 20  # size of a part of recorded answers; the answer that reaches this size ends the part
 _PAGE: Final = 200
-_MEASURED_EACH: Final = 16  # the sizes are added up again when the answers have grown by a sixteenth of the limit
+_MEASURED_EACH: Final = 16  # sizes are summed again when answers have grown by the limit divided by this
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 
@@ -83,7 +83,7 @@ class ModelTable(Repository):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        # by workspace: bytes of answers that were added since sizes were last summed
+        # bytes of answers that were added since sizes were last summed, by workspace
         self._unmeasured: dict[str, int] = {}
 
     async def list_hosts(self) -> list[str]:
@@ -230,7 +230,7 @@ class ModelTable(Repository):
             after = last
 
     async def count_answers(self, workspace_id: str) -> tuple[int, int]:
-        """Return how many answers a workspace has recorded, and their size in bytes."""
+        """Return the number of a workspace's recorded answers, and their total size in bytes."""
         table = ModelAnswerTable
         query = select(func.count(), func.sum(table.stored_bytes)).where(table.workspace_id == workspace_id)
         row = await self._database.fetch_first(query)

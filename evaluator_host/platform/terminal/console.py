@@ -43,7 +43,7 @@ GIVEN_URL: ContextVar[str | None] = ContextVar("GIVEN_URL", default=None)
 
 
 def next_command(command: str) -> str:
-    """Return a command to suggest to the user, for the host in the `--url` of the command that runs."""
+    """Return a command to suggest to the user. If the running command has `--url`, the suggestion has it, too."""
     url = GIVEN_URL.get()
     return f"evaluator-host {command}" + ("" if url is None else f" --url {quote(url)}")
 
@@ -67,7 +67,7 @@ def print_json_lines(values: Iterable[Any], *, prefix: str = "") -> None:
 
 
 def _print_line(text: str) -> None:
-    """Print JSON, and escape control characters. These occur only in JSON strings, where an escape means the same."""
+    """Print JSON with its control characters escaped: all are inside strings, where an escape means the same."""
     safe = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
     sys.stdout.buffer.write(safe.encode("utf-8", "replace") + b"\n")
 

@@ -37,7 +37,7 @@ _JOB_HEADER = ("JOB", "STATUS", "NAME", "DATA SET", "CREATED", "EVALUATOR", *SCO
 OWN_ROWS = "(own rows)"
 CHANGES_SHOWN = 10
 _BARS = "▁▂▃▄▅▆▇█"
-_SAID_CHARS = 40  # maximum number of characters that a table shows of a row's outputs, and of its inputs
+_SAID_CHARS = 40  # a table shows at most this many characters of a row's outputs, and of its inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _history_cells(line: ScoreLine) -> tuple[object, ...]:
 
 
 def _bars(line: ScoreLine) -> str:
-    """Draw a bar for each job: the higher its mean score, the higher the bar. A dot stands for an unreliable mean."""
+    """Draw a bar for each job: a higher mean score gives a higher bar. A dot stands for an unreliable mean."""
     means = [None if score is None or score.doubt else score.mean for score in line.scores]
     known = [mean for mean in means if mean is not None]
     low, span = (min(known), max(known) - min(known)) if known else (0.0, 0.0)
@@ -283,7 +283,10 @@ def why(row: JobRow) -> str | None:
 
 
 def said(row: JobRow, answers: str | None) -> tuple[Json, dict[str, Json]]:
-    """Return a row's outputs and its other values. `answers` is the outputs' path, or None."""
+    """Return a row's outputs, and its inputs (or its remaining values if it has no inputs).
+
+    `answers` is the path of the outputs within the row, if known.
+    """
     record = dict(row.row)
     mapped = None if answers is None or answers in record else value_at(record, answers, None)
     answer = next((record.pop(name) for name in (answers, "outputs", "output") if name in record), None)
@@ -420,7 +423,7 @@ def _difference(metric: Difference) -> tuple[object, ...]:
 
 
 def significance(metric: Difference) -> str:
-    """Return one or two words that say whether a difference of means may be due to chance, as the web page does."""
+    """Return one or two words, as on the web page, that say whether a difference of means may be due to chance."""
     if metric.significant:
         return "significant"
     if metric.difference == 0:

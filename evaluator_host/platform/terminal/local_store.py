@@ -47,7 +47,7 @@ def require_own_folder(settings: Settings) -> None:
         return
     try:
         owner = folder.owner()
-    except KeyError:  # the owner's number has no user name
+    except KeyError:  # the owner's user id has no user name
         owner = f"'#{number}'"
     raise Misconfigured(
         f"{folder} belongs to the user {owner}, whose host could not open a database that root makes there; run this "

@@ -49,7 +49,7 @@ class Progress(_Bar):
         self._drawn = 0.0
 
     def advance(self, position: int, summary: Summary) -> None:
-        """Move the bar to a byte position in the data file and show `summary`'s row counts, at most every 0.1 s."""
+        """At most every 0.1 s, move the bar to a byte position in the data file and show `summary`'s row counts."""
         now = time.monotonic()
         if now - self._drawn < _EVERY_S:
             return

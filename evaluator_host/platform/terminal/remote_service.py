@@ -35,7 +35,7 @@ class RemoteService:
         self._client = client
         self._info = info
         self._builds = builds
-        self._together: list[EvaluationResult | None] = []  # the scores over all rows that each batch returned
+        self._together: list[EvaluationResult | None] = []  # for each batch, the score over all its rows
 
     @property
     def together(self) -> EvaluationResult | None:

@@ -17,7 +17,7 @@ _TOO_SHORT: Final = "too_short"
 
 
 def setting_problem(fault: Any, given: Mapping[str, Any]) -> Problem:
-    """Return the problem for one of pydantic's faults in the settings; `given` are the settings that options set."""
+    """Convert a fault that pydantic found in the settings to a problem; `given` has the settings from options."""
     loc = fault["loc"]
     name = str(loc[0]) if loc else "settings"
     source = f"--{name.replace('_', '-')}" if name in given else variable_of(name)
@@ -51,7 +51,7 @@ def _not_json(name: str) -> Problem:
 
 
 def _may_show(kind: Any, value: Any) -> bool:
-    """Return whether a value can be shown: its type is not secret, and it has no fields or keys that may be secret."""
+    """Return whether a value may be shown: neither the value nor any of its fields or keys can be secret."""
     return kind is not SecretStr and not _fields(kind) and get_origin(kind) is not dict and not isinstance(value, dict)
 
 

@@ -23,7 +23,7 @@ _ROWS_SHOWN: Final = 5  # maximum number of rows to show among those that did no
 _METRICS_KEPT: Final = 200  # maximum number of metrics in the summary of a run
 _METRICS_SHOWN: Final = 20
 _NAME_CHARS: Final = 60
-_STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wider than the one before
+_STEP: Final = 1.02  # in `Percentiles`, each bucket is 2 % wider than the one before
 
 
 class Percentiles:
@@ -146,7 +146,7 @@ class Summary:
         return 1 if gates or self.errors else 0
 
     def gates(self, *, bad_lines: int, fail_under: float | None, strict: bool) -> dict[str, str]:
-        """Return the options whose conditions the run failed, with reasons. With any, the exit code is not 0."""
+        """Map each condition that the run failed, such as `--strict`, to the reason. If any, the exit code is not 0."""
         gates = {}
         if strict and bad_lines:
             gates["--strict"] = f"bad lines: {bad_lines}"
@@ -232,7 +232,7 @@ class Summary:
 
 
 def _spread(numbers: Numbers, *, zeros: int = 0) -> dict[str, float | None]:
-    """Return statistics of numbers, as if `zeros` more numbers were 0."""
+    """Return statistics of numbers, as if there were `zeros` more numbers, each of them 0."""
     some, more = numbers.count > 0, [0.0] * bool(zeros)
     return {
         "mean": numbers.mean(zeros=zeros),

@@ -32,7 +32,7 @@ _READ: Final = tuple((re.compile(api), option) for api, option in _WORDS)
 
 
 def in_options(text: str) -> str:
-    """Return a message or hint in which API fields are replaced with the command-line options that set them."""
+    """Replace API fields in a message or hint with the command-line options that set them."""
     for api, option in _READ:
         text = api.sub(_option if option is None else option, text)
     return text

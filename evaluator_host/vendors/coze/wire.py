@@ -1,6 +1,6 @@
 """Serves the API of Coze Loop's runtimes (wire `coze`).
 
-Coze Loop finds it by its settings `COZE_LOOP_PYTHON_FAAS_URL` and `COZE_LOOP_JS_FAAS_URL`.
+Coze Loop finds this host by its own settings `COZE_LOOP_PYTHON_FAAS_URL` and `COZE_LOOP_JS_FAAS_URL`.
 
 Source: coze-dev/coze-loop@4f550f38, http_faas_runtime.go, the templates around users' code, js_faas_server.ts.
 """
@@ -88,7 +88,7 @@ def _told(found: ScriptResult, language: Language, began: float) -> dict[str, Js
 
 
 def _returned(stdout: str, language: Language) -> tuple[str, str]:
-    """Return the value that a program printed (in Python between two marked lines), and the rest of its output."""
+    """Return the value that a program printed (in Python between two marker lines), and the rest of its output."""
     before, start, rest = stdout.partition(_START)
     if start:
         value, _, after = rest.partition(_END)

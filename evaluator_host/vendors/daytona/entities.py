@@ -33,14 +33,14 @@ LANGUAGE: Final = "code-toolbox-language"
 _KIND: Final = "daytona sandbox"
 _MOST: Final = 500  # maximum number of records in one workspace
 _FORGOTTEN: Final = timedelta(days=1)
-_NOTED: Final = timedelta(minutes=10)  # shortest time between two updates of a record's last use
+_NOTED: Final = timedelta(minutes=10)  # shortest time between two updates of the time of a record's last use
 _LEASE_S: Final = 0.25
 _LEASES_END_S: Final = _LEASE_S + 0.05  # after this wait, all earlier leases have ended
 _LEASES: Final = 500  # maximum number of leases that a process remembers
 _LEASED: Final = "leased"  # key of the lease in a record's content
 _NONE: Final = "Sandbox with ID or name {} not found"
-_SMALL: Final = 4096  # maximum number of characters of content that is read without a thread
-_TEXT_CHARS: Final = 64 << 10  # maximum number of characters in environment and labels together
+_SMALL: Final = 4096  # shorter content (in characters) without environment is decoded without a thread
+_TEXT_CHARS: Final = 64 << 10  # maximum number of characters in the environment and labels together
 _INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInterval", "autoPauseInterval")
 
 
@@ -49,9 +49,9 @@ class SandboxRecord:
     """The record of one Daytona sandbox.
 
     Attributes:
-      workspace: Id of the workspace that owns it.
-      env: Environment variables of its scripts.
-      labels: Labels from its creation; `code-toolbox-language` is the language.
+      workspace: Id of the workspace that owns the sandbox.
+      env: Environment variables for scripts in the sandbox.
+      labels: Labels that were set when the sandbox was created; `code-toolbox-language` is the language of its scripts.
       asked: Other fields of the request that created the sandbox, which responses repeat.
       packages: Exact package versions installed in the sandbox, by language (`python` or `javascript`).
     """
@@ -110,7 +110,7 @@ class Records(Repository):
     def __init__(self, database: Database, box: SecretBox) -> None:
         super().__init__(database)
         self._box = box
-        # each record with the end of its lease, or with 0.0 before its first lease
+        # records with the time at which their lease ends (0.0 before the first lease), by workspace and id or name
         self._leases: dict[tuple[str, str], tuple[float, SandboxRecord]] = {}
 
     async def create(self, workspace: str, body: dict[str, Any]) -> SandboxRecord:
@@ -144,7 +144,7 @@ class Records(Repository):
 
         Raises:
           NotFound: there is no such sandbox.
-          Misconfigured: its environment was encrypted with a key that this host does not have.
+          Misconfigured: the sandbox's environment was encrypted with a key that this host does not have.
         """
         return await self._opened(workspace, await self._fetch(workspace, id_or_name))
 
@@ -191,7 +191,7 @@ class Records(Repository):
         return await asyncio.to_thread(self._record, workspace, text)
 
     async def find(self, workspace: str, labels: dict[str, Json]) -> list[SandboxRecord]:
-        """Return the sandboxes with all `labels`, newest last. An environment that cannot be decrypted is empty."""
+        """Return the sandboxes that have all `labels`, newest last. Environments that cannot be decrypted are empty."""
         query = select(EntityTable.content).where(_of(workspace)).order_by(EntityTable.created_at)
         texts = await self._database.fetch_values(query)
 
@@ -202,7 +202,7 @@ class Records(Repository):
         return await asyncio.to_thread(fitting)
 
     async def add_packages(self, record: SandboxRecord, language: str, pins: list[str]) -> None:
-        """Add exact package versions to a sandbox, unless it was deleted meanwhile."""
+        """Add exact package versions to a sandbox, unless the sandbox has been deleted."""
 
         def add(content: dict[str, Any]) -> None:
             held = content["packages"].get(language, [])
@@ -252,7 +252,7 @@ class Records(Repository):
     def _record(self, workspace: str, text: str, *, strict: bool = True) -> SandboxRecord:
         """Make a record from stored JSON. This is slow for long or encrypted JSON, so read that in a thread.
 
-        Unless `strict` is set, an environment that cannot be decrypted is empty.
+        If an environment cannot be decrypted, raise an error (with `strict`), or leave it empty.
         """
         content = decode_json(text.encode())
         content.pop(_LEASED, None)

@@ -44,7 +44,7 @@ class _Verbs:
             record = await self._records.create(self._workspace(request), body)
         except ValueError as error:
             raise InvalidRequest(str(error)) from error
-        return json_response(record.told(self._toolbox(request)))  # the client accepts only status 200
+        return json_response(record.told(self._toolbox(request)))  # Daytona's client accepts only status 200
 
     async def list(self, request: Request) -> Response:
         """List the sandboxes that have the given labels, all on one page."""
@@ -129,7 +129,7 @@ class _Verbs:
     def _toolbox(self, request: Request) -> str:
         """Return the URL to which the client sends scripts.
 
-        It has the host name that the client used for this request.
+        The URL has the host name that the client used for this request.
         """
         key = wire_request(request.scope).key
         segment = "" if key is None else f"/key/{key}"

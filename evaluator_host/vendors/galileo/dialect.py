@@ -33,7 +33,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return the arguments for one row of many, which are scored one by one; then their scores are aggregated."""
+    """Return the arguments for one of several rows, which are scored one by one before their scores are aggregated."""
     return Binding([row.variables or _step(row, settings)])
 
 

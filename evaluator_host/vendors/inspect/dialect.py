@@ -75,7 +75,7 @@ def interpret(
 
 
 def _number(value: Json) -> tuple[float | None, bool | None]:
-    """Convert a value to a number, and to whether the sample passed."""
+    """Return a sample's value as a number, and whether the sample passed; None means unknown."""
     if isinstance(value, bool):
         return float(value), value
     if isinstance(value, int | float):

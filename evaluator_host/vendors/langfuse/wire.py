@@ -114,7 +114,7 @@ def _read(body: dict[str, Any]) -> tuple[Evaluator, Row]:
     if not isinstance(payload.get("observation"), dict):
         raise _Unsupported(_OURS, "payload.observation is missing")
     variables = {"observation": payload["observation"], "experiment": payload.get("experiment")}
-    settings = EvaluatorSettings(entry="evaluate")  # the only name that Langfuse calls
+    settings = EvaluatorSettings(entry="evaluate")  # Langfuse calls no other function
     evaluator = Evaluator(code, language=language, contract=Contract("langfuse"), settings=settings)
     return evaluator, Row(variables=variables)
 
@@ -130,7 +130,7 @@ def _of(found: EvaluationResult | EvaluationError) -> dict[str, Json]:
         return {"scores": list(found.native)} if isinstance(found, EvaluationResult) else {}
     code = _CODES.get(error.code, "USER_CODE_ERROR")
     typescript = isinstance(found, EvaluationResult) and found.evaluator.language is not Language.PYTHON
-    # As in Langfuse, errors of Python code name their line, and errors of TypeScript code do not.
+    # As in Langfuse, errors in Python code name the line, and errors in TypeScript code do not.
     return _failure(code, described(error, with_line=not typescript or code != "USER_CODE_ERROR"))
 
 
@@ -160,7 +160,7 @@ def _lambda_response(answer: dict[str, Json]) -> Response:
 
 
 def refuse(error: HostError, path: str) -> Response:
-    """Convert an error of the host to a response: under Lambda's path in AWS's format, elsewhere in Langfuse's."""
+    """Convert an error of the host to a response, in AWS's format for Lambda's path and in Langfuse's for others."""
     if path.startswith("/2015-03-31"):
         status, name = next(((status, name) for kind, status, name in _AWS if isinstance(error, kind)), (500, ""))
         return _aws_error(status, name or "ServiceException", error.detail)

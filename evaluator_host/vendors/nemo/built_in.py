@@ -19,7 +19,7 @@ _OUTPUTS: Final = {
     "bleu": ("sentence",),
     "rouge": ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score"),
     "tool-calling": ("function_name_accuracy", "function_name_and_args_accuracy"),
-}  # other metrics have one output with the name of their type
+}  # other metrics have one output, which has the name of their type
 _CODE: Final = """import json
 
 from nemo_evaluator_sdk import {name}

@@ -21,13 +21,13 @@ from evaluator_host.vendors.nemo.dialect import SDK
 BLOB_BYTES: Final = 10 << 20
 _PYTHON: Final = re.compile(r"(3\.\d{1,2})(?:\.\d{1,3})?\S{0,20}")
 _PROTOCOLS: Final = range(6)
-_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")  # a package's name ends before the first of these
+_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")  # the first such character ends a package's name
 _LOCK: Final = RUNTIMES_DIR / "python" / SDK.lock
 _PREFIX: Final = "evaluator_host."
 _METRICS_OF: Final = {
     b"metrics.bleu": "BLEUMetric",
     b"metrics.rouge": "ROUGEMetric",
-}  # classes of metrics that need packages, by module
+}  # metric classes that need packages, by module
 _OPENER: Final = '''import base64
 
 import cloudpickle

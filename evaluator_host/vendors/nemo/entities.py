@@ -24,7 +24,7 @@ NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}")
 
 DEFAULT: Final = "default"  # namespace that always exists
 _SHOWN: Final = 120
-_SMALL: Final = 64 << 10  # maximum number of characters of content that is read without a thread
+_SMALL: Final = 64 << 10  # longer content, in characters, is decoded in a thread
 _PAGE_BYTES: Final = 16 << 20
 
 _T = TypeVar("_T")
@@ -117,10 +117,10 @@ class Entities(StoredEntities):
     async def put_within(
         self, holder: Entity, place: Place, name: str, content: dict[str, Any]
     ) -> tuple[Entity, Entity | None]:
-        """Add or replace an entity that another one contains, and return the entity and what it replaces.
+        """Add or replace an entity inside another one; return the entity, and the one that it replaced, if any.
 
         Raises:
-          NotFound: the entity that contains it was deleted, even if there is a new one with its name.
+          NotFound: the entity that should contain it was deleted, even if there is a new one with the same name.
           OverQuota: the workspace has reached its limit of stored bytes.
         """
         made, text = _new(place, name, content), await self._text(place, content)
@@ -215,7 +215,7 @@ class Entities(StoredEntities):
 
         Raises:
           NotFound: there is no namespace with that name.
-          InUse: the namespace contains entities; the message has their kinds.
+          InUse: the namespace contains entities; the message names their kinds.
         """
         table = EntityTable
         kinds = select(table.kind).distinct().where(table.workspace_id == workspace_id, table.namespace == name)
@@ -290,7 +290,7 @@ async def _require_namespace(connection: AsyncConnection, place: Place) -> None:
 
 
 async def _locked(connection: AsyncConnection, place: Place, name: str) -> Entity:
-    """Return an entity, and lock it: until this transaction ends, no other one can delete the entity or add to it."""
+    """Return an entity, and lock it: until this transaction ends, no other transaction can delete it or add to it."""
     row = (await connection.execute(_entities().where(_named(place, name)).with_for_update())).first()
     if row is None:
         raise _missing(place, name)
@@ -320,7 +320,7 @@ def _named(place: Place, name: str) -> ColumnElement[bool]:
 
 
 def _entity(row: Any) -> Entity:
-    return Entity(**{**row._mapping, "content": decode_json(row.content.encode())})  # noqa: SLF001 - its public name
+    return Entity(**{**row._mapping, "content": decode_json(row.content.encode())})  # noqa: SLF001 - a public name
 
 
 def _missing(place: Place, name: str) -> NotFound:

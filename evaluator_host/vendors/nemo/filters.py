@@ -57,12 +57,12 @@ class Fetch(Protocol):
 
 
 def fields(*names: str, **elsewhere: str) -> Fields:
-    """Return the path of each field that a filter may use: the name, the times, `names`, and those in `elsewhere`."""
+    """Map each field that a filter may use to its path: name, times, `names`, and the fields in `elsewhere`."""
     return {**{name: name for name in ("name", *names, "created_at", "updated_at")}, **elsewhere}
 
 
 def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | None:
-    """Read the filter in a query string, or None if there is none.
+    """Return the filter in a query string, or None if the query string has no filter.
 
     Raises:
       InvalidRequest: the filter is not valid, or this list does not support it.
@@ -80,7 +80,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
 
 
 async def filtered(fetch: Fetch, keep: Filter | None, *, number: int, size: int) -> dict[str, Any]:
-    """Return page `number`, from 1, of the objects that match a filter. With a filter, all objects are read."""
+    """Return page `number`, from 1, of the objects that match a filter. If there is a filter, all objects are read."""
     if keep is None:
         return await fetch(number=number, size=size)
     kept, sort = await every(fetch, keep)

@@ -80,7 +80,7 @@ class NemoJobs:
           NotFound: there is no such namespace, metric, fileset or model.
           NameTaken: there is a job with that name.
         """
-        from evaluator_host.vendors.nemo.targets import target_of  # noqa: PLC0415 - NeMo's classes: 40 ms
+        from evaluator_host.vendors.nemo.targets import target_of  # noqa: PLC0415 - loading NeMo's classes takes 40 ms
 
         name = require_name(body.name or f"evaluate-{secrets.token_hex(5)}", "job")
         await self._entities.require_namespace(_place(workspace_id, namespace))

@@ -46,7 +46,7 @@ class NemoModels:
     async def change(
         self, kind: EntityKind, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]
     ) -> dict[str, Any]:
-        """Change these fields of a model or a provider, and return its description.
+        """Change the given fields of a model or a provider, and return its description.
 
         Raises:
           InvalidRequest: the changes contain an API key.

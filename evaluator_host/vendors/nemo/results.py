@@ -43,7 +43,7 @@ def scores_of(
     """
     found = {one.name: one for one in statistics.metrics}
     declared = numeric_outputs(bundle)
-    own = [name for name in found if name != "score" or not declared]  # the score is one of the declared outputs
+    own = [name for name in found if name != "score" or not declared]  # `score` repeats a declared output
     names = dict.fromkeys([*(name for name in first if name in declared), *declared, *own])
     rubrics = levels_of(bundle["payload"].get("metric") or {})
     made = [
@@ -267,7 +267,7 @@ class NemoResults:
 
 
 def _begun(row: JobRow) -> dict[str, Any]:
-    from evaluator_host.sdk.execution.samples import build_offline_sample  # noqa: PLC0415 - NeMo's classes: 40 ms
+    from evaluator_host.sdk.execution.samples import build_offline_sample  # noqa: PLC0415 - the import takes 40 ms
 
     item = row.row["inputs"]
     sample, requests = generated_sample(row) if row.request is not None else (build_offline_sample(item), [])

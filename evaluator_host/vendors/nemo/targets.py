@@ -13,8 +13,8 @@ from evaluator_host.vendors.nemo.models import NemoModels
 from evaluator_host.vendors.nemo.spec import GenericAgentIn, NatAgentIn, NemoModelIn, ParamsIn, SpecIn
 
 _TIMEOUT_S: Final = 60.0
-_AGENT_S: Final = 120.0  # time limit of NeMo's client for an agent
-_NIM_TOKENS: Final = 4096  # token limit that NeMo's client sets for a NIM
+_AGENT_S: Final = 120.0  # time limit, in seconds, that NeMo's client sets for an agent
+_NIM_TOKENS: Final = 4096  # token limit that NeMo's client sets for an NVIDIA NIM
 
 
 async def target_of(models: NemoModels, workspace_id: str, namespace: str, spec: SpecIn) -> Target | None:

@@ -1,6 +1,6 @@
 """Serves the part of the API of Opik's Python backend that runs custom metrics (wire `opik`).
 
-Opik finds it by its setting `PYTHON_EVALUATOR_URL`.
+Opik finds this host by its own setting `PYTHON_EVALUATOR_URL`.
 
 Sources: comet-ml/opik@02b630c0, apps/opik-python-backend: evaluator.py, process_worker.py and its tests, which fix the
 error messages; score_validation.py at 5147e990; the Java class PythonEvaluatorService, which decides what is retried.

@@ -78,7 +78,7 @@ def interpret(
 def _of_package(found: list[dict[str, Json]], chosen: str | None) -> Scored | EvaluationError:
     """Read the scores that phoenix.evals returned. Their first label becomes the label of the result.
 
-    `chosen` is the name of the score that alone counts; None to use the mean.
+    `chosen` names the only score that counts. If it is None, the mean of all scores counts.
     """
     kept = [{name: one for name, one in score.items() if one is not None} for score in found]
     read = scored([_named(one) for one in found], kept, chosen=chosen)
@@ -105,7 +105,7 @@ def _one(native: dict[str, Json], *, verdict: bool | None) -> Scored | Evaluatio
 def _routed(value: Json, configs: dict[str, Json], chosen: str | None) -> Scored | EvaluationError:
     """Read a returned dict that has a value for every configured output.
 
-    `chosen` is the name of the output that alone counts for the score; None to use the mean.
+    `chosen` names the only output that counts for the score. If it is None, the mean of all outputs counts.
     """
     if not isinstance(value, dict) or any(name not in value for name in configs):
         names = ", ".join(configs)[:200]

@@ -388,7 +388,7 @@ def _decoded(text: str, path: str) -> Json:
 
 
 def _combinations(variables: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    """Yield the variables of each row. A variable with a list stands for several rows."""
+    """Yield the variables of each row. If a variable's value is a list, each row gets one of its items."""
     lists = {name: one for name, one in variables.items() if isinstance(one, list) and one}
     for chosen in itertools.product(*lists.values()):
         yield {**variables, **dict(zip(lists, chosen, strict=True))}
@@ -457,7 +457,10 @@ def _text(value: Json) -> str:
 
 
 def _number_text(value: float) -> str:
-    """Return a number as JavaScript's `String` writes it (ECMA-262, Number::toString); its integers are floats, too."""
+    """Return a number as JavaScript's `String` writes it (ECMA-262, Number::toString).
+
+    As in JavaScript, integers are converted to floats first.
+    """
     try:
         number = float(value)
     except OverflowError:
@@ -468,7 +471,7 @@ def _number_text(value: float) -> str:
     digits = "".join(map(str, all_digits)).rstrip("0")
     if not digits:
         return "0"
-    before = len(all_digits) + int(exponent)  # digits before the decimal point
+    before = len(all_digits) + int(exponent)  # number of digits before the decimal point
     if len(digits) <= before <= _DIGITS:
         text = digits.ljust(before, "0")
     elif 0 < before <= _DIGITS:

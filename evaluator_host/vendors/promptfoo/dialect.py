@@ -109,7 +109,7 @@ def _from_object(value: dict[str, Any], language: Language) -> Scored | Evaluati
     return Scored(number, passed, metrics, reason=reason, native=(value,))
 
 
-def _plain(score: float, passed: bool, language: Language) -> Scored:  # noqa: FBT001 - promptfoo's two results
+def _plain(score: float, passed: bool, language: Language) -> Scored:  # noqa: FBT001 - a result of promptfoo has both
     reason = _PASSED if passed else _FAILED.get(language, _FAILED_JS)
     return Scored(score, passed, {"score": score}, native=({"pass": passed, "score": score, "reason": reason},))
 

@@ -78,7 +78,7 @@ def _is_reward(one: Any) -> bool:
 
 
 def _number(reward: Json) -> float | int | None:
-    """Convert a reward to a number, or None if the reward does not apply."""
+    """Return a reward as a number. The result is None if the reward does not apply to its row."""
     value = reward.get("score") if isinstance(reward, dict) else reward
     return float(value) if isinstance(value, bool) else value
 

@@ -25,7 +25,7 @@ class Layout:
 
     Attributes:
       root: Root folder of the project.
-      name: Name of the folder with both, `evals` or `evaluations`.
+      name: Name of the folder that holds both evaluators and eval sets: `evals` or `evaluations`.
     """
 
     root: Path
@@ -48,7 +48,7 @@ class Layout:
 
     @property
     def types(self) -> Path:
-        """Path of the folder with the schemas."""
+        """Path of the folder with the evaluators' schemas."""
         return self.custom / "types"
 
     def shown(self, path: Path) -> str:

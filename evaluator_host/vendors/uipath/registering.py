@@ -107,7 +107,7 @@ def _registered(layout: Layout, file: Path, found: EvaluatorClass, *, reset: boo
 
 
 def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[str]]:
-    """Return the code's settings with the values in the file, and the names of the settings in which the two differ."""
+    """Return the code's settings with the file's values, and the names of those whose value differs in the file."""
     if not isinstance(file, dict):
         return dict(code), []
     kept = [name for name, value in code.items() if name in file and file[name] != value]
@@ -115,7 +115,7 @@ def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[st
 
 
 def _name_problems(classes: Iterable[EvaluatorClass]) -> list[Problem]:
-    """Find faults in class names, after which files are named, since the code may contain any name."""
+    """Find faults in the names of classes. Files are named after the classes, and the code may use any name."""
     seen: dict[str, str] = {}
     problems = []
     for one in classes:

@@ -105,7 +105,7 @@ def _inputs(body: dict[str, Any]) -> dict[str, Json]:
 def _answer(found: EvaluationResult | EvaluationError, kind: str) -> Response:
     error = found if isinstance(found, EvaluationError) else found.error
     log = found.logs.stdout if isinstance(found, EvaluationResult) else ""
-    # Contract `main` requires a score; Vellum also takes a value without one.
+    # Contract `main` requires a score; Vellum also accepts a value without a score.
     unscored = error is not None and error.code is ErrorCode.INVALID_RESULT and "as JSON" not in error.message
     if error is not None and not unscored:
         status = 503 if error.code in HOST_FAULTS else 400
@@ -130,7 +130,7 @@ def _converted(value: Json, kind: str) -> Json:
         return _parsed(value) if isinstance(value, str) else value
     if kind == "NUMBER" and isinstance(value, str | bool):
         with suppress(ValueError):
-            if math.isfinite(number := float(value)):  # JSON has no other numbers
+            if math.isfinite(number := float(value)):  # JSON has no infinities and no NaN
                 return number
     if not isinstance(value, _KINDS[kind]):
         wanted, have = _NAMES.get(kind, _KINDS[kind][0].__name__), type(value).__name__
@@ -140,7 +140,7 @@ def _converted(value: Json, kind: str) -> Json:
 
 def _parsed(text: str) -> Json:
     try:
-        return decode_given(text.encode())  # numbers too large for a float would become null
+        return decode_given(text.encode())  # other decoders turn numbers too large for a float into null
     except (InvalidJson, UnicodeEncodeError):
         return text
 

@@ -27,7 +27,7 @@ _OLDER_OUTPUT: Final = "model_output"
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return Weave's row: `{"example": columns, "output": …}`; the output may have its older name `model_output`."""
+    """Return Weave's row: `{"example": columns, "output": …}`; `variables` may have the older name `model_output`."""
     given = row.variables
     if given is not None and "output" not in given and _OLDER_OUTPUT in given:
         renamed = {"output" if name == _OLDER_OUTPUT else name: value for name, value in given.items()}
@@ -49,7 +49,8 @@ def interpret(
 ) -> Scored | EvaluationError:
     """Read the result. The score is a plain value itself, or in a dict `score`, `passed` or the only number or bool.
 
-    Weave itself does not reduce a result to one score. None and `{}` skip the row; several numbers alone give no score.
+    Weave itself does not reduce a result to one score. None and `{}` skip the row. Several numbers without `score` or
+    `passed` give no score.
     """
     sent = object_sent(returned)
     if isinstance(sent, EvaluationError):
@@ -77,7 +78,7 @@ def interpret(
 def _ranked(leaves: list[tuple[str, Json]]) -> str | None:
     """Return the name of the value that is the score: `score`, else `passed`, else the only number or bool, or None.
 
-    If `score` or `passed` is only a text, it is the label, and no other value is the score.
+    If `score` or `passed` is a string, it becomes the label, and no other value is the score.
     """
     numbers = [name for name, value in leaves if not isinstance(value, str)]
     for name in (*(one for one in _FIRST if one in numbers), *_FIRST):

@@ -24,7 +24,7 @@ from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationError
 _OUTPUTS: Final = ("output", "outputs", "response", "answer", "prediction")
 _PASSES: Final = 0.5
 _WITHOUT_SCORE: Final = ("skipped", "no_score")  # warnings that say why a result has no score
-_CLOCK_S: Final = 5.0  # promptfoo waits this many seconds for an answer; Agenta waits 10
+_CLOCK_S: Final = 5.0  # promptfoo waits this many seconds for an answer; Agenta waits 10 seconds
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:

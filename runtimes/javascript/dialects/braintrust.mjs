@@ -31,7 +31,7 @@ function callsOf(code) {
   }).filter((one) => one.end > 0);
 }
 
-/** Return the expression for the scores of each `Eval`. @param {string} code @returns {{at: number, text: string, after: string, isEval: boolean}[]} `after`: the code that reads the scores from its value */
+/** Return the expression for the scores of each `Eval`. @param {string} code @returns {{at: number, text: string, after: string, isEval: boolean}[]} `after`: the code that reads the scores from the value of this expression */
 function scoresIn(code) {
   return callsOf(code).flatMap(({ open, isEval }) => {
     const config = elementsOf(code, open)[1];
@@ -60,7 +60,7 @@ function listedIn(code) {
   return parts.map(({ text }) => ({ name: IDENTIFIER.test(text) ? text : '', text }));
 }
 
-/** @param {string} code @param {number} open of a list @returns {{at: number, text: string}[]} */
+/** @param {string} code @param {number} open the position of a list's opening bracket @returns {{at: number, text: string}[]} */
 function elementsOf(code, open) {
   const end = skipBracket(code, open);
   let from = open + 1;
@@ -84,7 +84,7 @@ function reported(code, { at, text, after, isEval }) {
   return `__evaluator_host_list__(${/\bawait\b/.test(text) ? '' : '() => '}${value})`;
 }
 
-/** Return code that makes a list of scorers from a list with objects that may have a scorer. @param {string} code @param {number} at @param {string} text of the list @param {string} after */
+/** Return code that makes a list of scorers from a list whose members may be objects that contain a scorer. @param {string} code @param {number} at @param {string} text of the list @param {string} after */
 function asScorers(code, at, text, after) {
   const each = `.map((one) => ${AS_SCORER}(() => one))`;
   if (!text.startsWith('[') || skipBracket(text, 0) !== text.length) return `(${text})${after}${each}`;

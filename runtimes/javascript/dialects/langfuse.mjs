@@ -8,7 +8,7 @@ import { PARAMETERS } from './steps.mjs';
 /** Matches what Langfuse may refuse; a false match costs only time. */
 const SUSPECT = /\b(?:import|export|enum|namespace|module|constructor|declare|abstract)\b/;
 
-/** Matches code that makes the result of a Langfuse evaluator. In other code, the parameter of a method that has the same name as Langfuse's is a column of the row. */
+/** Matches code that makes the result of a Langfuse evaluator. Without a match, a method `evaluate(ctx)` does not count as a Langfuse evaluator: its parameter is a column of the row. */
 const RETURNS_SCORES = /[{,]\s*["']?scores["']?\s*[:,}]|\.scores\s*=(?!=)/;
 
 /** @type {import('./table.mjs').Dialect} */

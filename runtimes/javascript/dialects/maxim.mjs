@@ -1,5 +1,5 @@
 // @ts-check
-/** Recognises Maxim evaluators (dialect `maxim`): functions `validate(input, output, expectedOutput, context)`. They get their arguments by name, or one object. */
+/** Recognises Maxim evaluators (dialect `maxim`): functions `validate(input, output, expectedOutput, context)`. They get their arguments by name, or all arguments in one object. */
 import { parametersOf } from '../parameters.mjs';
 import { SHAPED } from './steps.mjs';
 

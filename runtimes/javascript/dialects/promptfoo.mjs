@@ -51,7 +51,7 @@ function isAssert([first, second, ...more], code) {
 
 /**
  * Return whether the code is not a module: an expression of output and context, or a body with `return`. If promptfoo is
- * declared, other statements are a body, too; such a body returns nothing, which promptfoo makes an error.
+ * declared, other statements are a body, too; such a body returns nothing, which is an error in promptfoo.
  * @param {string} code @param {boolean} [isDeclared]
  */
 function isInline(code, isDeclared = false) {

@@ -7,9 +7,9 @@
  * @property {string[]} entries the names by which its function is looked for
  * @property {boolean} takesOneObject whether the function takes its arguments as properties of one object
  * @property {boolean} [byName] whether the properties of the row's one object are passed by the parameters' names
- * @property {(candidate: import('../entry.mjs').Candidate) => string[] | null} [readsOfWhole] for a function that takes the object itself nevertheless, returns the properties
- *   that it needs; null for any other function
- * @property {(names: string[]) => string | undefined} [outputOf] of parameters that are passed by name, returns the one that gets the output
+ * @property {(candidate: import('../entry.mjs').Candidate) => string[] | null} [readsOfWhole] returns the properties that a function needs if it takes the row's object
+ *   itself, and not properties of it; null for any other function
+ * @property {(names: string[]) => string | undefined} [outputOf] returns which of these parameters gets the output; all are passed by name
  * @property {boolean} [takesDefault] whether an anonymous default export may be its function
  * @property {RegExp} [takesAnyName] in code that matches, functions of any name may be of this dialect
  * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string, isListed?: boolean, isDeclared?: boolean) => Inferred | import('../entry.mjs').Refusal | null} infer

@@ -64,7 +64,7 @@
   }
   memoryUsage.rss = () => memoryUsage().rss;
 
-  /** Return a prototype for the environment that records the variables that code reads in vain, because only these are looked for in it. */
+  /** Return a prototype for the environment. JavaScript looks up only missing variables in the prototype, which records them. */
   function asked() {
     return new Proxy({}, {
       __proto__: null,

@@ -82,8 +82,8 @@
   }
 
   /**
-   * Throw unless the row has all properties that an evaluator needs, except those that its code tests, if it may do without these. Return a warning about these if the
-   * row lacks them, as JSON; else ''.
+   * Throw if the row lacks a property that an evaluator needs; with `mayLack`, the row may lack properties that the code tests. If it lacks such properties, return a
+   * warning as JSON; else ''.
    */
   function lacking(selector, row, mayLack) {
     let names = '';
@@ -115,7 +115,7 @@
     return args;
   }
 
-  /** Return an object that records missing keys when they are read: JavaScript then asks the prototype, which is a proxy. */
+  /** Return an object that records missing keys when they are read: JavaScript looks them up in the prototype, which is a proxy. */
   function watched(params) {
     const absent = (key) => typeof key === 'string' && !(key in p.objectPrototype) && key !== 'then' && key !== 'toJSON';
     const asked = new Proxy({}, {
@@ -155,7 +155,7 @@
     return made;
   }
 
-  /** Call an entry with a row. A warning about the row goes into `told.notes`; `told.mayLack`: whether the row may lack what the code tests. */
+  /** Call an entry with a row. A warning about the row goes into `told.notes`; `told.mayLack` says whether the row may lack properties that the code tests. */
   function applied(selector, argsText, told) {
     const [holder, entry] = pick(selector);
     let body = p.startsWith(argsText, '{"integers"') ? p.parse(argsText, exactly) : p.parse(argsText);
@@ -193,7 +193,7 @@
     return true;
   }
 
-  /** Return whether a row has all that one of several parts needs; then the others do not run for a row that lacks something. */
+  /** Return whether a row has all that at least one of several parts needs. If so, parts for which the row lacks something do not run. */
   function someHasAll(every, argsText) {
     if (every[0].selector.needs === undefined) return false;
     const row = p.parse(argsText).args[0];
@@ -201,7 +201,7 @@
     return false;
   }
 
-  /** Return whether a row has all that a part needs, or at least something of it and all that its code does not test. */
+  /** Return whether a part can run for a row: the row has all needed properties that the code does not test, and at least one needed property. */
   function isAble(part, row) {
     const { needs, tested } = part.selector;
     let found = 0;
@@ -213,8 +213,8 @@
   }
 
   /**
-   * Return the parts that apply to a row: those without `uses`; but if none of these has what it needs, those with `uses` that have it, without the ones that
-   * another of them uses.
+   * Return the parts that apply to a row: those without `uses`, if the row suits at least one of them. Otherwise, return the parts with `uses` for which the row
+   * has all that they need, except parts that another of them uses.
    */
   function thatApply(every, argsText) {
     const first = bareList();

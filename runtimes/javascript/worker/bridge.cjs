@@ -152,7 +152,7 @@ class Bridge {
     this.#slot.console.output.write(fd === 2 ? 1 : 0, bytes);
   }
 
-  /** @param {boolean} waits for a promise from now on */
+  /** @param {boolean} waits whether the row waits for a promise from now on */
   wait(waits) {
     this.#slot.wait(waits);
   }

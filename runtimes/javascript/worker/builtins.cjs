@@ -13,8 +13,8 @@ const unreached = require('./unreached.cjs');
 let childrenDiverted = false;
 
 /**
- * Consequences of handing out a part: the row can wait for something, can leave files, has hidden state, or has state
- * that `module_state.cjs` resets.
+ * Consequences of handing out a part of Node: the row can then wait for something, or can leave files; the part has
+ * hidden state, or state that `module_state.cjs` resets.
  */
 const WAITS = 1;
 const FILES = 2;

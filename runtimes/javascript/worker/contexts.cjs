@@ -86,7 +86,7 @@ class Contexts {
     return slot;
   }
 
-  /** @param {Slot} slot @returns {Function} the user's module as a function of that realm */
+  /** @param {Slot} slot @returns {Function} the user's module as a function of the slot's realm */
   moduleFunction(slot) {
     return this.script.runInContext(slot.context);
   }

@@ -98,7 +98,7 @@ function heldBehind(target, { get, set }) {
   }
 }
 
-/** @param {any} value @returns {any[] | null} names and values of an object, as `util.inspect.defaultOptions` */
+/** @param {any} value @returns {any[] | null} names and values of an object such as `util.inspect.defaultOptions` */
 function insideOf(value) {
   return typeof value === 'object' && value !== null ? Object.entries(value).flat() : null;
 }

@@ -273,7 +273,7 @@ function standIn(name) {
   return { [name]: function () { throw new EvalError('Code generation from strings disallowed for this context'); } }[name];
 }
 
-/** Serve as `process.exit` of user code: end the thread here, so that user code cannot catch it. @param {number} code */
+/** Serve as `process.exit` of user code: end the thread here, so that user code cannot catch the exit. @param {number} code */
 function exit(code) {
   port.postMessage({ type: 'exit', code });
   process.exit(code);

@@ -1,6 +1,6 @@
 // @ts-check
 'use strict';
-/** Resets state in Node's own modules that a row can change and that none of their properties shows. */
+/** Resets the state that a row can change in Node's own modules, and that no property of these modules shows. */
 const os = require('node:os');
 const { performance, PerformanceObserver } = require('node:perf_hooks');
 const { getDefaultHighWaterMark, setDefaultHighWaterMark } = require('node:stream');

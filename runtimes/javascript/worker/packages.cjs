@@ -2,7 +2,7 @@
 'use strict';
 /**
  * Opens files of the package set that are not in the bundle: native addons, WebAssembly, and modules whose names are
- * known only at run time. Every row runs a module again; an addon is loaded once in a thread, and its rows share it.
+ * known only at run time. Every row runs a module again; an addon is loaded once in a thread, whose rows share the addon.
  */
 const fs = require('node:fs');
 const path = require('node:path');

@@ -72,7 +72,7 @@ class Slot {
    * @param {import('./output.cjs').Output} output
    * @param {import('./integrity.cjs').Integrity} integrity
    * @param {(code: number) => void} exit
-   * @param {boolean} isProgram whether it runs until its event loop is empty, and returns nothing
+   * @param {boolean} isProgram whether the code runs until its event loop is empty, and returns nothing
    */
   constructor(output, integrity, exit, isProgram) {
     this.isProgram = isProgram;

@@ -250,7 +250,7 @@ def _chosen(outline: Outline) -> list[str]:
 
 
 def _takes_output(outline: Outline, name: str) -> bool:
-    """Return whether a function judges the output itself, and not an answer that other code takes out of it."""
+    """Return whether a function judges the output itself, not an answer that other code extracts from the output."""
     is_of_answer = any(_plain(one) in _EXTRACTED for one in outline.functions[name].parameters)
     return not is_of_answer and not candidates.takes_apart(outline, name)
 
@@ -285,7 +285,10 @@ def _repeats(function: Function, name: str) -> bool:
 
 
 def _only(outline: Outline) -> list[str]:
-    """Return the only function that no other function calls, if its name says that it scores; else an empty list."""
+    """Return a list with the only function that no other function calls.
+
+    The list is empty if there are several such functions, or if the name of the only one does not say that it scores.
+    """
     if not outline.parsed or {"evaluate", "main"} & outline.binds - {"main"} or _has_other_entry(outline):
         return []
     names = [name for name in candidates.public(outline) if name != "main" and not entry.makes(name)]
@@ -296,12 +299,12 @@ def _only(outline: Outline) -> list[str]:
     if function is None or not function.required or function.gives_list:
         return []
     if all(one.endswith(_OF_FILES) for one in function.required):
-        return []  # such a function scores files that a program has written
+        return []  # all its parameters are files, so it scores what a program has written
     return [] if _OUTPUT in roles_of(function.parameters).values() else [function.name]
 
 
 def _methods(outline: Outline) -> list[_Method]:
-    """Return the only method that scores of each public class that has one; an empty list if a class has several."""
+    """Return the scoring method of each public class; the list is empty if a class has several scoring methods."""
     if not outline.parsed or {"evaluate", "main"} & outline.binds or not outline.classes:
         return []
     public = candidates.public(outline)
@@ -354,7 +357,7 @@ def _of_equal_type(outline: Outline, names: list[str]) -> list[str]:
 
 
 def _type_of(annotation: Any) -> tuple[str, ...]:
-    """Return the names in a function's annotation; an empty tuple for a type that says little, such as `float`."""
+    """Return the names in a return annotation; an empty tuple for a type that says little, such as `float`."""
     base = getattr(annotation, "value", annotation) if type(annotation).__name__ == "Subscript" else annotation
     if getattr(base, "id", None) in {None, *_PLAIN_TYPES}:
         return ()
@@ -408,7 +411,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _bound(found: entry.Entry, function: Function | None, *, only_columns: bool = False) -> entry.Entry:
-    """Complete an entry that calls a function. If `only_columns`, a parameter with an unknown name gets no outputs."""
+    """Complete an entry that calls a function. With `only_columns`, parameters with unknown names get no outputs."""
     found.decode = _decode
     bound = _Binding(found, function, only_columns=only_columns)
     found.notes += [{"code": "coerced", "message": message} for message in bound.notes()]
@@ -426,9 +429,10 @@ def find_by_columns(namespace: dict[str, Any], name: str) -> entry.Entry:
 
 
 def by_columns(namespace: dict[str, Any]) -> Failure | None:
-    """Return a failure that lists functions to call for rows that have all their columns, or None if there are none.
+    """Return a failure that lists the functions to call for rows with columns named like all of their parameters.
 
-    They are public functions that return a number, or whose names say that they may score.
+    Only public functions are listed, and only if they return a number or have a name that says that they may score.
+    Return None if there are no such functions.
     """
     outline = candidates.outline_of(namespace)
     if not outline.parsed or {"evaluate", "main"} & outline.binds - {"main"} or _has_other_entry(outline):
@@ -462,7 +466,7 @@ def _is_of_columns(function: Function) -> bool:
 
 
 def _may_score_alone(function: Function) -> bool:
-    """Return whether a function that is alone is an evaluator, not a helper such as `is_blank(text)`."""
+    """Return whether the only possible function is an evaluator, and not a helper such as `is_blank(text)`."""
     return entry.is_likely(function.name) or _TRUTH in roles_of(function.parameters).values()
 
 
@@ -542,7 +546,10 @@ class _Binding:
         return binding.bind(self._found, named)
 
     def _may_be_output(self, row: dict[str, Any], columns: dict[str, Any]) -> bool:
-        """Return whether the row has outputs, and no other column whose name has a word of the parameter's name."""
+        """Return whether the parameter without a role may get the row's outputs.
+
+        It may not if the row has no outputs, or if a column that is not a parameter shares a word with its name.
+        """
         words = {word for word in (self._output or "").lower().split("_") if len(word) > _SHORT}
         others = [one.lower() for one in columns if one not in self._names]
         return "outputs" in row and not any(word in one for one in others for word in words)
@@ -632,7 +639,7 @@ def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, An
 
 
 def _all_converted(value: Any, *, scoring: bool) -> Any:
-    """Convert a value, or each object in a list of objects. `scoring`: the function's name says that it scores."""
+    """Convert a value, or each object in a list. `scoring` says whether the function's name says that it scores."""
     if type(value) not in (list, tuple) or not value or any(isinstance(one, _PLAIN) for one in value):
         return _converted(value, scoring=scoring)
     return [_converted(one, scoring=False) for one in value]
@@ -661,7 +668,7 @@ def _converted(value: Any, *, scoring: bool) -> Any:
 
 
 def _of_pair(pair: tuple[Any, Any], *, scoring: bool) -> Any:
-    """Merge `(score, details)` into one dict. If the function's name says that it scores, the order may differ."""
+    """Merge `(score, details)` into one dict; if the function's name says that it scores, also `(details, score)`."""
     score, details = reversed(pair) if scoring and isinstance(pair[0], dict) else pair
     is_both = isinstance(score, bool | int | float) and isinstance(details, dict) and "score" not in details
     return {**details, "score": score} if is_both else pair

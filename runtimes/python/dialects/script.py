@@ -65,7 +65,7 @@ def _run(row: dict[str, Any], text: str, names: Any) -> dict[str, int]:
         _join()
     except SystemExit as ended:
         return {"exit_code": _status(ended.code)}
-    except BaseException as raised:  # noqa: BLE001 - a program may raise anything, and ends by it
+    except BaseException as raised:  # noqa: BLE001 - any exception may end a program
         trace = raised.__traceback__
         trace = None if trace is None else trace.tb_next  # leaves this function out of the traceback
         sys.__excepthook__(type(raised), raised.with_traceback(trace), trace)
@@ -75,7 +75,7 @@ def _run(row: dict[str, Any], text: str, names: Any) -> dict[str, int]:
 
 def _give_input(text: str) -> None:
     """Make descriptor 0 and `sys.stdin` read this text from its start."""
-    path = f"/tmp/.input-{os.getpid()}"  # noqa: S108 - of the sandbox
+    path = f"/tmp/.input-{os.getpid()}"  # noqa: S108 - the sandbox's own /tmp
     held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.unlink(path)
     with open(held, "wb", closefd=False) as file:

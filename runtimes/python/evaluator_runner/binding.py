@@ -60,11 +60,11 @@ def called(call: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> 
     loop = events and events._get_running_loop()  # noqa: SLF001 - asyncio has no public function for this
     if events is None or loop is None:
         return call(*args, **named)
-    events._set_running_loop(None)  # noqa: SLF001 - the same
+    events._set_running_loop(None)  # noqa: SLF001 - as above
     try:
         return call(*args, **named)
     finally:
-        events._set_running_loop(loop)  # noqa: SLF001 - the same
+        events._set_running_loop(loop)  # noqa: SLF001 - as above
 
 
 def bind(entry: Entry, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -149,7 +149,7 @@ def _shown(outline: Outline, name: str) -> str:
 
 
 class _Uses:
-    """Records which names each module-level definition uses, and which functions and classes are in lists."""
+    """Records which names each module-level definition uses, and which are in lists of evaluators."""
 
     def __init__(self, outline: Outline) -> None:
         self._direct: dict[str, set[str]] = {}

@@ -48,7 +48,7 @@ class Entry:
     Attributes:
       call: The callable under `name`, such as the user's function.
       contract: The contract (dialect) of the entry.
-      source: `declared` or `inferred`.
+      source: Whether the contract is `declared` or `inferred`.
       reason: Why this contract applies, as text for people.
       decode: Function that decodes the body of a row.
       bind: Converts the decoded arguments of a row to positional and keyword arguments; None to use them as they are.
@@ -320,7 +320,10 @@ def is_likely(name: str) -> bool:
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
-    """Return the name of a function (without functions, of a string) that contains a function's source, or None."""
+    """Return the name of a function whose strings contain a function's source; None if there is no such function.
+
+    If the code has no functions, return the name of a string with a function's source.
+    """
     names = functions or [name for name, value in own.items() if type(value) is str]
     return next((name for name in names if any(map(_is_code, _texts_of(own[name])))), None)
 
@@ -388,7 +391,7 @@ def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
 
 
 def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
-    """Return the classes that are not abstract, no protocols and no base classes of others, or else all classes."""
+    """Return the classes that are not abstract, protocols or bases of other classes; if there are none, all classes."""
     bases = {base for one in classes.values() for base in type.mro(one)[1:]}
     found = {
         name: one
@@ -449,7 +452,7 @@ def _codes_of(value: Any) -> list[Any]:
 
 
 def _on_judges() -> str | None:
-    from evaluator_runner import later  # not above, because `later` imports a part of `dialects`, which imports this
+    from evaluator_runner import later  # not above: `later` imports a part of `dialects`, which imports this module
 
     for platform, modules in JUDGES.items():
         if judges := [one for one in later.lacking_of(*modules) if one[:1].isupper()]:

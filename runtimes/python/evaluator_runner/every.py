@@ -130,10 +130,12 @@ def _calls(found: dict[str, Entry], lines: list[str], uses: dict[str, set[str]])
 def _that_apply(
     found: dict[str, Entry], uses: dict[str, set[str]], binds: dict[str, Callable[..., Any] | None], args: list[Any]
 ) -> dict[str, Entry]:
-    """Return the evaluators to run: without those in `uses` that lack a column, or that another running evaluator uses.
+    """Return the evaluators to run.
+
+    An evaluator in `uses` does not run if the row lacks one of its columns, or if another running evaluator uses it.
 
     Raises:
-      Failure: the row has all columns of none of the evaluators.
+      Failure: there is no evaluator for which the row has all columns.
     """
     if not uses:
         return found

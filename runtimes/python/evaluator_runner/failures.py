@@ -18,7 +18,7 @@ _NO_ROOM = ("failed to map segment from shared object", "cannot map zero-fill pa
 _NO_SPACE = {27, 28, 122}  # the error numbers EFBIG, ENOSPC and EDQUOT
 _MESSAGE_CHARS = 4096
 _PREBOUND_HINT = "add `import {name}` at the top"
-_JAVASCRIPT = (  # patterns of lines' beginnings that occur in JavaScript but not in Python
+_JAVASCRIPT = (  # beginnings of lines that occur in JavaScript but not in Python
     r"^[ \t]*(?:(?:export +(?:default +)?)?(?:async +)?function\b *\w* *\(|"
     r"(?:export +)?(?:const|let|var) +[\w{\[][^=\n]*=|import *[{*]|import [^#\n]*\bfrom +[\"']|"
     r"(?:export +)?(?:interface|enum) +\w+ *\{)"

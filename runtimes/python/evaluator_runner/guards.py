@@ -320,7 +320,7 @@ def _is_field(name: str) -> bool:
 
 
 def _guard_copies() -> None:
-    """Prevent `copy` from setting attributes of modules, classes and functions, which a `__reduce__` may return."""
+    """Prevent `copy` from setting attributes of modules, classes and functions that a `__reduce__` returns."""
     reconstruct = copy._reconstruct  # type: ignore[attr-defined]  # noqa: SLF001
 
     def guarded(original: Any, memo: Any, make: Any, args: Any, *rest: Any, **options: Any) -> Any:

@@ -217,7 +217,7 @@ def shared_state(control: int) -> str | None:
     try:
         maps = kernel.read_text("/proc/self/maps").splitlines()
         names = _listdir("/proc/self/fd")
-    except OSError:  # this process can open no descriptor
+    except OSError:  # this process cannot open another descriptor
         return "descriptors"
     if any(line.split(" ", 2)[1][1::2] == "ws" for line in maps):
         return "memory"

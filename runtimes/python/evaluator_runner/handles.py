@@ -222,7 +222,7 @@ class Listener:
         """Close the connections that nobody accepted."""
         try:
             while True:
-                os.close(self._socket._accept()[0])  # type: ignore[attr-defined]  # noqa: SLF001 - the same
+                os.close(self._socket._accept()[0])  # type: ignore[attr-defined]  # noqa: SLF001 - as above
         except OSError:
             pass
 

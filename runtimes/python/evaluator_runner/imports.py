@@ -38,8 +38,8 @@ def missing_imports(
     `module` is the top-level name of a package, or one level more in a namespace that many packages share; for a module
     among the evaluator's files, it is the whole name. An import in one of `files` also has `file`, the path of that
     file. `names` are the names that the file reads from the module, if any. `optional` is set if the code has a
-    substitute for the imported names. If the imported module is below `module`, there is also `path`: where its file is
-    if the author wrote one.
+    substitute for the imported names. If the imported module is below `module`, there is also `path`: the path
+    that its file has if the author wrote the module.
 
     Args:
       code: The evaluator's own code.
@@ -193,7 +193,8 @@ def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
 def deeper_path(missing: str, whole: str, name: str) -> dict[str, str]:
     """Return `{"path": file}` if the imported module `whole` is below `missing`, else an empty dict.
 
-    The path is where the module is if the author wrote it. `name` is the name that the import takes from `whole`.
+    The path is that of the module's file if the author wrote the module. `name` is the name that the import takes from
+    `whole`.
     """
     whole = f"{whole}.{name}" if name and whole in _FOLDERS else whole
     return {"path": f"{whole.replace('.', '/')}.py"} if whole.startswith(f"{missing}.") else {}

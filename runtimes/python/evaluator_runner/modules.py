@@ -1,8 +1,8 @@
 """Imports modules that come with an evaluator: the `.py` files among the `files` of its load.
 
-A module in the root of the files, or in a package there, comes before installed packages, as in a process started in
-that folder. Modules beside an evaluator in a deeper folder, and folders without `__init__.py`, come after installed
-packages.
+A module in the root of the files, or in a package there, is found before installed packages, as in a process that is
+started in that folder. Modules beside an evaluator in a deeper folder, and folders without `__init__.py`, are found
+after installed packages.
 
 Imports use the names of modules; tracebacks show the paths of files.
 """
@@ -122,7 +122,7 @@ def install(body: dict[str, Any], own_path: str) -> None:
 
 
 def package_of(own_path: str) -> str:
-    """Return the package in which relative imports of an evaluator begin, or "" in the root of the files."""
+    """Return the package in which relative imports of an evaluator begin, or "" if the evaluator is in the root."""
     return own_path.rpartition("/")[0].replace("/", ".")
 
 

@@ -114,7 +114,7 @@ class Relay:
     def _next(self) -> int | None:
         try:
             fd: int = self._listener._accept()[0]  # type: ignore[attr-defined]  # noqa: SLF001 - `accept` is the method of `socket.socket`
-        except OSError:  # no connection is waiting, or this process can open no descriptor
+        except OSError:  # no connection is waiting, or this process cannot open another descriptor
             return None
         return fd
 

@@ -43,7 +43,7 @@ _BYTES_HEAD = bytes.__basicsize__ - 1  # number of bytes in a `bytes` object bef
 _INSTRUCTION_BYTES = 8
 _REQUEST_BYTES = 64 * 1024
 _MOST_DESCRIPTORS = 5  # maximum number of descriptors in a request: standard streams, packages, data files
-_NUMBER_BYTES = 12  # a request consists of its number (in this many bytes), its count of descriptors, and JSON
+_NUMBER_BYTES = 12  # size of a request's number in bytes; the count of descriptors and JSON follow the number
 # parts of /proc that must be read-only, as bubblewrap makes them
 _OF_THE_KERNEL = ("sys", "sysrq-trigger", "irq", "bus")
 _FAILED = 71

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from evaluator_runner.slices import Statement
 
-_PLACELESS = "attempted relative import with no known parent package"  # the interpreter's message for such an import
+_PLACELESS = "attempted relative import with no known parent package"  # message of the interpreter
 _FUTURE = 0x1FE0000  # flags of `__future__` imports
 
 

@@ -86,7 +86,7 @@ class Case:
         return {"evaluator": evaluator, **row}
 
     def mismatches(self, result: EvaluationResult) -> list[str]:
-        """Describe the differences between a result and the expected result; empty if there are none."""
+        """Return a description of each difference between a result and the expected result."""
         expected, error = self.expected, result.error
         status = "failed" if expected.error else "scored"
         found: dict[str, tuple[Any, Any]] = {

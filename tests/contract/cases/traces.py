@@ -49,12 +49,13 @@ def evaluate(inputs, outputs, trace):
         "reason": root["name"],
     }
 """
+# formats of traces, each with the number of children that its root has
 SHAPES = {
     "documented": 1,
     "agenta_stored": 3,
     "flat_list": 3,
     "otlp": 2,
-}  # formats of traces, each with the number of children that its root has
+}
 
 
 def load(shape: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The channel to a sandbox of the Docker backend loses nothing, has a size limit, and is separate from standard error."""
+"""The channel to a Docker backend's sandbox loses no data, has a size limit, and is separate from standard error."""
 
 import asyncio
 import json

@@ -1,6 +1,6 @@
 """Code-based evaluators of Amazon Bedrock AgentCore, and the results that AgentCore gets from them.
 
-Source of the facts: bedrock-agentcore 1.25.0, evaluation/custom_code_based_evaluators.
+The expected results follow bedrock-agentcore 1.25.0, evaluation/custom_code_based_evaluators.
 """
 
 import json

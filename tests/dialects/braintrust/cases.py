@@ -1,6 +1,6 @@
 """Scorers of Braintrust in Python, TypeScript and JavaScript, and the scores that Braintrust stores.
 
-Facts: braintrust 0.48.1 (PyPI), 3.35.0 (npm).
+The expected results follow braintrust 0.48.1 (PyPI) and 3.35.0 (npm).
 """
 
 from functools import partial

@@ -1,6 +1,7 @@
 """Code evaluators of Coze Loop in Python and JavaScript, and the values that Coze Loop stores for their scores.
 
-Facts: coze-dev/coze-loop@4f550f38, its templates for code evaluators, and the code that reads their answers.
+The expected results follow coze-dev/coze-loop@4f550f38: its templates for code evaluators, and the code that reads
+the answers of these evaluators.
 """
 
 from functools import partial

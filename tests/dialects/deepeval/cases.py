@@ -1,4 +1,4 @@
-"""Custom metrics of DeepEval, and the values that DeepEval stores for them. Facts: the package deepeval 4.3.1."""
+"""Custom metrics of DeepEval, and the values that DeepEval (the package deepeval 4.3.1) stores for them."""
 
 from functools import partial
 from textwrap import indent

@@ -28,7 +28,7 @@ def right(parameters: str, expression: str, name: str = "score", **more: Any) ->
 
 
 def of_lists(parameters: str, score: float = 1.0, *, row: Row = ROW) -> NativeCase:
-    """Return a case with a function of two lists, which counts the pairs that are equal."""
+    """Return a case whose function gets two lists and returns the share of positions at which they are equal."""
     code = f"def accuracy({parameters}):\n    return sum(a == b for a, b in zip({parameters})) / len(list(zip({parameters})))\n"
     return case(id=f"lists: {parameters} of {row}", code=code, row=row, score=score, warnings=frozenset({"coerced"}))
 

@@ -1,6 +1,7 @@
 """Code metrics of Galileo, and the values that Galileo stores.
 
-Source of the facts: galileo 2.7.0, utils/metrics.py; for older scorers, Galileo's page on registered metrics.
+The expected results follow galileo 2.7.0 (utils/metrics.py) and, for older scorers, Galileo's page on registered
+metrics.
 """
 
 from functools import partial

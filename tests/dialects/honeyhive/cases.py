@@ -1,6 +1,6 @@
 """Evaluators from HoneyHive's experiments and from its hosted editor, and the values that HoneyHive stores.
 
-Facts: honeyhive 1.7.0, experiments/core.py.
+The expected results follow honeyhive 1.7.0, experiments/core.py.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Scorers of Inspect AI, and their scores. Facts: the package inspect_ai 0.3.285."""
+"""Scorers of Inspect AI, and their scores in the package inspect_ai 0.3.285."""
 
 from functools import partial
 from typing import Any

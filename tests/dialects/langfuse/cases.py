@@ -1,7 +1,7 @@
 """Code evaluators of Langfuse, in Python, TypeScript and JavaScript, and the values that Langfuse stores for their
 scores.
 
-Facts: langfuse/langfuse@62751446, its runners and `parseDispatchResult`.
+The expected results follow langfuse/langfuse@62751446: its runners and `parseDispatchResult`.
 """
 
 from functools import partial
@@ -34,8 +34,8 @@ def one(name: str, value: Any, kind: str | None = None, **more: Any) -> list[dic
 
 
 def typed(case_id: str, value: str, kind: str, stored: Any) -> NativeCase:
-    """Return a case with a score of the data type `kind`: `value` in the code, and `stored` as Langfuse stores it (None
-    if it is refused).
+    """Return a case with a score of the data type `kind`. The code returns `value`, and Langfuse stores `stored`; None
+    stands for a value that Langfuse refuses.
     """
     code = returns(f"{{'scores': [{{'name': 'x', 'value': {value}, 'dataType': {kind!r}}}]}}")
     if stored is None:

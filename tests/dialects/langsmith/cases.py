@@ -1,6 +1,7 @@
 """LangSmith's evaluators: functions for its website and for its SDKs, and the feedback that LangSmith stores.
 
-Facts: langsmith 0.15.0 (PyPI), 0.12.0 (npm), and LangSmith's documentation of evaluators on its website.
+The expected results follow langsmith 0.15.0 (PyPI) and 0.12.0 (npm), and the documentation of evaluators on
+LangSmith's website.
 """
 
 from functools import partial

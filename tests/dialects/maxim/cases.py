@@ -1,6 +1,6 @@
 """Programmatic evaluators of Maxim in Python, JavaScript and TypeScript.
 
-Facts: Maxim's pages; the platform itself could not be run.
+The expected results follow Maxim's web pages, because the platform itself could not be run.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Scorers of MLflow, and the feedback that MLflow stores. Facts: the package mlflow 3.17.2."""
+"""Scorers of MLflow, and the feedback that MLflow (the package mlflow 3.17.2) stores for them."""
 
 from functools import partial
 from typing import Any

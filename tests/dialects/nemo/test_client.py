@@ -14,8 +14,8 @@ KEY = "arithmetic-expression-correctness"
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.long("it installs a client; test_routes.py asks the same routes"),
-    pytest.mark.timeout(600),
-]  # the time is long, because the client is installed once per machine
+    pytest.mark.timeout(600),  # seconds, because the first run on a machine installs the client
+]
 
 
 @pytest.fixture(scope="module")

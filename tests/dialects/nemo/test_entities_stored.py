@@ -1,4 +1,6 @@
-"""Large objects of NeMo's client: lists of them are bounded, do not block the event loop, and count against the quota."""
+"""NeMo's client can store large objects, which count against the quota; lists of them are limited in size and do not
+block the event loop.
+"""
 
 import time
 from collections.abc import AsyncIterator
@@ -21,7 +23,7 @@ from tests.loop_watch import watching
 MB = 1 << 20
 PLACE = Place("default", EntityKind.METRIC, "default")
 MANY = 32
-HELD_S = 0.4  # processor time of the longest callback; all objects at once take over a second
+HELD_S = 0.4  # most processor time of a callback; reading all objects at once would take over a second
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""NeMo's filesets in the database: if a fileset is deleted, its files are deleted too, even those that arrive
-meanwhile.
+"""NeMo's filesets in the database: if a fileset is deleted, its files are deleted too, even files that
+arrive during the deletion.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ SET = ("default", "default", "rows")
 
 
 class Blobs(BlobFolder):
-    """A folder from which the host cannot remove a fileset's first file, as if the host had ended before it did."""
+    """A folder from which the host cannot remove a fileset's first file, as if the host had ended too early."""
 
     removed = 0
 

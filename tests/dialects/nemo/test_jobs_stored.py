@@ -40,7 +40,7 @@ def jobs_of(desk: Desk, entities: Entities, datasets: DatasetService | None = No
     async def any_python(_: str | None) -> None:
         pass
 
-    others: Any = None  # stands for services of files, which no job in these tests uses
+    others: Any = None  # stands in for services that no job in these tests uses
     made = datasets or datasets_of(desk, DatasetService)
     given = {"board": desk.board, "rows": others, "datasets": made, "max_rows": 10, "require_python": any_python}
     return NemoJobs(entities, others, others, others, **given)

@@ -1,5 +1,5 @@
-"""Scores over all rows of a job or file are computed once, even if a process is killed meanwhile, and every report
-contains them.
+"""Scores over all rows of a job or file are computed once, even if a process is killed during the computation, and
+every report contains them.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Python graders of OpenAI, and the rewards that OpenAI makes from their results.
 
-Facts: the types of openai 3.54.0 (`graders/python_grader`), OpenAI's page on Python graders.
+The expected results follow the types in openai 3.54.0 (`graders/python_grader`), and OpenAI's page on Python graders.
 """
 
 from functools import partial

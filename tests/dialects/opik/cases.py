@@ -1,6 +1,6 @@
 """Custom metrics of Opik, and the values that Opik stores for their scores.
 
-Facts: comet-ml/opik@02b630c0, opik_backend/process_worker.py, and the package opik 2.2.122.
+The expected results follow comet-ml/opik@02b630c0 (opik_backend/process_worker.py) and the package opik 2.2.122.
 """
 
 from functools import partial

@@ -1,6 +1,6 @@
 """Evaluators of Patronus, and the results that Patronus makes from the values that they return.
 
-Facts: patronus 0.1.26, `coerce_eval_output_type`.
+The expected results follow `coerce_eval_output_type` in patronus 0.1.26.
 """
 
 from functools import partial

@@ -1,6 +1,6 @@
 """Code evaluators of Phoenix's server and of phoenix.evals, and the annotations that Phoenix stores.
 
-Facts: Arize-ai/phoenix@9478f954, `coerce_output`; arize-phoenix-evals 3.9.4.
+The expected results follow `coerce_output` in Arize-ai/phoenix@9478f954, and the package arize-phoenix-evals 3.9.4.
 """
 
 from functools import partial

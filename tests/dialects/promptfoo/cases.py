@@ -1,7 +1,8 @@
 """promptfoo's assertions in Python and JavaScript (files, functions, one-liners and bodies), and the results that
 promptfoo stores.
 
-Facts: promptfoo 0.121.20, its handlers for Python and JavaScript assertions, and python/wrapper.py.
+The expected results follow promptfoo 0.121.20: its handlers for Python and JavaScript assertions, and
+python/wrapper.py.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Decorated metrics of Ragas, and their results. Facts: the package ragas 0.4.3."""
+"""Decorated metrics of Ragas, and their results in the package ragas 0.4.3."""
 
 from functools import partial
 

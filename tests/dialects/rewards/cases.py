@@ -1,6 +1,6 @@
 """Reward functions of verl, TRL and verifiers, and the rewards that these platforms make from the returned values.
 
-Facts: verl 0.9.1, trl 1.16.0, verifiers 0.1.14, from their sources.
+The expected results follow the sources of verl 0.9.1, trl 1.16.0 and verifiers 0.1.14.
 """
 
 from functools import partial

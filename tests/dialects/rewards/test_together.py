@@ -13,7 +13,7 @@ pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 
 
 async def scored(service: Service, code: str, *texts: str) -> tuple[list[EvaluationResult], EvaluationResult]:
-    """Return the results of rows with these outputs, and the result over all rows together."""
+    """Score a row for each of these outputs; return the results of the rows, and the result over all rows together."""
     evaluator, rows = Evaluator(code), [Row({"question": "q"}, text) for text in texts]
     results = await service.evaluate_batch(evaluator, rows)
     together = await service.evaluate_together(evaluator, rows, results)

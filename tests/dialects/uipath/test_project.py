@@ -1,4 +1,6 @@
-"""UiPath projects on disk: commands use the existing folder; if a file is missing, the error suggests a similar name."""
+"""UiPath projects on disk: commands use the folder that exists, `evaluations` or `evals`; if a file is missing, the
+error suggests a similar name.
+"""
 
 import re
 from pathlib import Path

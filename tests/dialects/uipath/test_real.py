@@ -45,7 +45,7 @@ def calls(kind: str, *held: dict[str, Any]) -> list[dict[str, Any]]:
     return [{kind: one} for one in held]
 
 
-# for each release: results that differ from those of the light modules
+# for each release: results that differ from those of the host's small replacement
 DIFFERENT: Final[dict[str, dict[str, Any]]] = {
     OLD: {
         **LOST,

@@ -1,4 +1,4 @@
-"""The result of an eval set has scores on one scale, and raw numbers in UiPath's own format; wrong files of evaluators
+"""The result of an eval set has scores on one scale, and raw numbers in UiPath's own format; invalid evaluator files
 are refused.
 """
 

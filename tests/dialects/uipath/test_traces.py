@@ -29,8 +29,8 @@ SHAPES: dict[str, dict[str, Any] | None] = {
     "with_id": {"tool.name": "L", "tool.id": 7},
     "none_attrs": None,
 }
-# results of release 2.14 that differ from those of 2.7 (the release that made the golden file): JSON, ids, invented
-# calls
+# results of release 2.14 that differ from those of release 2.7, which made the golden file; they differ in JSON, ids
+# and invented calls
 SINCE: dict[str, dict[str, Any]] = {
     "json_args": {"extract_tool_calls": [{"name": "A", "args": {"x": True, "y": None}}]},
     "synthesized": {name: [] for name in NAMES},

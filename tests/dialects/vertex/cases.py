@@ -1,6 +1,6 @@
 """Custom metrics of Vertex AI's Gen AI evaluation, and the values that Vertex AI makes from their results.
 
-Facts: google-cloud-aiplatform 2.7.0, `agentplatform/_genai/_evals_metric_handlers.py`.
+The expected results follow google-cloud-aiplatform 2.7.0, `agentplatform/_genai/_evals_metric_handlers.py`.
 """
 
 from functools import partial

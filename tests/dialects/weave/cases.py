@@ -1,6 +1,6 @@
 """Scorers of Weave, their results, and Weave's summary of a single result.
 
-Facts: weave 0.54.0, `apply_scorer_async` and `auto_summarize`.
+The expected results follow `apply_scorer_async` and `auto_summarize` in weave 0.54.0.
 """
 
 from functools import partial

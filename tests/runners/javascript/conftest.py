@@ -42,7 +42,7 @@ def esbuild() -> Path:
 
 @pytest.fixture
 def start(esbuild: Path) -> Iterator[Callable[..., RunnerProcess]]:
-    """Yield a function that starts a runner, and passes its own arguments to the runner."""
+    """Yield a function that starts a runner with the given arguments; the runners are closed after the test."""
     started: list[RunnerProcess] = []
 
     def start_one(*arguments: str, with_esbuild: bool = True) -> RunnerProcess:

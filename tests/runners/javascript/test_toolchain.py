@@ -82,7 +82,7 @@ def test_old_runners_are_removed_unless_a_process_uses_them(tmp_path):
     with other_host_of(used):
         assert toolchain.remove_old_tools(tmp_path) == 1
     kept = {used.name, f"{used.name}.lock", own.name, f"{own.name}.lock"}
-    # the last folder has no lock file, like folders of versions without locks
+    # the folder `older` has no lock file, like folders from versions that made no locks
     assert {path.name for path in home.iterdir()} == {*kept, older.name}
     assert toolchain.remove_old_tools(tmp_path) == 1
     assert not used.exists()
@@ -184,7 +184,7 @@ def test_a_host_notices_when_what_its_javascript_sandboxes_run_is_changed(tmp_pa
 async def test_python_runs_in_a_new_data_directory_without_network_and_javascript_says_what_it_needs(
     tmp_path, monkeypatch
 ):
-    await asyncio.to_thread(built_runner)  # while the registry can be reached; its files are copied below
+    await asyncio.to_thread(built_runner)  # built while the registry can be reached; the files are copied below
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1/")
     settings = Settings(data_dir=tmp_path, sandbox=SandboxChoice.BUBBLEWRAP)
     async with open_engine(settings, prewarm=True) as service:

@@ -1,5 +1,5 @@
-"""The runner infers the right contract for a function, and calls the function by this contract. The tests have a table
-of code.
+"""The runner infers the right contract for a function, and calls the function as this contract
+prescribes.
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
-"""The runner passes the body of a large call on to the row while it arrives: completely, in order and without a long
-wait.
+"""The runner passes the body of a large call on to the row while the body arrives: completely, in order and without a
+long wait.
 """
 
 import os

@@ -47,7 +47,7 @@ def test_an_answer_of_several_reads_is_whole_though_its_row_has_ended(runner: Ru
         "import os, pathlib, time\ndef evaluate(sign, length, c):\n    sign = pathlib.Path(sign)\n"
         "    sign.write_text(str(os.getpid()))\n    while sign.exists():\n        time.sleep(0.01)\n    return 'x' * length\n"
     )
-    # as many bytes as the socket can hold, so that the row need not wait for a reader
+    # the socket can hold `length` bytes, so the row need not wait for a reader
     sign, length = tmp_path / "row", 160_000
     runner.post({"args": [str(sign), length, None]})
     while not (sign.exists() and sign.read_text()):

@@ -35,7 +35,7 @@ from evaluator_host.types.evaluator import Environment, Language, Package
 _log = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 3  # maximum number of builds at once
-# maximum number of builds of one workspace at once: one less, so that the first build of another one does not wait
+# maximum number of builds of one workspace at once: one less, so that another workspace's first build need not wait
 _OF_ONE: Final = 2
 _FAILED_KEPT: Final = 100
 _LOCKS_BYTES: Final = 64 << 20  # maximum size of all locks whose sets are not installed, in bytes

@@ -47,14 +47,14 @@ from evaluator_host.types.errors import MachineExhausted, Misconfigured, Sandbox
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_TRIALS: Final = 3  # maximum number of trials of the sandbox, if something kills each of them
-_SIGNALLED: Final = 128  # a higher exit code means that a signal ended the process: 128 and its number
+_TRIALS: Final = 3  # how often the sandbox is tried out before giving up, if each trial run is killed
+_SIGNALLED: Final = 128  # a higher exit code is 128 plus the number of the signal that ended the process
 _TRIAL: Final = "a trial failed"
 # maximum number of processes and threads; uv and npm start one thread per processor, and up to 512 that wait for files
 _PROCESSES: Final = 1024
 _WRITES: Final = 2  # a build may write twice the size limit of a set: the packages as downloaded, and unpacked
-# User of all builds if the host is root; builds share one user because they share downloads. Both ids are below those
-# that sandboxes get (`identity`); the second is for containers that have only 65,536 users.
+# User id of all builds if the host is root; builds share one user because they share downloads. Both numbers are below
+# the user ids of sandboxes (`identity`). The second is used in containers that have only 65,536 user ids.
 _UIDS: Final = (1_899_999_999, 19_999)
 _COMPILERS: Final = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives"))
 _NAME_SERVICE: Final = tuple(Path("/etc", name) for name in ("resolv.conf", "hosts", "nsswitch.conf", "gai.conf"))
@@ -156,7 +156,7 @@ class Builder:
         sandbox = await self._find()
         if isinstance(sandbox, str):
             detail = f"packages are installed by plain processes with this host's rights: {sandbox}"
-            known = INSTALL in sandbox or sandbox.startswith(_TRIAL)  # whether the reason already says what to do
+            known = INSTALL in sandbox or sandbox.startswith(_TRIAL)  # whether this reason already says what to do
             return [Finding("builder", ok=False, detail=detail, fix=None if known else remedy(sandbox))]
         uid = _builder_uid()
         user = "in a user namespace" if uid is None else f"as user {uid}"
@@ -208,7 +208,7 @@ class Builder:
         except UnknownPolicy as error:
             found = str(error)
         if isinstance(found, str):
-            with contextlib.suppress(OSError):  # so that a sandbox accepts these files, if one works later
+            with contextlib.suppress(OSError):  # so that a sandbox can use the downloads, if one works later
                 os.chown(self.home / "downloads", os.geteuid(), -1)
             _log.warning(
                 "packages are installed without a sandbox, by plain processes with this host's rights: %s", found
@@ -247,12 +247,12 @@ class Builder:
             for folder in self.work.parent.glob("host-*"):
                 if has_abandoned(folder.name, folder):
                     remove(folder)
-        except Exception as error:  # noqa: BLE001 - leftovers must not keep a host from building
+        except Exception as error:  # noqa: BLE001 - if old files cannot be removed, the host can still build
             _log.warning("files that builds of killed hosts left behind could not be removed: %s", refusal_of(error))
 
 
 def build_view(
-    command: Command,  # the command; the view contains its environment variables
+    command: Command,  # the command to run; its environment variables become part of the view
     tools: Tools,  # paths of uv, node and npm
     writable: Sequence[Bind],  # folders that the command may write to
     *,
@@ -284,7 +284,7 @@ def build_view(
 
 
 def _host_path(path: Path) -> Path:
-    """Convert a path in a sandbox to the path on this host."""
+    """Convert a path in an evaluator's sandbox to the path on this host."""
     if path.is_relative_to(PYTHON_HOME):
         return Path(sys.base_prefix).resolve() / path.relative_to(PYTHON_HOME)
     return path

@@ -23,7 +23,8 @@ from evaluator_host.types.outcome import Returned
 _TOTAL_S: Final = 120.0
 _WHOLE: Final = 300  # a package with at most this many files is compiled whole, in a second or two
 _GROUP_BYTES: Final = 1 << 20  # maximum size in bytes of the sources in one call, and of one file
-# maximum size of a result in KB: byte code is about as large as its source, and takes two hexadecimal digits a byte
+# maximum size of a result in KB: byte code is about as large as its source, and is returned as two hexadecimal digits
+# for each byte
 _RESULT_KB: Final = 8_192
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

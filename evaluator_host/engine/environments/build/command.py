@@ -41,16 +41,16 @@ from evaluator_host.types.errors import HostBusy, MachineExhausted
 
 _log = logging.getLogger(__name__)
 
-_WEIGHT: Final = 0.33  # share of the processor that a build gets, relative to an ordinary process
+_WEIGHT: Final = 0.33  # CPU weight of a build; an ordinary process has 1
 _SETUP_S: Final = 30.0
 _REMOVAL_S: Final = 60.0
-_DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
+_DATA_MARGIN_MB: Final = 1024  # added to RLIMIT_DATA, which counts reserved memory: V8 reserves 512 MB
 _MB: Final = 1024 * 1024
-# numbers of build cgroups; sandboxes' cgroups are in the same folder, with numbers that start at 1 and stay far lower
+# numbers that builds add to the name of this host process; those of sandbox backends start at 1 and stay far lower
 _NUMBERS: Final = itertools.count(1_000_000)
 _LOOK_EVERY_S: Final = 0.25
 _TRIES: Final = 3
-# maximum number of files that a build may make; even empty ones take inodes, and a large set has 100,000
+# maximum number of files that a build may create: even empty files take inodes, and a large set has 100,000 files
 _FILES: Final = 2_000_000
 _RESERVE_MB: Final = 256  # number of MB to leave free on the disk for the rest of the machine
 
@@ -211,7 +211,8 @@ def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimi
     return ProcessLimits(
         file_mb=limits.file_mb,
         data_mb=None if MEMORY in counted else limits.memory_mb + _DATA_MARGIN_MB,
-        # Three times the limit, because three builds may have the same user; the watchdog counts those of each build.
+        # Three times the limit, because three builds may run as the same user; the watchdog counts each build's
+        # processes.
         processes=None if PIDS in counted else 3 * limits.processes,
     )
 
@@ -302,6 +303,6 @@ async def _remove(child: Child, group: BubblewrapProcesses) -> None:
             await child.exited.wait()
             await group.gone()
     except TimeoutError:
-        _log.error("a process of a build was killed, but does not end")  # it is stuck in the kernel
+        _log.error("a process of a build was killed, but does not end")  # the process hangs in the kernel
     await group.remove()
     child.close()

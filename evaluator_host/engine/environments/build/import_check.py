@@ -70,7 +70,7 @@ class ImportReport:
     import_ms: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)  # Python files that these imports read, relative to the set
-    # missing modules that belong to other well-known packages, by the note on the failed import
+    # modules of other well-known packages that an import lacked, by the note on the failed import
     lacks: dict[str, str] = field(default_factory=dict)
     in_parts: bool = False  # whether only sub-paths of a package can be imported, not the package by its name
 
@@ -193,7 +193,7 @@ def _refuse_harm(package: str, outcome: Returned | Loaded | Failed, logs: Logs) 
 def _measure(health: ImportReport, module: str, outcome: Returned, environment: Environment) -> None:
     """Record the time and the files of an import.
 
-    They may be wrong, because the package's code runs in the process that measures them.
+    Both may be wrong, because the package's code runs in the process that measures them.
     """
     said = outcome.value if isinstance(outcome.value, dict) else {}
     spent_ms, files = said.get("ms"), said.get("files")
@@ -211,7 +211,7 @@ def _own_sources(root: Path, said: Sequence[object]) -> Iterator[str]:
     names = (name for name in said if isinstance(name, str) and len(name) <= _PATH_CHARS and name.endswith(".py"))
     for name in itertools.islice((name for name in names if name.startswith(prefix)), _MOST_SOURCES):
         relative = PurePosixPath(name.removeprefix(prefix))
-        with contextlib.suppress(OSError, ValueError):  # the name is not valid for a file
+        with contextlib.suppress(OSError, ValueError):  # the name is not a valid file name
             if not {"/", ".."} & {*relative.parts} and stat.S_ISREG((root / relative).lstat().st_mode):
                 yield relative.as_posix()
 
@@ -228,7 +228,7 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
             await sandbox.destroy()
 
     for name in names:
-        if name.startswith("@types/"):  # such packages have only type declarations, and nothing to import
+        if name.startswith("@types/"):  # these packages have only type declarations, and nothing to import
             continue
         if health.spent_s > _TOTAL_S:
             health.notes.append(f"{name} was not checked, because the checks of the others took {_TOTAL_S:g} s")
@@ -259,7 +259,7 @@ async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
             return await attempt()
         except HostBusy:
             continue
-        except RunnerGaveUp as error:  # perhaps another program killed the runner; that seldom happens twice
+        except RunnerGaveUp as error:  # another program may have killed the runner, which seldom happens twice
             if killed:
                 return error.failed
             killed = True

@@ -67,7 +67,7 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
         finished = await Resolver(index, target, tools, run).attempt(argv, workspace)
     if finished.code != 0:
         raise _pip_failure(finished, index)
-    (files / ".lock").unlink(missing_ok=True)  # uv's own lock file
+    (files / ".lock").unlink(missing_ok=True)  # a file that uv locks while it installs
     await asyncio.to_thread(remove, files / "bin")  # scripts that contain the path of this host's Python
 
 

@@ -70,7 +70,7 @@ class ProcessLimits:
 
     file_mb: int  # maximum size of one file, in MB
     data_mb: int | None = None  # maximum private memory of each process, in MB
-    processes: int | None = None  # maximum number of processes of the builds' user, in all builds together
+    processes: int | None = None  # maximum number of processes that the builds' user may have in all builds together
 
     @property
     def limits(self) -> dict[str, int]:

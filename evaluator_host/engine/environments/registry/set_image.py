@@ -147,8 +147,8 @@ class Room:
 
     Args:
       max_bytes: Maximum size of all files.
-      found: Beginning of the error message, before the limits.
-      then: End of the error message, after the limits.
+      found: Start of the error message; the limits follow.
+      then: End of the error message; the limits precede it.
     """
 
     def __init__(self, max_bytes: int, found: str, then: str) -> None:

@@ -35,7 +35,7 @@ class RegistryTransfer:
     _: KW_ONLY
     find: Callable[[str], Record | None]  # returns the record of an installed set by its key or digest
     use: Callable[[Record], bool]  # marks a set as used here; returns False when another process is removing it
-    target_of: Callable[[Lock], Awaitable[LockTarget]]  # the runtime that this host has for a lock
+    target_of: Callable[[Lock], Awaitable[LockTarget]]  # returns the runtime that this host has for a lock
     on_pulled: Callable[[], Awaitable[object]]  # called when a set has been installed
 
     async def push(self, name: str, reference: str, *, progress: Progress | None = None) -> str:

@@ -65,7 +65,7 @@ _EXIT_S: Final = 1.0
 _SETUP_S: Final = 10.0  # longest time to wait for bubblewrap, in seconds; it answers within 5 ms
 _MB: Final = 1024 * 1024
 _TEMPLATES: Final = 3  # after this many failed templates, sandboxes start without a template
-# numbers for backends, because one process may have several, each with its own cgroups
+# numbers the backends, because a process may have several, each with its own cgroups
 _BACKENDS: Final = itertools.count(1)
 
 _log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class BubblewrapBackend(LocalBackend):
         *,
         instance: str,  # name of this host process (`instance.this_instance`), part of the name of its cgroups
         supervisor: Supervisor | None = None,  # supervisor of the host, for the tasks of this backend
-        start: SandboxStart = SandboxStart.FRESH,  # how sandboxes for Python start
+        start: SandboxStart = SandboxStart.FRESH,  # how sandboxes for Python start: fresh, or forked from a template
     ) -> None:
         super().__init__(tools, pythons)
         self._start = start
@@ -316,7 +316,7 @@ class BubblewrapBackend(LocalBackend):
     async def _enclose(
         self, pid: int, spec: SandboxSpec, ready: _Ready, *, link: PipeLink, scope: BubblewrapProcesses
     ) -> None:
-        """Put a sandbox into a cgroup if cgroups are available, and make the watchdog enforce all other limits."""
+        """Put a sandbox into a cgroup, if possible; if cgroups cannot limit memory or processes, start the watchdog."""
         processes = process_limit(spec.language, spec.processes)
         if not (ready.limits(MEMORY) and ready.limits(PIDS)):
             scope.watch(Watch(pid, spec.memory_mb * _MB, processes, scope.kill))

@@ -21,7 +21,7 @@ class InheritedFds:
       files: Contents of the sandbox's files in /etc, by name.
 
     Attributes:
-      descriptors: Numbers of the descriptors, for `bubblewrap_args`.
+      descriptors: Numbers of the open descriptors, as `bubblewrap_args` expects them.
     """
 
     def __init__(self, *, seccomp: bytes, files: Mapping[str, bytes]) -> None:

@@ -92,7 +92,7 @@ def version_of(output: str) -> tuple[int, ...]:
 
 
 def advice(stderr: str) -> str:
-    """Return a sentence with bubblewrap's error message and advice; `stderr` is the error output of bubblewrap."""
+    """Return a sentence with bubblewrap's error message (`stderr`) and advice on what to do."""
     said = stderr.strip() or "it ended without a message"
     return f"bubblewrap could not start a sandbox: {said}. {remedy(said)}"
 

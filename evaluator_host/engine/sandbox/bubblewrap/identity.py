@@ -9,7 +9,7 @@ from evaluator_host.engine.sandbox.bubblewrap.policy import NOBODY, Identity
 
 # These ids are far above those that distributions, containers and systemd use (systemd uses ids up to 1,879,048,191).
 _UIDS: Final = range(1_900_000_000, 2_147_000_000)
-_FEW_UIDS: Final = range(20_000, 60_000)  # user ids in a container whose user namespace has only 65,536
+_FEW_UIDS: Final = range(20_000, 60_000)  # for a container whose user namespace has only 65,536 user ids
 
 
 def choose_identity() -> Identity:

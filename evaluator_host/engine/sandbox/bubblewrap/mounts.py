@@ -107,7 +107,7 @@ def _libraries_in(folder: Path, target: Path) -> Iterator[Bind]:
     if (folder / "libc.so.6").exists():
         yield Bind(folder, target)
         return
-    for inner in sorted(folder.glob("*-linux-gnu*")):  # Debian has a folder for each processor
+    for inner in sorted(folder.glob("*-linux-gnu*")):  # Debian has a folder for each processor type
         if (inner / "libc.so.6").exists():
             yield Bind(inner, target / inner.name)
     for pattern in _LOADERS:
@@ -150,7 +150,7 @@ def compile_runner(folder: Path, python: Path) -> None:
         try:
             if here in compiled.read_bytes():
                 compiled.unlink()
-        except OSError:  # this process has no permission, or another host was faster
+        except OSError:  # this process may not change it, or another host has removed it
             continue
     with contextlib.suppress(OSError, subprocess.SubprocessError):  # sandboxes compile the files that have no byte code
         run_python(python, "-m", "compileall", "-qq", "-s", str(folder), "-p", str(RUNNER_HOME), str(folder))

@@ -39,7 +39,7 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
     "TMPDIR": "/tmp",  # noqa: S108
     "USER": "sandbox",
     "LANG": "C.UTF-8",
-    "OMP_NUM_THREADS": "1",  # a row is forked from the loaded process; threads do not survive a fork
+    "OMP_NUM_THREADS": "1",  # threads do not survive the fork that makes a row's process
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
@@ -68,7 +68,7 @@ class HostFiles:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The user id of a sandboxed program, and whether the program starts as root and must change to this id."""
+    """The user id of a sandboxed program, and whether the program starts as root and then changes to this id."""
 
     uid: int = NOBODY  # user id and group id
     drop: bool = False  # whether bubblewrap runs as root without a user namespace, and the runner changes to `uid`

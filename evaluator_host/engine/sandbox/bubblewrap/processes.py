@@ -17,7 +17,7 @@ from evaluator_host.engine.sandbox.linux.cgroups import GUEST, Cgroup
 from evaluator_host.engine.sandbox.linux.child import Child, ForkedChild, readable
 from evaluator_host.engine.sandbox.linux.watchdog import Over, Watch, Watchdog, child_pids, process_tree
 
-# number of attempts to remove a cgroup, 10 ms apart; it stays busy until the kernel frees its last page
+# number of attempts to remove a cgroup, 10 ms apart; the cgroup stays busy until the kernel frees its last page
 _REMOVE_TRIES: Final = 100
 
 _PROC: Final = Path("/proc")
@@ -132,7 +132,7 @@ class BubblewrapProcesses:
 
 
 def _move_all(init_pid: int, cgroup: Cgroup) -> None:
-    moved: set[int] = set()  # processes that are not moved yet may start others: repeat until no new process is found
+    moved: set[int] = set()  # until all are moved, new processes may start outside the cgroup
     while new := set(process_tree(init_pid)) - moved:
         for pid in new:
             with contextlib.suppress(ProcessLookupError):
@@ -160,7 +160,7 @@ def _is_orphan(process: Path) -> bool:
     if _name(process) != _WRAPPER:
         return False
     facts = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines() if ":\t" in line)
-    # whether the process is the first one of a namespace inside this process's namespace
+    # whether the process is the first process of a pid namespace inside this process's pid namespace
     is_first = facts["NSpid"].split()[1:][-1:] == ["1"]
     if not is_first or _name(_PROC / facts["PPid"]) == _WRAPPER:
         return False

@@ -55,7 +55,7 @@ class Template:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # forked children, by the number of the request
         self._children: dict[bytes, tuple[ForkedChild, asyncio.Future[None]]] = {}
-        # the number of the request that each of the template's descriptors belongs to
+        # request numbers, by the descriptor with which the template refers to the child
         self._by_descriptor: dict[bytes, bytes] = {}
         self.lost = self.works = self.silent = False
         try:
@@ -66,7 +66,7 @@ class Template:
         except BaseException:
             self._socket.close()
             raise
-        self._socket.setblocking(False)  # noqa: FBT003 - its only parameter
+        self._socket.setblocking(False)  # noqa: FBT003 - the method's only parameter
         asyncio.get_running_loop().add_reader(self._socket, self._on_message)
         self._socket.send(setup)
 

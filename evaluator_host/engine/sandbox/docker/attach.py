@@ -14,7 +14,7 @@ from evaluator_host.types.json_texts import Octets
 
 STDERR_TAIL_BYTES: Final = 8 * 1024
 READ_BYTES: Final = 256 * 1024  # maximum number of bytes that `Link.read` returns at once
-PAUSE_BYTES: Final = 1024 * 1024  # with this much unprocessed output the host stops reading, so that the guest blocks
+PAUSE_BYTES: Final = 1024 * 1024  # from this many unread bytes on, the host stops reading, so that the guest blocks
 RESUME_BYTES: Final = 256 * 1024
 WRITE_HIGH_BYTES: Final = 1024 * 1024
 

@@ -88,7 +88,7 @@ class DockerLink:
         """Wait until the queue is short again."""
         await self._channel.drain()
 
-    async def read(self, *, patience_s: float = 0.0) -> bytes:  # noqa: ARG002 - as the interface has it
+    async def read(self, *, patience_s: float = 0.0) -> bytes:  # noqa: ARG002 - part of the interface
         """Return the next bytes from the runner; `b""` when it has ended."""
         return await self._channel.inbox.read()
 
@@ -104,7 +104,7 @@ class DockerLink:
 
     @property
     def far(self) -> bool:
-        """Return whether only the engine can see the container's processes."""
+        """Return whether the container's processes are visible only to the engine, not to this host."""
         return self.first_pid is None
 
     async def look(self) -> Look | None:

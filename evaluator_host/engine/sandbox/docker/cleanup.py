@@ -20,7 +20,7 @@ _EXIT_S: Final = 1.0
 # how long to try to remove a container, in seconds; a later sweep removes what a busy engine could not remove
 _REMOVE_S: Final = 10.0
 _POLL_S: Final = 0.01
-# exit codes of runc and Docker for a process that a signal ended: 128 + the signal's number
+# exit codes that runc and Docker report for a process that a signal ended: 128 + the signal's number
 _SIGNALS: Final = range(129, 160)
 # a container that ended this long ago, but still exists, no longer has a living host
 _ORPHAN_AGE: Final = timedelta(minutes=10)
@@ -31,7 +31,7 @@ class ContainerExit:
     """How a container ended, as the engine reported before the container was removed."""
 
     found: bool = False  # whether the engine still had the container
-    ended: bool = False  # whether the container had ended by itself
+    ended: bool = False  # whether the container had ended before this host removed it
     exit_code: int | None = None
     signal: int | None = None
     oom_killed: bool = False
@@ -131,7 +131,7 @@ def _is_abandoned(client: docker.APIClient, item: Mapping[str, Any], *, local: b
 
 
 def _final_state(client: docker.APIClient, container: str, *, wait_s: float) -> dict[str, Any] | None:
-    """Wait at most `wait_s` for a container to end. Return its state, or None if there is no such container."""
+    """Wait at most `wait_s` seconds for a container to end. Return its state, or None if there is no such container."""
     deadline = time.monotonic() + wait_s
     while True:
         try:

@@ -27,7 +27,7 @@ def ignores_runtime(facts: EngineFacts, runtime: str | None) -> bool:
 
 
 def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
-    """Return why containers cannot be started with this OCI runtime, or None if they can."""
+    """Return why containers must not be started with this OCI runtime, or None if it can be used."""
     if ignores_runtime(facts, runtime):
         return PODMAN_RUNTIME
     chosen = runtime or facts.default_runtime

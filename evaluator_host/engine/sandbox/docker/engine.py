@@ -167,9 +167,9 @@ def image_labels(client: docker.APIClient, image: str) -> dict[str, str] | None:
 
 
 def default_address() -> str:
-    """Return the address of the first local socket that exists (Docker, rootless Docker, Podman).
+    """Return the address of the first engine socket on this machine: of Docker, rootless Docker or Podman.
 
-    If no socket exists, return the address of Docker's socket.
+    If none of these sockets exists, return the address of Docker's socket.
     """
     own = Path(f"/run/user/{os.getuid()}")
     places = (
@@ -183,7 +183,7 @@ def default_address() -> str:
 
 
 def engine_facts(address: str, *, info: Mapping[str, Any], version: Mapping[str, Any]) -> EngineFacts:
-    """Return what an engine can do, from `/info` and `/version`; anything not mentioned there counts as missing."""
+    """Return what an engine can do, from `/info` and `/version`; what they do not mention counts as missing."""
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     components = [str(component.get("Name", "")) for component in version.get("Components") or ()]
     return EngineFacts(

@@ -31,7 +31,7 @@ CONTEXT_PACKAGES: Final = "packages"
 _CONTEXT_DATA: Final = "data"
 
 _LOG: Final = logging.getLogger(__name__)
-# digits of a digest in an image's name: 128 bits, so that no two collide, and short enough for a list
+# number of hex digits of a digest in an image's name: 128 bits, so that names are unique, but short enough for a list
 _DIGEST_CHARS: Final = 32
 _BUILD_TIMEOUT_S: Final = 600  # longest time that an engine may be silent, in seconds, while it copies a large set
 _BUILD_TIMES: Final = 3  # how many times to try a build, because another process of this host may prune the new image
@@ -49,11 +49,11 @@ class _Layer:
     """A layer of an image.
 
     Attributes:
-      digest: Digest of the package set; for a layer of data files, of the package set and the files together.
+      digest: Digest of the package set. For a layer of data files, the digest covers the package set and the files.
       name: What the layer contains: `packages` or `data`.
       folder: The folder on this machine.
       place: Path in the image at which the content appears.
-      below: Tag of the image below.
+      below: Tag of the image on which the layer is built.
     """
 
     digest: str
@@ -108,7 +108,7 @@ class EnvironmentImages:
         return await self._engine.run(_prune, owner=self._owner, live=frozenset(live), busy=frozenset(self._building))
 
     async def compare(self, environment: Environment) -> list[str]:
-        """Return the paths at which an environment's image differs from its folder; there are none without an image.
+        """Return the paths at which an environment's image differs from its folder; none if there is no image.
 
         Raises:
           SandboxUnavailable: the folder has a socket, device or other entry that does not belong in a package set.
@@ -175,16 +175,16 @@ class EnvironmentImages:
         runtime = _runtime_id(client, self._image)
         before = find_image(client, tag)
         labels = {LABEL_ENVIRONMENT: layer.digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner}
-        # `FROM` names an id, because a tag may be moved before the engine reads this. One last step sets all labels:
-        # with its option `labels`, the builder makes an image for each label, and nameless images with our labels are
-        # pruned.
+        # `FROM` names an id, because a tag may be moved before the engine reads it. A single last step sets all labels:
+        # the builder's option `labels` would make a nameless image for each label, and `prune` removes nameless images
+        # with our labels.
         words = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
         recipe = f"FROM {below}\nCOPY {layer.name} {layer.place}\nLABEL {words}\n"
         context = tar_stream({"Dockerfile": recipe.encode()}, trees={layer.name: layer.folder})
         run_build(client, self._until_stopped(context), tag=tag, network_mode="none")
         after = find_image(client, tag)
         if before and after and before["Id"] != after["Id"]:
-            with contextlib.suppress(docker.errors.APIError):  # a sandbox uses the image: `prune` removes it later
+            with contextlib.suppress(docker.errors.APIError):  # fails if a sandbox uses it; `prune` removes it later
                 client.remove_image(before["Id"])
 
     def _until_stopped(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -227,12 +227,12 @@ def _layers(found: dict[str, Any] | None) -> list[str]:
 
 def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> list[str]:
     unwanted = _unwanted(client, owner=owner, live=live, busy=busy)
-    if any(name.startswith("sha256:") for name in unwanted):  # images without a name are listed by their ids
+    if any(name.startswith("sha256:") for name in unwanted):  # new images, listed by id, may get a name soon
         time.sleep(_NAMING_S)
         unwanted &= _unwanted(client, owner=owner, live=live, busy=busy)
     removed = []
     for name in sorted(unwanted):
-        with contextlib.suppress(docker.errors.APIError):  # a container uses the image, or the image has gone
+        with contextlib.suppress(docker.errors.APIError):  # fails if a container uses the image, or if it is gone
             client.remove_image(name)
             removed.append(name)
     return removed

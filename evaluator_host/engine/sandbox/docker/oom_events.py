@@ -20,7 +20,7 @@ from evaluator_host.engine.system.supervisor import Supervisor
 
 _LOG: Final = logging.getLogger(__name__)
 _CGROUPS: Final = Path("/sys/fs/cgroup")
-_READ: Final = {  # the file to read for each controller, by cgroup version
+_READ: Final = {  # by cgroup version: for each controller, the file that must exist in a container's folder
     1: {MEMORY: "memory.oom_control", PIDS: "pids.events", CPU: "cpu.shares"},
     2: {MEMORY: "memory.events", PIDS: "pids.events", CPU: "cpu.weight"},
 }
@@ -44,7 +44,7 @@ def find_cgroup(pid: int, container: str) -> Cgroup | None:
         _, controllers, path = line.split(":", 2)
         if container in path:
             paths |= {name: _CGROUPS / name / path.lstrip("/") for name in controllers.split(",")}
-    version = 1 if paths.keys() & _READ[1].keys() else 2  # version 2 has a single path, which names no controller
+    version = 1 if paths.keys() & _READ[1].keys() else 2  # version 2 has a single line, without controllers
     folders = {name: paths.get(name if version == 1 else "") for name in _READ[version]}
     found = {name: folder for name, folder in folders.items() if folder and (folder / _READ[version][name]).exists()}
     return Cgroup(version, found) if found else None

@@ -37,19 +37,20 @@ IMAGE_DATA: Final = "/opt/data"
 # of Debian's users.
 UID_FIRST: Final = 20_000
 UID_COUNT: Final = 40_000
-# This number is above every cgroup limit that the settings allow, so that two containers with the same uid do not reach
-# it together. Without a value, Podman would set a million, which fails on a host that may not raise limits.
+# Process limit for each user. It is above every cgroup limit that the settings allow, so that two containers with the
+# same uid do not reach it together. Without a value, Podman would set a million, which fails on a host that may not
+# raise limits.
 USER_PROCESSES: Final = 4096
 # Runtimes that make an empty network namespace by themselves. With `NetworkDisabled` they start a container in half the
 # time that they need with network "none", for which the engine prepares a namespace. The documentation of runsc and
 # kata uses "none".
 _MAKES_NAMESPACES: Final = frozenset({"", "runc", "crun", "io.containerd.runc.v2"})
-# A row is one thread of user code; the supervisor sleeps while it runs. With more processors, one evaluator
-# could take a whole small host.
+# A row is one thread of user code; the supervisor sleeps while a row runs. With more processors, one evaluator could
+# take a whole small host.
 CPUS: Final = 1.0
 # Replaces the engine's file system for message queues, because queues would outlive the row that made them.
 _NO_QUEUES: Final = "ro,noexec,nosuid,nodev,mode=0555,size=4k"
-# One inode per page of 4 KiB, so that empty files use up the limit as fast as full ones.
+# One inode for each 4 KiB, the size of a page, so that empty files use up the limit as fast as files of that size.
 INODES_PER_MB: Final = 256
 
 
@@ -60,8 +61,8 @@ class EngineFacts:
     address: str
     name: str = ""  # name of the engine's machine; "" when the engine does not report it
     version: str = ""
-    podman: bool = False  # whether it is Podman's service behind Docker's API
-    # whether its address is a Unix socket, so that host and engine probably share files and processes
+    podman: bool = False  # whether the engine is Podman, which also serves Docker's API
+    # whether the engine's address is a Unix socket, so that the engine probably runs on this machine
     local: bool = True
     cpus: int = 1
     arch: str = ""
@@ -149,7 +150,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
     gvisor = is_gvisor(policy.runtime or engine.default_runtime)
     memory_bytes = (spec.memory_mb + gvisor * GVISOR_MEMORY_MB) * 1024 * 1024
     processes = process_limit(spec.language, spec.processes) + gvisor * GVISOR_PROCESSES
-    # if no cgroup limits the number of processes, an rlimit of the user has to limit it
+    # if no cgroup limits the number of processes, the user's rlimit must do so
     user_processes = USER_PROCESSES if engine.pids_limit else processes
     config: dict[str, Any] = {
         # the engine's default network: a bridge, or Podman's counterpart
@@ -160,7 +161,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         "SecurityOpt": security_options(policy),
         "IpcMode": "private",
         "Memory": memory_bytes,
-        "MemorySwap": memory_bytes,  # limit of memory and swap together, so that there is no swap
+        "MemorySwap": memory_bytes,  # memory and swap together; equal to `Memory`, so that there is no swap
         "OomScoreAdj": 500,  # when memory is short, a sandbox is killed before the host
         "PidsLimit": processes,
         "Tmpfs": {

@@ -10,7 +10,7 @@ from typing import Final
 from evaluator_host.engine.sandbox.linux.cgroups import CPU, MEMORY, PIDS, PREFIX, Cgroups, home_name
 
 _WANTED: Final = (MEMORY, PIDS, CPU)
-_UNIFIED: Final = ""  # name of the version 2 hierarchy in /proc/self/cgroup, which is empty
+_UNIFIED: Final = ""  # the version 2 hierarchy has an empty name in /proc/self/cgroup
 _PROC: Final = Path("/proc/self")
 _HOST: Final = f"{PREFIX}host"  # name of the group to which the host moves itself, if it has to leave its own group
 
@@ -95,7 +95,7 @@ def _own_group(mount: Path, root: str, path: str) -> Path:
 
 
 def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
-    """Return cgroup folders in this process's version 2 group, or in a group above it; None if none permits this."""
+    """Return cgroup folders in this process's version 2 group or in one above it; None if no group permits this."""
     own = hierarchy.own.parent if hierarchy.own.name == _HOST else hierarchy.own
     for parent in (own, *own.parents):
         home = parent / home_name(instance)

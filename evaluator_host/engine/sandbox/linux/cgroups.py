@@ -27,19 +27,19 @@ from evaluator_host.engine.system.tree import walk
 
 PREFIX: Final = "evaluator-host."  # the name of a host's folder begins with this
 MEMORY, PIDS, CPU = "memory", "pids", "cpu"
-# processors that a sandbox may use: a row is one thread of user code, and the runner sleeps while it runs
+# processors that a sandbox may use: a row is one thread of user code, and the runner sleeps while a row runs
 _CPUS: Final = 1.0
 _PERIOD_US: Final = 100_000
-_PROCESS: Final = {1: 1024, 2: 100}  # weight of an ordinary process (version 1), or of a group (version 2)
+_PROCESS: Final = {1: 1024, 2: 100}  # the kernel's number for a weight of 1.0, by cgroup version
 _LEAST: Final = {1: 2, 2: 1}
 _GREATEST: Final = {1: 262_144, 2: 10_000}
-# weight of a host's sandboxes together, for each processor, as a fraction of an ordinary process's weight
+# for each processor, a host's sandboxes together get this weight; an ordinary process has 1
 _PER_PROCESSOR: Final = 0.5
 GUEST: Final = 1.0  # weight of a sandbox, relative only to the other sandboxes of its host
-_NICER: Final = 0.8  # weight factor for each step of the host's nice value, as in the kernel
+_NICER: Final = 0.8  # the weight is multiplied by this for each step of the host's nice value, as in the kernel
 _MB: Final = 1024 * 1024
 _HOME: Final = re.compile(re.escape(PREFIX) + "[0-9a-f]{12}")
-_NAMELESS_S: Final = 60.0  # seconds in which a host surely writes its name into its new folder
+_NAMELESS_S: Final = 60.0  # a folder still without its host's name after this many seconds is abandoned
 _KEY: Final = secrets.token_bytes(16)  # key for the digests in the names of folders
 
 _log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Cgroup:
         self._version = version
         self._by_controller = by_controller
         self._usage_fd = -1
-        # the last counts that were read from the kernel, by the names of the counters
+        # the counts last read from the kernel, by counter name
         self._counts: dict[str, int] = {}
 
     @property
@@ -263,7 +263,7 @@ def sweep(mounts: tuple[Path, ...]) -> int:
 
 
 def _remove_nameless(mount: Path) -> None:
-    """Remove old folders of hosts that were killed before they named themselves there, or after they removed the name.
+    """Remove old folders without a host's name: the host was killed before it wrote the name, or after it removed it.
 
     Folders with processes stay.
     """

@@ -38,7 +38,7 @@ class Pipes:
                 os.set_blocking(end, False)
                 os.fchmod(end, 0o666)  # a runner that runs as another user may then open its ends again through /proc
             for end in own_ends[:2]:
-                with contextlib.suppress(OSError):  # fails if the user has no pipe pages left; a smaller pipe works too
+                with contextlib.suppress(OSError):  # fails if the user has no pipe pages left; the pipe stays small
                     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         except BaseException:
             for end in own_ends:

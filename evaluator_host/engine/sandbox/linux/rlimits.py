@@ -15,13 +15,15 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 # RLIMIT_DATA counts memory that is reserved but never used: thread stacks, arenas, and 512 MB for V8's machine code. So
 # this many MB are added to the limit: with Node in the sandbox (True), and without (False).
 _DATA_MARGIN_MB: Final = {True: 1024, False: 256}
-# Linux version from which this limit counts only the processes in the sandbox; older kernels count all of the user's
+# from this Linux version on, RLIMIT_NPROC counts only the processes in the sandbox; older kernels count all of the
+# user's
 _NPROC_PER_NAMESPACE: Final = (5, 14)
 _MB: Final = 1024 * 1024
 
-# 1 is for the supervisor (process 1, which reads and writes the channel), 1 for the loaded process that forks the rows,
-# and 1 for the row's own first process. The rest is for a new loaded process that starts while the old one is still
-# ending, and for processes that are reaped late. CPython itself does not start threads.
+# Processes of the runner itself: 1 is for the supervisor (process 1, which reads and writes the channel), 1 for the
+# loaded process that forks the rows, and 1 for the row's own first process. The rest is for a new loaded process that
+# starts while the old one is still ending, and for processes that are reaped late. CPython itself does not start
+# threads.
 PYTHON_PROCESSES: Final = 8
 # Node 24 starts 1 main thread + 4 V8 platform workers + 1 delayed-task scheduler + 1 signal inspector and, when first
 # needed, 4 libuv pool threads: 11. A supervisor next to a row process doubles that; esbuild (a Go program) adds 8 to 10

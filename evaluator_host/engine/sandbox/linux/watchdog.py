@@ -18,9 +18,9 @@ from evaluator_host.engine.system.supervisor import Supervisor
 
 _PERIOD_S: Final = 0.05
 _AT_ONCE: Final = 64  # maximum number of sandboxes to measure in a period: each takes almost a millisecond
-# shortest time between two measurements of `used_bytes`, in seconds; each takes longer than a check of limits
+# shortest time between two measurements of `used_bytes`, in seconds; a measurement takes longer than a check of limits
 _MEASURE_EVERY_S: Final = 1.0
-_USED_FOR_S: Final = 5.0  # how long a measurement of `used_bytes` may be used, in seconds
+_USED_FOR_S: Final = 5.0  # how long a measurement of `used_bytes` stays valid, in seconds
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
 _INODE_BYTES: Final = 1024  # kernel memory, in bytes, that an empty file on a tmpfs takes
@@ -45,7 +45,7 @@ class Watch:
     processes: int  # limit on the number of processes and threads combined
     kill: Callable[[], None]  # ends the sandbox
     over: Over | None = None  # the limit at which the watchdog killed the sandbox; None if it has not
-    name: str = ""  # name of the first process when the watch began, when the process was still bubblewrap
+    name: str = ""  # name that the first process had when the watch began and bubblewrap was still setting up
     _used: tuple[float, int] | None = None  # time and result of the last measurement of `used_bytes`
 
     def __post_init__(self) -> None:

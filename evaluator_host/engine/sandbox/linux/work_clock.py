@@ -25,7 +25,7 @@ from typing import Final, TypeVar
 
 from evaluator_host.engine.sandbox.linux.watchdog import process_tree, read_text
 
-# wall-clock limit as a multiple of the time limit; a process that gets 1 % of a processor can still use its time limit
+# wall-clock limit as a multiple of the time limit: even a process with 1 % of a processor can use up its time limit
 WALL_FACTOR: Final = 100
 LEAST_WALL_S: Final = 60.0
 STALLED_S: Final = 30.0  # how long, in seconds, a sandbox that is ready to run may get no processor time
@@ -122,7 +122,7 @@ class WorkClock:
           waited_s: Seconds since the last look in which the sandbox waited for a model's answer. Only processor time
             counts in them.
         """
-        most_s = 2 * self.next_look_s  # if more time has passed, the host itself slept or was stopped
+        most_s = 2 * self.next_look_s  # the most to count: if more has passed, the host itself slept or was stopped
         now = time.monotonic()
         self._began += waited_s
         passed, self._looked = now - self._looked, now
@@ -177,7 +177,7 @@ def look_at(first_pid: int | None) -> Look | None:
     for pid in process_tree(first_pid):
         fields = _stat(f"/proc/{pid}/stat")
         if len(fields) > _THREADS:
-            ticks += sum(map(int, fields[_TIMES]))  # ticks of the process, and of the children that it has reaped
+            ticks += sum(map(int, fields[_TIMES]))  # clock ticks that the process and its reaped children have used
             states = set(_states(pid)) if int(fields[_THREADS]) > 1 else {fields[0]}
             if pid == first_pid:
                 first = states

@@ -19,9 +19,9 @@ from evaluator_host.platform.models.gateway.hosts import HTTPS, HostPort, host_p
 
 HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
-_SMALL_CHUNKS: Final = 2000  # so many chunks of a request may have any size; h11 takes 10 µs for each chunk
-_CHUNK_BYTES: Final = 256  # smallest average size, in bytes, of all further chunks
-# maximum number of unread bytes after a request, because a client may send a second request
+_SMALL_CHUNKS: Final = 2000  # this many first chunks of a request may have any size; h11 takes 10 µs for each chunk
+_CHUNK_BYTES: Final = 256  # minimum average size, in bytes, of all further chunks
+# maximum number of bytes after a request, which are dropped: a client may send a second request
 UNREAD_BYTES: Final = 64 << 10
 TUNNEL_BYTES: Final = 1 << 20  # maximum number of bytes that may wait in a tunnel: four reads from a sandbox
 _PART_BYTES: Final = 64 << 10  # maximum number of bytes of a response to send to a sandbox at once
@@ -66,7 +66,7 @@ class RequestReader:
     def __init__(
         self,
         room: Callable[[int], bool],  # returns whether the host has room for that many more bytes
-        proceed: Callable[[], None],  # called when the other end waits for `100 Continue`
+        proceed: Callable[[], None],  # called when the row waits for `100 Continue`
         *,
         # returns whether the row may reach a host; None if it may not reach any
         admits: Callable[[HostPort], bool] | None = None,

@@ -27,7 +27,7 @@ DAY_SPENT: Final = (
 )
 _PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more requests are waiting
 _PART: Final = 64  # maximum number of requests to take in advance: the budget loses them if the process is killed
-_FLUSH_S: Final = 1.0  # seconds until counts are written and unused requests are given back
+_FLUSH_S: Final = 1.0  # seconds after which counts are written and unused requests are given back
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which other processes have given back their unused requests
 _SPENT_S: Final = 5.0  # seconds until a spent budget is checked again
 _FRESH_S: Final = 1.0  # seconds until the other processes' tokens and cost are read again
@@ -47,7 +47,7 @@ class _Day:
     held: int = 0  # number of requests that were taken from the budget, but not made yet
     waiting: int = 0  # number of requests that wait to be taken from the budget
     spent_until: float = float("-inf")
-    waited: bool = False  # whether this process has waited, without success, for others to give back unused requests
+    waited: bool = False  # whether this process has waited in vain for other processes to give back requests
     taking: asyncio.Task[None] | None = None
 
     @property
@@ -62,8 +62,8 @@ class _Day:
 class DayBudgets:
     """Counts the use of models by each workspace today (UTC). Use it in one event loop only.
 
-    `budget` applies to each workspace for which the operator has set no other. `store` is None on the command line,
-    where only this process counts.
+    `budget` applies to each workspace for which the operator has set no other budget. `store` is None on the command
+    line, where only this process counts.
     """
 
     def __init__(self, budget: ModelBudget, store: "Store | None") -> None:

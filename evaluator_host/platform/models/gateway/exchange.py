@@ -21,7 +21,7 @@ from evaluator_host.types.redaction import Redactor
 
 JSON_TYPE: Final = "application/json"
 ANSWER_BYTES: Final = 16 << 20
-UNREACHABLE: Final = "model_unreachable"  # code of the refusal of a request that no provider answered
+UNREACHABLE: Final = "model_unreachable"  # error code for a request that no provider answered
 _VERSION: Final = ("anthropic-version", "2023-06-01")
 _FAULT_BYTES: Final = 64 << 10
 # number of characters that a token is assumed to have, if a provider does not report tokens
@@ -33,9 +33,10 @@ class Told:
     """Callbacks through which a request to a provider reports to the row that made it."""
 
     used: Callable[[RequestUse], None]  # called once with the tokens and cost of the request
-    # called with a good answer before its end is sent to the row, because the row may end as soon as it has the end
+    # called with a successful answer before its last part is sent to the row, because the row may end as soon as it has
+    # this part
     answered: Callable[[HttpAnswer], Awaitable[None]]
-    ready: Callable[[], Awaitable[None]]  # returns when the row may get the end of an answer
+    ready: Callable[[], Awaitable[None]]  # returns when the row may get the last part of an answer
     # returns a context manager that waits until there is memory for a large answer, and reserves it during the block
     place: Callable[[], AbstractAsyncContextManager[None]]
     records: bool  # whether `answered` records the answer
@@ -199,7 +200,7 @@ class Exchange:
             if self._told.records:
                 parts.append(text)
             if data and events.ended:
-                # call this before the write, because the row may end as soon as it has the last event
+                # call `answered` before the write, because the row may end as soon as it has the last event
                 await answered()
             await connection.write(text.encode())
 
@@ -249,7 +250,7 @@ class Exchange:
 def _unreachable(error: BaseException) -> str | None:
     """Return why nothing answers at the model's address, and what to do; None for any other fault.
 
-    The text does not have the address, since code may not know it.
+    The text does not contain the address, because the evaluator's code may not know it.
     """
     cause: BaseException | None = error
     while cause is not None:

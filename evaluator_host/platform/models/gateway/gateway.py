@@ -64,7 +64,7 @@ _DECODED_BYTES: Final = 128 << 20  # maximum number of bytes of memory that a de
 _CONNECTIONS: Final = 64  # maximum number of open connections per row
 _ROW_BYTES: Final = 2 * BODY_BYTES  # maximum total number of bytes in the bodies of all unanswered requests of a row
 _COPIES: Final = 5  # number of copies of a large answer in memory while it is read, masked, decoded and sent on
-# allow at least this many large answers at once, so that one workspace leaves room for others
+# at least this many large answers are allowed at once, so that one workspace leaves room for others
 _FEWEST_LARGE: Final = 4
 # maximum number of requests to providers at a time, over all processes; one workspace gets at most 256
 MODELS_AT_ONCE: Final = 341
@@ -286,7 +286,7 @@ class ModelGate:
             self._waiting.discard(number)
         if self._waiting and self._since is None:
             self._since = now
-            self._on_wait(True)  # noqa: FBT003 - as callables have it
+            self._on_wait(True)  # noqa: FBT003 - the callback takes one positional bool
         elif not self._waiting and self._since is not None:
             self._waited_s += now - self._since
             self._since = None
@@ -337,7 +337,7 @@ class ModelGate:
             self._refuse(connection, Rejected(504, message, "model_wait_exceeded"), kind)
         except HostError as error:
             self._refuse(connection, Rejected(error.status, error.for_callers().detail, error.code, again=True), kind)
-        except Exception:  # noqa: BLE001 - the row gets an answer whatever happens
+        except Exception:  # noqa: BLE001 - the row must get an answer, whatever happens
             _log.exception("the model gateway has an internal fault")
             self._refuse(
                 connection,

@@ -15,11 +15,11 @@ _ENTRY: Final = re.compile(
 )
 _MOST: Final = 32  # maximum number of hosts granted to one evaluator
 _TRIED: Final = 4  # maximum number of a host's addresses to try
-_NOT_PUBLIC: Final = tuple(  # networks that are not public, although Python's `is_global` is true for them
+_NOT_PUBLIC: Final = tuple(  # networks that are not public, although `ipaddress` counts them as global
     map(
         ipaddress.ip_network,
         (
-            "168.63.129.16/32",  # Azure's platform, on each of its machines
+            "168.63.129.16/32",  # services of Azure's platform, on each machine in Azure
             "192.0.0.0/24",  # IETF protocols, and a metadata service of Oracle's cloud
             "192.31.196.0/24",  # anycast, which the nearest network answers: AS112, AMT, relays of 6to4
             "192.52.193.0/24",
@@ -94,7 +94,7 @@ def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
         return False
     if isinstance(address, ipaddress.IPv4Address):
         return True
-    # the range of unicast addresses that are in use; it contains no local addresses
+    # the only range of IPv6 unicast addresses in use; local addresses are outside it
     in_use = address in ipaddress.ip_network("2000::/3")
     return in_use and (int(address) >> 32) & _ANY_SCOPE != _ISATAP
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
 from evaluator_host.types.redaction import Redactor
 
-_DATA: Final = "data:"  # beginning of the lines of server-sent events that contain data
+_DATA: Final = "data:"  # prefix of the data lines in server-sent events
 _Place: TypeAlias = tuple[str | int, ...]
 
 
@@ -62,7 +62,7 @@ def _masked_line(redactor: Redactor, line: str) -> str:
 
 
 def _value_of(line: str) -> Any:
-    """Return the JSON object in an event's line of data; None for other lines."""
+    """Return the JSON object in a data line of an event. The result is None for other lines."""
     if not line.startswith(_DATA):
         return None
     try:

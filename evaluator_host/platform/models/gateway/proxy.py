@@ -102,7 +102,7 @@ class RowTraffic:
     """The workspace of a row, and callbacks that report its proxied traffic and its waits."""
 
     workspace: str
-    count: Callable[[int], None]  # counts bytes; raises Rejected if the row has sent and received too many
+    count: Callable[[int], None]  # counts bytes sent and received; raises Rejected if there are too many
     waits: Waits  # reports whether the row waits for an answer
     ready: Callable[[], Awaitable[None]]  # returns once the row may have its answer
     remaining_s: Callable[[], float]  # returns the seconds that the row may still wait
@@ -141,7 +141,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
 
 
 async def _first_bytes(tunnel: Tunnel) -> tuple[bytes, bytes | None]:
-    """Return the first bytes of a tunnel, and the ClientHello at their beginning, which is None if they are not TLS."""
+    """Return the first bytes of a tunnel, and the ClientHello with which they begin; None if the bytes are not TLS."""
     hello = _Hello()
     async with asyncio.timeout(_HELLO_S):
         while not hello.is_whole:
@@ -318,7 +318,7 @@ async def _pass_request(
 ) -> None:
     """Forward a request and its response.
 
-    Both are parsed and rewritten, not copied byte for byte, so that their lengths are unambiguous.
+    The request and the response are parsed and rewritten, not copied, so that their lengths are unambiguous.
     """
     reader, writer = streams
     writer.write(sent.data)

@@ -51,7 +51,7 @@ def _canonical(request: dict[str, Json]) -> bytes:
 
 @dataclass(slots=True)
 class Numbered:
-    """A request in canonical form. If it is not the first of its kind in a row, it also contains its number."""
+    """A request in canonical form. If it repeats a request of the same row, it also contains its number."""
 
     request: dict[str, Json]
     answered: bool = False  # whether the request has got its answer
@@ -145,7 +145,7 @@ def _masked(redactor: Redactor, request: dict[str, Json], answer: HttpAnswer) ->
 
 
 def _digest_in(line: dict[str, Any]) -> str:
-    """Return the digest of a line's request. If the request has masked secrets, the line contains the digest."""
+    """Return the digest of the request in a line. If secrets are masked in the request, use the digest in the line."""
     request, named = line["request"], line.get("digest")
     if isinstance(named, str) and _DIGEST.fullmatch(named) and MASKED.encode() in encode_json(request):
         return named

@@ -26,7 +26,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
         if sandbox and client is not None:
             raise TypeError("give client or sandbox, not both; client=Sandboxes(…) already means sandboxes")
         if sandbox:
-            from evaluator_host.vendors.nemo.sdk.sandboxes import Sandboxes  # noqa: PLC0415 - of a host, which few runs need
+            from evaluator_host.vendors.nemo.sdk.sandboxes import Sandboxes  # noqa: PLC0415 - few runs need this part
 
             client = Sandboxes()
         super().__init__(client)
@@ -66,7 +66,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
           NoSource: the code of a metric cannot be sent to a host.
           HostError: the host refuses the job, or cannot be reached.
         """
-        from evaluator_host.vendors.nemo.sdk.submission import submit  # noqa: PLC0415 - httpx, which few runs need
+        from evaluator_host.vendors.nemo.sdk.submission import submit  # noqa: PLC0415 - few runs need httpx
 
         return submit(
             metrics,

@@ -122,7 +122,7 @@ class Sandboxes:
         postprocess_hooks: Any = None,
         **_others: Any,
     ) -> tuple[list[dict[str, Any]], list[Sample]]:
-        """Return the rows, and the sample that a target (called from this process) generated for each."""
+        """Return the rows, and for each row the sample that a target generated; this process calls the target."""
         rows = prepare_rows(dataset, limit=params.limit_samples, mapping=field_mapping)
         hooks = preprocess_hooks, postprocess_hooks
         return rows, await self._local._samples(rows, target, params, prompt_template, hooks, key=key)  # noqa: SLF001

@@ -35,7 +35,7 @@ class LambdaContext:
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Recognise a function with the decorator, or with a Lambda handler's name and parameters.
+    """Recognise a function that has AgentCore's decorator, or the name and parameters of a Lambda handler.
 
     Return a rank (1 is the most certain) and a reason, or None if the code is not recognised.
     """

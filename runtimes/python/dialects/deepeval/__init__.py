@@ -111,7 +111,7 @@ class _Reader:
         raised = None
         try:
             await _measured(metric, case)
-        except Exception as error:  # noqa: BLE001 - the platform stores it
+        except Exception as error:  # noqa: BLE001 - the platform stores the error
             metric.error, metric.score = str(error), None
             raised = {"type": type(error).__name__, "message": str(error), "line": _line_of(error)}
         success = False if raised else metric.is_successful()

@@ -87,7 +87,10 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _left_out(namespace: dict[str, Any]) -> list[dict[str, str]]:
-    """Return a warning about MLflow's own judges in a list of scorers: they ask a model."""
+    """Return a list with a warning if the code's list of scorers contains MLflow's own judges, which call a model.
+
+    If there are no such judges, the list is empty.
+    """
     lacking = later.lacking_of(*JUDGES[CONTRACT])
     judges = sorted(listed_in(namespace).intersection(lacking)) if lacking else []
     if not judges:
@@ -106,7 +109,7 @@ def _fields(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 def _session(messages: list[Any]) -> Any:
     """Return a trace for each turn of a conversation: a question, and everything up to the next question.
 
-    With the real package, return no traces, because its traces come from a tracking server.
+    With the real package, return None, because its traces come from a tracking server.
     """
     make = getattr(getattr(_modules.get("mlflow.entities"), "Trace", None), "of_turn", None)
     if make is None:

@@ -88,7 +88,7 @@ class Conversation:
         return completed(answer["response"], chat="messages" in request)
 
     def _name(self, asked: dict[str, Any]) -> str:
-        """Name a request after its content and how many times the row has made it."""
+        """Return a name for a request, made from its content and from how often the row has made it so far."""
         import hashlib
         import json
 

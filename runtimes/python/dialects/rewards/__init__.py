@@ -1,7 +1,8 @@
 """Runs reward functions (dialect `rewards`). The names of their parameters show their platform.
 
-`solution_str` belongs to verl (`solution_strs` to verl's batches), `completions` to TRL and to groups of verifiers,
-`completion` to verifiers. If a program has several reward functions, all are called: their weighted sum is the reward.
+`solution_str` belongs to verl (`solution_strs` to verl's batches), `completions` to TRL and to verifiers' group
+rewards, `completion` to verifiers. If a program has several reward functions, all are called, and their weighted sum is
+the reward.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ WORDS = ("solution_str", "completion", "verifiers", "reward_input", "predict")
 PREBOUND = False
 _OWN = ("evaluate", "main")
 _VERL = "compute_score"
-_COMPARED = 8  # score at most this many rows also alone, to compare the rewards with those in the batch
+_COMPARED = 8  # at most this many rows are also scored alone, and compared with the batch
 _decode = jsontext.decoder(AttributeDict)
 
 
@@ -140,7 +141,7 @@ def _only(namespace: dict[str, Any], names: list[str]) -> str:
     """Return the only name in the list of reward functions.
 
     Raises:
-      Failure: there are several names; for verl, a setting tells which function to call.
+      Failure: there are several names. verl calls only one reward function, which a setting of verl names.
     """
     try:
         return candidates.the_only(namespace, names, "reward functions, of which verl calls one")
@@ -204,7 +205,10 @@ class _Caller:
         return {**made, "rows": [given["row"] for _, given in together], "grouped": await self._grouped(rows, found)}
 
     async def _grouped(self, rows: list[list[Any]], found: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """Also score the first rows one at a time. Describe the first row whose reward then differs, or return None."""
+        """Also score the first rows one at a time; return a description of the first row whose reward then differs.
+
+        Return None if no reward differs.
+        """
         for one, known in zip(self._rewards, found, strict=True):
             if one.style not in BATCHED or not 1 < len(rows) == len(known["values"]):
                 continue

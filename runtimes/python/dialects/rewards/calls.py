@@ -192,7 +192,7 @@ class Reward:
 
 
 class _Parts:
-    """One row in a platform's form, either as it came or made from the host's fields."""
+    """One row in a platform's form: the row has this form already, or is converted from the host's fields."""
 
     def __init__(self, native: Any, fields: Any, reward: Reward, namespace: dict[str, Any]) -> None:
         self._native = native
@@ -287,7 +287,7 @@ class _Parts:
         return {**self._truths(), **columns, "prompt": prompt, "completion": completion}
 
     def rollout(self, objects: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments that verifiers passes, except the rubric's own `objects`."""
+        """Return the arguments that verifiers passes. The rubric's own `objects` are not among them."""
         made: dict[str, Any] = {"answer": "", "info": {}, "task": "default"}
         if self._native is not None:
             made.update(self._native)
@@ -304,7 +304,7 @@ class _Parts:
         return made
 
     def _turns(self, *, chat: bool) -> tuple[Any, Any]:
-        """Return prompt and completion: lists of messages if `chat`, or if the row has such a list; else strings."""
+        """Return the prompt and the completion: as messages if `chat` or if the row has messages, else as strings."""
         messages, completion = self._inputs.get("messages"), self._outputs
         prompt = self._inputs.get("prompt")
         if prompt is None and _is_chat(messages):
@@ -372,7 +372,7 @@ def _plural(rows: list[dict[str, Any]], names: dict[str, str]) -> dict[str, Any]
 def _examples(lists: dict[str, Any], singular: dict[str, str], first: str) -> list[dict[str, Any]]:
     """Return the examples of a batch, in which each list has one element for each example.
 
-    `singular` has the name that each list's element gets in an example.
+    `singular` maps the name of a list to the name that the list's elements get in the examples.
 
     Raises:
       Failure: a value is not a list, or its length differs from that of the list `first`.

@@ -73,7 +73,7 @@ def _is_op(value: Any) -> bool:
 
 
 def _takes_output(op: Any) -> bool:
-    """Return whether an op takes the output of a model, as scorers do, and not only its input, as the model does."""
+    """Return whether an op takes a model's output, as scorers do. The op of the model itself takes only the input."""
     known = signature.read(op)
     return known is not None and any(one in known.names for one in _OUTPUTS)
 

@@ -31,7 +31,7 @@ from evaluator_host.engine.sandbox.local import LocalTools
 from evaluator_host.engine.system.processes import Command, run
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
-_BUILD_TIMEOUT_S: Final = 600  # how long to wait for an answer, in seconds; a remote engine first receives 130 MB
+_BUILD_TIMEOUT_S: Final = 600  # how long to wait for the engine, in seconds; a remote one first has to receive 130 MB
 _MACHINES: Final = {"amd64": 62, "arm64": 183}  # e_machine in an ELF file, by the engine's name for the architecture
 _ANSWER_S: Final = 20  # how long to wait for a registry, in seconds; firewalls that drop packets never answer
 _BOOTSTRAP_S: Final = 1800.0  # time limit for making a base, in seconds; with a good connection it takes 90 seconds
@@ -82,7 +82,7 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
     ):
         lines.append(str(event.get("stream") or event.get("error") or ""))
         failed = failed or bool(event.get("error"))
-    if failed:  # raised after the loop, because an unread response would keep its connection open
+    if failed:  # the error is raised after the loop, because an unread response would keep its connection open
         raise docker.errors.BuildError("".join(lines)[-2000:].strip(), iter(()))
 
 
@@ -208,7 +208,7 @@ def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools
         run_build(client, context, tag=image, labels=labels, buildargs=arguments, network_mode="none")
     after = find_image(client, image)
     if before and after and before["Id"] != after["Id"]:
-        with contextlib.suppress(docker.errors.APIError):  # a sandbox still runs on the image
+        with contextlib.suppress(docker.errors.APIError):  # fails if a sandbox uses the old image
             client.remove_image(before["Id"])
 
 

@@ -36,7 +36,7 @@ _HEADER_BYTES: Final = 1 << 20
 _BUFFER_BYTES: Final = 1024 * 1024
 
 
-# kind of entry, whether it is executable, digest of its content (or the target of a link)
+# facts about an entry: its kind, whether it is executable, and the digest of its content (for a link, its target)
 Facts: TypeAlias = tuple[str, str, str]
 
 

@@ -148,8 +148,8 @@ class Judge:
 def facts(prompt: str) -> dict[str, Any]:
     """Return what a prompt reads from a row: `facts` and `reads`, as runtimes/PROTOCOL.md defines them.
 
-    `facts` has the columns without which a row cannot be rendered, not those that the prompt reads only in a branch,
-    tests, or gives a default. `reads` has the columns that the prompt tests.
+    `facts` has the columns without which a row cannot be rendered. A column does not count if the prompt reads it only
+    in a branch, in a test such as `is defined`, or with a default. `reads` has the columns that the prompt tests.
     """
     tree = _environment().parse(prompt)
     names = find_undeclared_variables(tree) - set(_environment().globals)
@@ -175,7 +175,7 @@ def facts(prompt: str) -> dict[str, Any]:
 
 
 def _assigned(tree: nodes.Template) -> set[str]:
-    """Return the names to which a prompt itself gives a value; they may no longer stand for a part of the row."""
+    """Return the names to which a prompt itself gives a value, and which may then no longer mean a part of the row."""
     found = {one.name for one in tree.find_all(nodes.Name) if one.ctx != "load"}
     return found | {one.name for one in tree.find_all(nodes.Macro)}
 
@@ -228,7 +228,7 @@ def _key(node: nodes.Node, names: set[str]) -> str | None:
 def _names(inputs: dict[str, Any], outputs: Any, trace: Any) -> dict[str, Any]:
     """Return the values that a prompt may use: the columns, `output`, `inputs`, `outputs`, `trace` and `item`.
 
-    `item` has the columns and `output`. If the row has no outputs, the column `output` or `outputs` counts.
+    `item` has the columns and `output`. If the row has no outputs, its column `output` or `outputs` is used instead.
     """
     said = inputs.get("output", inputs.get("outputs")) if outputs is None else outputs
     data = {**inputs, **dict.fromkeys({"output", *(inputs.keys() & {"outputs"})}, said)}

@@ -1,4 +1,4 @@
-"""Light modules that replace `braintrust` (as in release 0.48.1). They have only scorers, and trace nothing."""
+"""Light modules that replace `braintrust` (as in release 0.48.1). They support only scorers, and trace nothing."""
 
 from braintrust.score import Score as Score
 
@@ -6,7 +6,7 @@ __pin__ = "braintrust==0.48.1"
 __version__ = "0.48.1"
 
 
-def Eval(*args, **kwargs):  # noqa: N802 - its name there
+def Eval(*args, **kwargs):  # noqa: N802 - the name in the real package
     """Do nothing: no experiment runs here."""
 
 

@@ -45,7 +45,7 @@ _NAMES = {
     "values.scores": "JSONScoreParser RangeScore RegexScoreParser Rubric RubricScore",
 }
 
-__all__ = [*names(_NAMES), "version"]  # noqa: PLE0604 - strings
+__all__ = [*names(_NAMES), "version"]  # noqa: PLE0604 - the list has only strings
 
 
 def __getattr__(name: str) -> Any:

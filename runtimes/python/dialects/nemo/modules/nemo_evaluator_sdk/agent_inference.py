@@ -20,7 +20,7 @@ class AgentAnswerError(RuntimeError):
 
 
 def parse_path(path: str) -> list[tuple[bool, str | int]]:
-    """Split a JSONPath such as `$.a[0]['b c'][*]..d` into steps, each with whether it matches at any depth.
+    """Split a JSONPath such as `$.a[0]['b c'][*]..d` into steps: whether a step matches at any depth, and its key.
 
     Raises:
       ValueError: the path has a syntax that is not supported.

@@ -156,7 +156,7 @@ async def posted(
                 raise problem
             raise RuntimeError(f"Error connecting to inference server at {url}") from problem
         longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
-        await asyncio.sleep(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
+        await asyncio.sleep(longest * (0.5 + random.random() / 2))  # noqa: S311 - this only spreads out the retries
     raise AssertionError("unreachable")  # pragma: no cover
 
 

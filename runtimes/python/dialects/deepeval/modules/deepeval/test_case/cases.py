@@ -16,7 +16,7 @@ class _Fields:
     _names = ()
 
     def __init__(self, *args, **fields):
-        given = dict(zip(self._names, args))  # noqa: B905 - as many as were given
+        given = dict(zip(self._names, args))  # noqa: B905 - there may be fewer arguments than names
         given.update({_SHORT.get(name, name): value for name, value in fields.items()})
         unknown = set(given) - set(self._names)
         if unknown:

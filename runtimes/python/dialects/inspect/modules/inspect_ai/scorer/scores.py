@@ -111,7 +111,7 @@ def scorer(metrics=None, name=None, **_other):
         def made(*args, **kwargs):
             found = factory(*args, **kwargs)
             code = getattr(found, "__code__", None) or getattr(type(found).__call__, "__code__", None)
-            is_absent = type(found).__module__ == "evaluator_runner.later"  # only the real package has this scorer
+            is_absent = type(found).__module__ == "evaluator_runner.later"  # it stands for a real scorer
             if not is_absent and (code is None or not code.co_flags & _COROUTINE):
                 raise TypeError(f"'{name or factory.__name__}' is not declared as an async callable.")
             return found
@@ -127,7 +127,7 @@ def scorer(metrics=None, name=None, **_other):
 
 
 class _Metric:
-    """The name of a metric. Metrics are computed over many samples, which these modules do not do."""
+    """The name of a metric. These modules do not compute metrics, which need the scores of many samples."""
 
 
 def accuracy(*_args, **_kwargs):

@@ -20,10 +20,11 @@ from .online import Rows, Sample, offline_samples, online_samples
 from .scoring import Policy, evaluate_metric
 from .utils import prepare_metric_for_execution, unique_metric_keys
 
+# Classes of agents are compared by name, because importing them would slow down runs without an agent.
 _AGENTS = (
     "GenericAgent",
     "NemoAgentToolkitAgent",
-)  # the names of agents' classes, because importing these classes would slow down runs without an agent
+)
 OnError = Literal["raise", "row"]
 Hooks = tuple[Any, ...] | None
 

@@ -55,7 +55,7 @@ async def online_samples(
     """Call a model or an agent for every row, a few rows at a time. `key` is the metric's name in errors.
 
     Raises:
-      EvaluationError: the model did not answer, and the run does not ignore that.
+      EvaluationError: the model did not answer, and the run does not ignore such failures.
       ValueError: there is no prompt template, and the first row does not show which to use.
     """
     try:

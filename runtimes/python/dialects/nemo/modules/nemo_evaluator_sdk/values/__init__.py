@@ -25,7 +25,7 @@ _NAMES = {
     "scores": "JSONScoreParser RangeScore RegexScoreParser Rubric RubricScore",
 }
 
-__all__ = names(_NAMES)  # noqa: PLE0605 - a list
+__all__ = names(_NAMES)  # noqa: PLE0605 - `names` returns a list
 
 
 def __getattr__(name: str) -> Any:

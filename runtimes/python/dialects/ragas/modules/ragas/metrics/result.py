@@ -2,7 +2,7 @@
 
 
 class MetricResult:
-    """A value with a reason, which compares, computes and prints like the value alone."""
+    """A value and the reason for it. This object compares, computes and prints like the value alone."""
 
     def __init__(self, value, reason=None, traces=None):
         self._value = value

@@ -26,7 +26,7 @@ class WeaveScorerResult(Object):
     """A verdict and metadata."""
 
     passed: bool
-    metadata: dict = {}  # noqa: RUF012 - as the real one
+    metadata: dict = {}  # noqa: RUF012 - as in the real package
 
     def model_dump(self):
         """Return the fields."""
