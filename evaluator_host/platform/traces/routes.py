@@ -1,5 +1,6 @@
 """Routes of live traffic: receive spans from OpenTelemetry exporters (OTLP/HTTP), list scored traces."""
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -77,11 +78,8 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
             )
             told = {"partialSuccess": {"rejectedSpans": str(refused), "errorMessage": message}}
         if media_type == PROTOBUF:
-            from google.protobuf.json_format import ParseDict  # noqa: PLC0415 - takes 20 ms, and few hosts need it
-            from opentelemetry.proto.collector.trace.v1 import trace_service_pb2  # noqa: PLC0415 - as above
-
-            answer = trace_service_pb2.ExportTraceServiceResponse()
-            return Response(ParseDict(told, answer).SerializeToString(), media_type=PROTOBUF)
+            # in a thread, because the first answer imports the libraries of protobuf
+            return Response(await asyncio.to_thread(_as_protobuf, told), media_type=PROTOBUF)
         return json_response(told)
 
     @router.get("", response_model=list[TraceReport], responses=_MISSING)
@@ -99,3 +97,10 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         return await large_json_response(found)
 
     return router
+
+
+def _as_protobuf(told: dict[str, Any]) -> bytes:
+    from google.protobuf.json_format import ParseDict  # noqa: PLC0415 - takes 20 ms, and few hosts need it
+    from opentelemetry.proto.collector.trace.v1 import trace_service_pb2  # noqa: PLC0415 - as above
+
+    return bytes(ParseDict(told, trace_service_pb2.ExportTraceServiceResponse()).SerializeToString())
