@@ -26,9 +26,8 @@ _PNPM: Final = re.compile(
 )
 _YARN: Final = re.compile(r"""^"?(@?[^@\s"]{1,100})@([^\n]{1,2000}):\r?\n  version:? "?([^\s"]{1,100})""", re.MULTILINE)
 _BUN: Final = re.compile(r'''^ {2,8}"(@?[^@\s"]{1,100})": \["\1@([^\s"]{1,100})"''', re.MULTILINE)
-_FROM_INDEX: Final = re.compile(
-    r"(?:npm:)?[^@:/]{1,100}"
-)  # a range of versions, rather than another name or an address
+# a range of versions in the entry of a lock file, rather than another name or an address
+_FROM_INDEX: Final = re.compile(r"(?:npm:)?[^@:/]{1,100}")
 # a range of versions in package.json: `^1.2.0`, `>=1 <3`, `1.x || 2.x`; not a tag, an address or another package's name
 _ONE_BOUND: Final = r"(?:(?:[\^~]|[<>]=?|=) ?)?v?\d[\w.+*-]{0,40}"
 # text between two bounds: never empty, or a long number could be split into bounds in billions of ways

@@ -209,11 +209,12 @@ class Preparer:
 
         It is compared as JSON, because 1, 1.0 and True are equal in Python.
         """
-        known = None if _may_change(evaluator) else self._rests.get(id(evaluator))
+        kept = len(evaluator.code) <= _SMALL_CODE and not _may_change(evaluator)
+        known = self._rests.get(id(evaluator)) if kept else None
         if known is not None:
             return known[1]
         rest = await _run(evaluator, partial(_beside_code, evaluator))
-        if rest is not None and not _may_change(evaluator) and len(evaluator.code) <= _SMALL_CODE:
+        if rest is not None and kept:
             if len(self._rests) >= _KEPT:
                 self._rests.clear()
             self._rests[id(evaluator)] = evaluator, rest
