@@ -129,8 +129,8 @@ def test_a_generated_client_calls_every_operation(walked: Path, ours: Any) -> No
 def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answers(
     walked: Path, ours: Any, tmp_path: Path
 ) -> None:
-    """What every operation takes and answers fits the generated TypeScript types. The compiler checks the real requests
-    and responses, and would report wrong and unknown fields.
+    """The requests and responses of every operation fit the generated TypeScript types. The compiler checks real ones,
+    and would report wrong and unknown fields.
     """
     calls = [json.loads(line) for line in (walked / "calls.jsonl").read_text().splitlines()]
     wrong = [{**one, "answer": {**one["answer"], "score": "1"}} for one in calls if one["operation"] == "evaluate"]

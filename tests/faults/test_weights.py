@@ -53,14 +53,16 @@ def guest(stack: ExitStack, host: Cgroups, cpu: int) -> "subprocess.Popen[bytes]
 
 
 def test_a_busy_neighbour_takes_no_weight_from_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu = max(os.sched_getaffinity(0))
+    affinity = os.sched_getaffinity
+    cpu = max(affinity(0))
     # as if the machine had two processors: then the sandboxes of a host together weigh as much as one process
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     with host_folder(1) as one, host_folder(2) as two, ExitStack() as stack:
         ordinary, alone = spin(stack, cpu), guest(stack, one, cpu)
         flood = [guest(stack, two, cpu) for _ in range(6)]
-        time.sleep(0.3)  # wait until all of them compute
         everyone = [ordinary, alone, *flood]
+        while any(affinity(process.pid) != {cpu} for process in everyone):  # they compute once they have set it
+            time.sleep(0.01)
         before = {process.pid: own_seconds(process.pid) for process in everyone}
         while sum(own_seconds(process.pid) - before[process.pid] for process in everyone) < MEASURED_S:
             time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Whatever a function in a limited process does with a caller's data, the host and other workspaces go on."""
+"""The host and other workspaces go on, no matter what a function in a limited process does with a caller's data."""
 
 import asyncio
 import os
