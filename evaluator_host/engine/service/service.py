@@ -207,8 +207,8 @@ class Service:
         # maximum number of sandboxes to use at once; None for as many as an evaluator may have
         parallelism: int | None = None,
         caller: Caller = DEFAULT_CALLER,
-        # whether the code has this machine's network: only for an agent that `uipath eval --allow-network` runs, never
-        # for a request to a host
+        # whether the code has this machine's network: only for a command that a person runs with `--allow-network`,
+        # never for a request to a host
         network: bool = False,
         models: ModelCalls | None = None,  # answers this evaluator's model requests; None for the host's models
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
