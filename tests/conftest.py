@@ -203,9 +203,10 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
 
 
 @pytest.fixture(params=EACH_ENGINE)
-def database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
-    """A new database with all tables, of each kind in turn."""
-    return databases.make(request.param)
+def database_url(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
+    """A database with all tables, of each kind in turn."""
+    with databases.lend(request.param) as url:
+        yield url
 
 
 @pytest.fixture(params=EACH_ENGINE)

@@ -12,6 +12,7 @@ from evaluator_host.platform.jobs.table import DesiredState, JobEvaluatorTable, 
 from evaluator_host.platform.store.database import row_values
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.jobs import JobStatus
+from tests.databases import EACH_ENGINE, Databases
 from tests.growth.counted import Count, cost, learn
 from tests.store.records import WORKSPACE, dataset, evaluators
 from tests.tables import tables
@@ -22,9 +23,10 @@ SETS: Final = {"qa": datetime(2020, 1, 1, tzinfo=UTC), "other": datetime(2025, 1
 """Data sets, each with the time at which its jobs begin: all jobs over the other data set are newer."""
 
 
-@pytest.fixture
-async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(database_url, tmp_path) as opened:
+@pytest.fixture(params=EACH_ENGINE)
+async def store(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> AsyncIterator[Store]:
+    # the server's statistics of an earlier test's rows would change how it reads
+    async with open_store(databases.make(request.param), tmp_path) as opened:
         yield opened
 
 

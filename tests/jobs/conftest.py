@@ -3,14 +3,17 @@
 The tests in tests/store run queries about jobs on both databases, and `test_same_on_both.py` runs a whole job on both.
 """
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.databases import Databases
 
 
 @pytest.fixture
-def database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
-    """A new database with all tables. Tests marked `ON_EACH_DATABASE` (tests.jobs.desk) run once for each kind of
-    database.
+def database_url(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
+    """A database with all tables. Tests marked `ON_EACH_DATABASE` (tests.jobs.desk) run once for each kind
+    of database.
     """
-    return databases.make(getattr(request, "param", "sqlite"))
+    with databases.lend(getattr(request, "param", "sqlite")) as url:
+        yield url
