@@ -1,10 +1,9 @@
 """The Python version on which the tests run, and the other Python versions on this machine."""
 
 import sys
-from pathlib import Path
 
 from evaluator_host.engine.config.settings import python_homes, search_path
-from evaluator_host.engine.sandbox.pythons import Pythons
+from evaluator_host.engine.sandbox.pythons import PythonFacts, Pythons
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 _PYTHONS = Pythons(search_path=search_path(), homes=python_homes())
@@ -12,8 +11,8 @@ MINORS = _PYTHONS.minors()
 OTHER = next(minor for minor in MINORS if minor != OWN)
 
 
-def executable(minor: str) -> Path:
-    """Return the path of the interpreter of a Python version on this machine."""
+def python_of(minor: str) -> PythonFacts:
+    """Return the interpreter of a Python version on this machine."""
     found = _PYTHONS.find_version(minor)
     assert found is not None
-    return found.executable
+    return found

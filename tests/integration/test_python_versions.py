@@ -5,6 +5,7 @@ Python is installed, the error names the version.
 import py_compile
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tests.conftest import settings
 from tests.dialects.nemo.metrics import returning
 from tests.package_hosts import LABEL, Host
 from tests.package_index import Index
-from tests.python_versions import MINORS, OTHER, OWN, executable
+from tests.python_versions import MINORS, OTHER, OWN, python_of
 from tests.server import PREWARMED, Server
 
 SETS = "/v1/environments"
@@ -61,7 +62,7 @@ def test_compiled_runner_never_names_the_hosts_path(tmp_path: Path, python: str)
     by_the_host = Path(py_compile.compile(str(folder / "imported.py"), doraise=True) or "")
     assert str(folder).encode() in by_the_host.read_bytes()
 
-    compile_runner(folder, executable(python))
+    compile_runner(folder, python_of(python))
 
     compiled = sorted(folder.glob("**/*.pyc"))
     assert [file.name for file in compiled] == [
@@ -69,6 +70,21 @@ def test_compiled_runner_never_names_the_hosts_path(tmp_path: Path, python: str)
     ]
     assert all(str(tmp_path).encode() not in file.read_bytes() for file in compiled)
     assert all(b"/opt/runner/" in file.read_bytes() for file in compiled)
+
+
+def test_runner_is_compiled_again_only_after_a_change(tmp_path: Path) -> None:
+    source, started, program = tmp_path / "runner" / "one.py", tmp_path / "started", tmp_path / "program"
+    source.parent.mkdir()
+    source.write_text("ONE = 1\n")
+    program.write_text(f"#!/bin/sh\ntouch {started}\n")
+    program.chmod(0o755)
+    compile_runner(source.parent, python_of(OWN))
+    noticed = replace(python_of(OWN), executable=program)
+    compile_runner(source.parent, noticed)
+    assert not started.exists()
+    source.write_text("ONE = 1.0\n")
+    compile_runner(source.parent, noticed)
+    assert started.exists()
 
 
 async def test_packages_with_binaries_are_those_of_its_python(host: Service) -> None:

@@ -235,7 +235,7 @@ class BubblewrapBackend(LocalBackend):
             }
             host = self._find_host(bwrap)
             self._check_paths()
-            await asyncio.to_thread(compile_runner, self._tools.runtimes / "python", own_python().executable)
+            await asyncio.to_thread(compile_runner, self._tools.runtimes / "python", own_python())
         except (OSError, ValueError, UnknownPolicy, Misconfigured) as error:
             raise SandboxUnavailable(f"bubblewrap sandboxes cannot be prepared: {error}") from error
         return _Ready(bwrap, host, seccomp, find_cgroups(self.instance))
@@ -249,7 +249,7 @@ class BubblewrapBackend(LocalBackend):
             )
         with self._lock:
             if facts.minor not in self._others:
-                compile_runner(self._tools.runtimes / "python", facts.executable)
+                compile_runner(self._tools.runtimes / "python", facts)
                 self._others[facts.minor] = find_python(facts)
         return replace(ready, host=replace(ready.host, python=self._others[facts.minor]))
 
