@@ -7,7 +7,7 @@ never runs without a sandbox by accident.
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from evaluator_host.engine.config.settings import SETS_FOLDER, SandboxChoice, Settings, python_homes, search_path
 from evaluator_host.engine.environments import toolchain
@@ -96,7 +96,14 @@ def machine_pythons(settings: Settings) -> Pythons:
     return Pythons(settings.pythons, search_path=search_path(), homes=python_homes())
 
 
-async def choose_backend(settings: Settings, supervisor: Supervisor | None = None) -> Backend:
+class Chosen(NamedTuple):
+    """The backend of a host."""
+
+    backend: Backend
+    has_started: bool  # whether it started a sandbox; otherwise the machine is too busy
+
+
+async def choose_backend(settings: Settings, supervisor: Supervisor | None = None) -> Chosen:
     """Return the first backend that starts a sandbox, or that fails only because the machine is busy.
 
     The settings say which backends are tried.
@@ -119,7 +126,7 @@ async def choose_backend(settings: Settings, supervisor: Supervisor | None = Non
     raise SandboxUnavailable(f"{_NO_BACKEND}. " + "; ".join(tried))
 
 
-async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None) -> Backend:
+async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None) -> Chosen:
     backend = await make_backend(choice, settings, supervisor)
     for number in range(1, _TRIES + 1):
         try:
@@ -131,8 +138,8 @@ async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervis
             await backend.close()
             raise
         else:
-            break
-    return backend
+            return Chosen(backend, has_started=True)
+    return Chosen(backend, has_started=False)
 
 
 async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:

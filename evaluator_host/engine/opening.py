@@ -60,10 +60,12 @@ async def open_engine(
     settings = settings or Settings()
     supervisor = supervisor or Supervisor()
     if backend is None:
-        chosen = await choose_backend(settings, supervisor)
+        chosen, has_started = await choose_backend(settings, supervisor)
     else:
-        chosen = await make_backend(backend, settings, supervisor)
+        chosen, has_started = await make_backend(backend, settings, supervisor), False
     pool = Pool(chosen, _pool_limits(settings), parts=parts)
+    if has_started:
+        pool.note_start(default_spec(Language.PYTHON, settings))
     peers = peers or Peers()
     metrics = _metrics(pool, supervisor, peers)
     environments: Environments | None = None

@@ -104,7 +104,7 @@ async def _settled_on_a_backend(settings: Settings) -> Settings:
         )
     if settings.sandbox is not SandboxChoice.AUTO:
         return settings
-    backend = await choose_backend(settings)
+    backend, _ = await choose_backend(settings)
     await backend.close()
     return settings.model_copy(update={"sandbox": SandboxChoice(backend.name)})
 

@@ -175,6 +175,13 @@ async def test_where_none_is_to_wait_readiness_is_proven_by_one_that_is_thrown_a
         assert pool.capacity.sandboxes == 0
 
 
+async def test_a_sandbox_that_started_elsewhere_proves_readiness_too() -> None:
+    async with opened(idle_sandboxes=0) as (pool, backend):
+        pool.note_start(SPEC)
+        await pool.probe(SPEC)
+        assert len(backend.links) == 0
+
+
 async def test_a_host_that_is_full_is_ready() -> None:
     async with opened(idle_sandboxes=0, max_sandboxes=1) as (pool, backend):
         lease = await leased(pool, request(SPEC, "busy"))

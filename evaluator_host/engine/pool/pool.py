@@ -153,6 +153,10 @@ class Pool:
         """If no sandbox of `spec` is ready, start one as a test; raise `SandboxUnavailable` if it does not start."""
         await self._prewarmed.probe(spec)
 
+    def note_start(self, spec: SandboxSpec) -> None:
+        """Note that a sandbox of `spec` has just started elsewhere, so that `probe` need not start one."""
+        self._prewarmed.note_start(spec)
+
     def forget(self, environment: str) -> None:
         """End all sandboxes on an environment because its files have changed; `environment` is its digest."""
         self._forgotten_at[environment] = time.monotonic()

@@ -205,8 +205,12 @@ class PrewarmedSandboxes:
             except BaseException:
                 self._capacity.give_back(spec)
                 raise
-            self._probed_at = {spec: time.monotonic()}
+            self.note_start(spec)
             self._throw_away(sandbox)
+
+    def note_start(self, spec: SandboxSpec) -> None:
+        """Note that a sandbox of `spec` has just started, so that `probe` need not start one."""
+        self._probed_at = {spec: time.monotonic()}
 
     def _note_use(self, spec: SandboxSpec) -> None:
         self._used_at[spec] = time.monotonic()
