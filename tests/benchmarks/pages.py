@@ -51,7 +51,7 @@ class Loads:
 def addresses(url: str) -> dict[str, str]:
     """Store records on a host; return the addresses of the pages that show the records, by route."""
     with Client(url) as client:
-        seeds = sow(client)
+        seeds = sow(client, many=10_000)
         client.labels.create("every-page", dataset="many")
     return {route: address(route, seeds) for route in ROUTES} | {"/docs": "/docs"}
 

@@ -21,24 +21,24 @@ def evaluate(inputs, outputs, trace):
     return {"score": share, "passed": share >= 0.5, "words": len(outputs.split()), "reason": f"{len(outputs)} letters of {outputs}"}
 """
 LATER = LENGTH.replace("% 11) / 10", "% 7) / 6").replace("has no output", "lacks an output")
-MANY: Final = 10_000
+MANY: Final = 2000
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """Ids of jobs. `before` has 10,000 rows; `after` has the first 3,000 of these rows; `small` has traces and markup."""
+    """Ids of jobs. `before` has many rows; `after` has the first third of these rows; `small` has traces and markup."""
 
     before: str
     after: str
     small: str
 
 
-def many_rows() -> list[dict[str, Any]]:
-    """Return rows. A tenth of the rows have no output, and a few have another fault."""
-    outputs: list[str | None] = [None, "1/0"] + ["word " * (n % 9) + "x" * (n % 13) for n in range(2, MANY)]
-    for n in range(0, MANY, 10):
+def many_rows(many: int) -> list[dict[str, Any]]:
+    """Return this many rows. A tenth of the rows have no output, and a few have another fault."""
+    outputs: list[str | None] = [None, "1/0"] + ["word " * (n % 9) + "x" * (n % 13) for n in range(2, many)]
+    for n in range(0, many, 10):
         outputs[n] = None
-    return [{"n": n, "mark": MARKUP, "question": f"question {n}", "answer": outputs[n]} for n in range(MANY)]
+    return [{"n": n, "mark": MARKUP, "question": f"question {n}", "answer": outputs[n]} for n in range(many)]
 
 
 def trace_of(n: int) -> dict[str, Any]:
@@ -66,19 +66,23 @@ def otlp(n: int) -> dict[str, Any]:
     return {"resourceSpans": [{"scopeSpans": [{"spans": [root, child]}]}]}
 
 
-def sow(client: Client) -> Seeds:
-    """Store all records, wait until the host has them, and return the ids of the jobs among them."""
+def sow(client: Client, many: int = MANY) -> Seeds:
+    """Store all records, wait until the host has them, and return the ids of the jobs among them.
+
+    Args:
+      many: Number of rows of the largest job.
+    """
     client.evaluators.create("length", Evaluator(LENGTH, threshold=0.5), description=f"Counts letters {MARKUP}")
     client.evaluators.update("length", Evaluator(LATER, threshold=0.6))
     client.evaluators.create("latency", Evaluator("def evaluate(i, o, trace):\n    return len(trace['spans']) / 2\n"))
     lodash = "import _ from 'lodash';\nexport const evaluate = (i, o, t) => (_.isEmpty(i) ? 0 : 1);\n"
     client.evaluators.create("full", Evaluator(lodash, language=Language.JAVASCRIPT, packages=("lodash@4.17.21",)))
     client.evaluators.create("broken", Evaluator("def evaluate(inputs, outputs, trace:\n    return 1\n"), force=True)
-    client.datasets.upload("many", many_rows())
+    client.datasets.upload("many", many_rows(many))
     mapping = {"outputs": "answer"}
     jobs = [
         client.jobs.create([version], "many", mapping=mapping, isolation=Isolation.BATCH, limit_samples=rows)
-        for version, rows in (("length@1", MANY), ("length@2", 3000))
+        for version, rows in (("length@1", many), ("length@2", many // 3))
     ]
     rows = [{"inputs": {"n": n, "mark": MARKUP}, "outputs": f"{MARKUP} {n}", "trace": trace_of(n)} for n in range(12)]
     small = client.jobs.create(["length", "latency", "full"], rows)

@@ -29,7 +29,7 @@ def places(seeds: Seeds) -> dict[str, str]:
         "/environments?new=1": "Packages, one on a line",
         "/jobs": seeds.before[4:12],
         "/jobs/new?evaluator=length&dataset=many": "Preview of the first row",
-        f"/jobs/{seeds.before}": "10,000 rows",
+        f"/jobs/{seeds.before}": "2,000 rows",
         f"/jobs/{seeds.small}/rows/3": "4 spans",
         f"/compare/{seeds.before}/{seeds.after}": "Points above the line rose",
     }
