@@ -46,7 +46,7 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 quick: $(VENV)/.dev ## Run the tests that need no engine and little time
 	@$(PYTEST) -n $(WORKERS) -m 'not engine and not long and not slow' --hypothesis-profile few $(QUICK) $(ARGS)
 
-test: TIER = $(if $(LONG),--long $(LONG),-m 'not long')
+test: TIER = $(if $(LONG),--long $(LONG),-m 'not long') $(if $(filter 1/%,$(LONG)),,--hypothesis-profile few)
 test test-all: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html
 	@sh .ci/packages $(ARGS)
 	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # otherwise commands of tests may have to (see .ci/venv)

@@ -57,7 +57,9 @@ _STEADY = settings_of_hypothesis(
     ],
 )
 settings_of_hypothesis.register_profile("all", _STEADY)
-settings_of_hypothesis.register_profile("few", _STEADY, max_examples=20)  # `make quick` chooses this profile
+settings_of_hypothesis.register_profile(
+    "few", _STEADY, max_examples=20
+)  # `make quick` and `make test` choose this profile
 settings_of_hypothesis.load_profile("all")
 
 

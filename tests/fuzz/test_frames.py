@@ -18,7 +18,7 @@ from evaluator_host.engine.sandbox import messages as answers
 from evaluator_host.engine.sandbox.protocol import BODY_BYTES, HEADER_BYTES, Frame, FrameDecoder, ProtocolError, encode
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import Failed, Loaded, Returned
-from tests.fuzz.bounds import JSON, SMALL, TEXT, bounded, chunked
+from tests.fuzz.bounds import JSON, SMALL, TEXT, bounded, chunked, scaled
 
 SIZES = st.lists(st.integers(1, 40), max_size=5)
 PLAIN = st.dictionaries(
@@ -141,7 +141,7 @@ def test_the_javascript_runner_reads_what_the_host_would() -> None:
     )
     assert ran.returncode == 0, ran.stderr
     answered = json.loads(ran.stdout)
-    assert len(answered) == len(asked) > 100
+    assert len(answered) == len(asked) > scaled(100)
     for (data, sizes), found in zip(asked, answered, strict=True):
         expected = host_reads(data, sizes)
         assert all(one == "refused" or isinstance(one, list) for one in found), found
