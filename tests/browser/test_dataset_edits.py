@@ -13,6 +13,8 @@ from tests.browser.looking import grave_findings, picture, widest_overflow
 from tests.browser.seeds import MARKUP, Seeds
 from tests.server import Server
 
+pytestmark = pytest.mark.long("more of a data set's page, which test_datasets.py shows")
+
 CITIES = [
     {"question": f"Capital {n}?", "city": ("Rome", "Lima")[n % 2], "score": n / 10, "meta": {"n": n}} for n in range(8)
 ]
@@ -44,7 +46,6 @@ def rows_of(client: Client, name: str = "cities") -> list[dict[str, Any]]:
     return list(client.datasets.rows(name))
 
 
-@pytest.mark.long
 async def test_whole_numbers_keep_their_digits_when_another_column_is_changed(page: Page, host: Server) -> None:
     large = {"id": 2**53 + 1, "span": {"ids": [-(10**24) - 7, 1.5, 3]}, "note": "as it was"}
     with Client(host.url) as client:
@@ -106,7 +107,6 @@ async def test_rows_are_found_changed_added_and_removed(page: Page, cities: Clie
     assert rows[3]["meta"] == {"n": 55}
 
 
-@pytest.mark.long
 async def test_a_row_that_others_changed_is_not_overwritten(page: Page, cities: Client) -> None:
     await page.goto("/datasets/cities?row=1")
     dialog = page.get_by_role("dialog")
@@ -117,7 +117,6 @@ async def test_a_row_that_others_changed_is_not_overwritten(page: Page, cities: 
     assert len(rows_of(cities)) == 7
 
 
-@pytest.mark.long
 async def test_columns_are_counted_and_versions_compared_and_restored(page: Page, cities: Client) -> None:
     cities.datasets.edit("cities", set={1: {**CITIES[1], "city": "Quito"}}, remove=[4], add=[{"question": MARKUP}])
     await page.goto("/datasets/cities?tab=columns")
@@ -139,7 +138,6 @@ async def test_columns_are_counted_and_versions_compared_and_restored(page: Page
     assert rows_of(cities) == CITIES
 
 
-@pytest.mark.long
 async def test_rows_of_a_job_and_traces_become_rows_of_a_data_set(page: Page, host: Server, seeds: Seeds) -> None:
     dialog = page.get_by_role("dialog", name="to a data set")
     await page.goto(f"/jobs/{seeds.before}?outcome=failed")

@@ -66,7 +66,7 @@ def by_topic(host: Server) -> str:
         return client.jobs.wait(job.id).id
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_the_mean_of_each_value_of_a_column_leads_to_its_rows(look: Look, by_topic: str, width: int) -> None:
     page = await look.page(width=width)

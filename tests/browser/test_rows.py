@@ -15,6 +15,8 @@ from tests.browser.looking import Look, grave_findings, picture, widest_overflow
 from tests.browser.writing import CODE, loads, open_workbench, write
 from tests.server import Server
 
+pytestmark = pytest.mark.long("more of the workbench, which test_run.py shows")
+
 EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
 MIDDLE_OF_TRACE = """() => {
     const walker = document.createTreeWalker(document.querySelector(".main-editor .cm-line"), NodeFilter.SHOW_TEXT);
@@ -42,7 +44,6 @@ def client(host: Server) -> Iterator[Client]:
         yield opened
 
 
-@pytest.mark.long
 async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, client: Client) -> None:
     await open_workbench(page)
     await write(page, CODE, EXACT)
@@ -95,7 +96,6 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
     await expect(page.locator(".row-sums")).to_contain_text("1 of 2 as expected")
 
 
-@pytest.mark.long
 async def test_a_row_that_failed_in_a_job_is_found_and_tried(look: Look, client: Client) -> None:
     failing = Evaluator("def evaluate(inputs, outputs, trace):\n    return 1 / (len(outputs) - 2)\n")
     job = await asyncio.to_thread(
@@ -119,7 +119,6 @@ async def test_a_row_that_failed_in_a_job_is_found_and_tried(look: Look, client:
     await expect(page.get_by_role("button", name="Run", exact=True)).to_be_in_viewport()
 
 
-@pytest.mark.long
 async def test_long_numbers_of_stored_rows_keep_their_digits(page: Page, client: Client) -> None:
     number = 2**53 + 1
     rows = [{"id": number, "answer": "a", "inner": {"ids": [number]}}]
@@ -151,7 +150,6 @@ async def test_long_numbers_of_stored_rows_keep_their_digits(page: Page, client:
     await expect(page.locator(".result-score")).to_have_text("1")
 
 
-@pytest.mark.long
 async def test_only_all_rows_look_like_all_rows(page: Page, client: Client) -> None:
     rows = [{"n": n, "outputs": "a"} for n in range(2000)]
     await asyncio.to_thread(client.datasets.upload, "nearly-all", rows, replace=True)
@@ -179,7 +177,6 @@ async def test_the_code_in_the_editor_scores_a_whole_data_set(page: Page, client
     await expect(page.locator(".tile", has_text="Mean score")).to_contain_text("1")
 
 
-@pytest.mark.long
 async def test_parameters_and_row_keys_are_completed_first(page: Page) -> None:
     await open_workbench(page)
     await write(page, "Inputs", json.dumps({"gold": "x", "deep": {"inner": 1}}))

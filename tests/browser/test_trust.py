@@ -15,6 +15,8 @@ from tests.browser.seeds import Seeds
 from tests.browser.writing import CODE, loads, open_workbench, run, score, write
 from tests.server import Server
 
+pytestmark = pytest.mark.long("it stays on pages that test_run.py and test_jobs.py show")
+
 HALF = "def evaluate(inputs, outputs, trace):\n    return 0.5\n"
 
 
@@ -50,7 +52,6 @@ async def test_verdicts_and_results_grey_at_the_first_key(page: Page) -> None:
     await expect(old).to_have_count(0)
 
 
-@pytest.mark.long
 async def test_each_tab_has_its_draft_and_the_other_ones_are_restored(look: Look) -> None:
     first = await look.page()
     await open_workbench(first)
@@ -73,7 +74,6 @@ async def test_each_tab_has_its_draft_and_the_other_ones_are_restored(look: Look
     await expect(first.get_by_role("textbox", name=CODE)).to_contain_text("return 0.75")
 
 
-@pytest.mark.long
 async def test_runs_survive_a_reload_with_their_code(page: Page) -> None:
     await open_workbench(page)
     for value in ("0.25", "0.5"):
@@ -86,7 +86,6 @@ async def test_runs_survive_a_reload_with_their_code(page: Page) -> None:
     await expect(page.get_by_role("textbox", name=CODE)).to_contain_text("return 0.25")
 
 
-@pytest.mark.long
 async def test_failed_rows_are_never_out_of_sight_of_the_mean(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}")
     await expect(page.locator(".record-title .chip-warn")).to_have_text("completed, 10.1 % failed")
@@ -95,7 +94,6 @@ async def test_failed_rows_are_never_out_of_sight_of_the_mean(page: Page, seeds:
     await expect(mean.locator(".warn")).to_have_count(1)
 
 
-@pytest.mark.long
 async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return 1 / inputs['n']\n"
     ids = []
@@ -121,7 +119,6 @@ async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server)
         ).to_be_visible()
 
 
-@pytest.mark.long
 async def test_a_pass_rate_says_how_many_rows_have_a_verdict(page: Page, host: Server) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return {'score': 1, **({'passed': True} if inputs['n'] < 2 else {})}\n"
     with Client(host.url) as client:
@@ -134,7 +131,6 @@ async def test_a_pass_rate_says_how_many_rows_have_a_verdict(page: Page, host: S
     await expect(page.locator(".job-scores")).to_contain_text("100 % of 2 rows passed")
 
 
-@pytest.mark.long
 async def test_a_running_job_shows_counts_of_one_moment(page: Page, host: Server) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return 1 / inputs['n']\n"
     with Client(host.url) as client:

@@ -42,6 +42,7 @@ def warnings_of(names: str, language: Language) -> list[str]:
     return [note.message for note in suspicious_parameters(Evaluator(head(names, language), language), loaded)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", HEADS)
 @pytest.mark.parametrize("names", WARNED)
 def test_a_name_that_says_something_else_is_warned_about(names: str, language: Language) -> None:
@@ -122,6 +123,7 @@ def loaded_of(contract: Contract, code: str) -> Loaded:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("language", "code", "wanted"), REWRITES)
 def test_the_code_that_was_meant_is_written(language: Language, code: str, wanted: str | None) -> None:
     assert rewritten(Evaluator(code, language), loaded_of(Contract.EVALUATE, code)) == wanted

@@ -562,6 +562,7 @@ there is no workspace research, which the settings name (EVALUATOR_HOST_CODE_SEC
 """.splitlines()
 
 
+@pytest.mark.long
 def test_workspaces_in_settings_that_do_not_exist_are_named_at_the_start_and_by_doctor(machine: Machine) -> None:
     new_home(machine.folder)
     log = machine.folder / "log"
@@ -575,6 +576,7 @@ def test_workspaces_in_settings_that_do_not_exist_are_named_at_the_start_and_by_
         assert log.read_text().count(one) == 1
 
 
+@pytest.mark.long
 def test_a_variable_that_is_not_a_setting_is_named_at_the_start_and_by_doctor(machine: Machine) -> None:
     new_home(machine.folder)
     log, said = machine.folder / "log", "did you mean EVALUATOR_HOST_RATE_LIMIT_PER_S?"

@@ -89,6 +89,7 @@ async def test_a_version_whose_needs_cannot_be_met_is_passed_over(service: Servi
     assert (await service.pinned(auto(code))).packages == ("cachetools==1.0.0",)
 
 
+@pytest.mark.long
 async def test_what_a_package_imports_and_does_not_declare_is_installed(service: Service) -> None:
     code = "from mathruler import grade\n" + EVALUATE.format("grade()")
     result = await service.evaluate(auto(code), Row())
@@ -206,6 +207,7 @@ async def test_code_that_catches_the_import_and_scores_nothing_gets_its_package(
     assert (await service.evaluate(auto(EVALUATE.replace("\n    return {}\n", body)), Row())).score == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "imported", ["import { x } from 'src/utils'", "const x = require('reqeust-lib')", "import y from 'prompts'"]
 )
@@ -242,6 +244,7 @@ async def test_packages_of_npm_are_the_latest(real: Service) -> None:
     assert re.fullmatch(r"lodash@\d+\.\d+\.\d+", (await real.pinned(auto(code, JAVASCRIPT))).packages[0])
 
 
+@pytest.mark.long
 async def test_a_version_in_the_range_of_the_package_file(real: Service) -> None:
     code = (
         "import _ from 'lodash';\nexport default function evaluate(inputs, outputs) { return _.isEqual(outputs, 1); }"
@@ -254,6 +257,7 @@ async def test_a_version_in_the_range_of_the_package_file(real: Service) -> None
     assert (await real.pinned(auto(code, JAVASCRIPT, files=strange))).packages == newest
 
 
+@pytest.mark.long
 async def test_a_hint_names_the_version_and_says_when_there_is_no_wheel(real: Service) -> None:
     result = await real.evaluate(Evaluator("import yaml\n" + EVALUATE.format("yaml.safe_load('1')")), Row())
     assert result.error is not None

@@ -117,6 +117,7 @@ def test_specifiers_of_a_file_pin_its_packages(home: Path, tmp_path: Path) -> No
     assert re.search(r"^score +10$", ran.stdout, re.MULTILINE)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("verb", "where"), [("run", "here"), ("check", "at a URL")])
 def test_another_python_than_the_file_requires_is_refused(
     request: pytest.FixtureRequest, home: Path, tmp_path: Path, verb: str, where: str
@@ -128,6 +129,7 @@ def test_another_python_than_the_file_requires_is_refused(
     assert "run it on a host with that Python" in ran.stderr
 
 
+@pytest.mark.long
 def test_a_range_is_refused_with_the_newest_pin_that_matches(home: Path, tmp_path: Path) -> None:
     python = command(home, "check", str(evaluator(tmp_path, "six<1.17")))
     assert python.returncode == 2

@@ -58,6 +58,7 @@ def inside(
     return int(ended.value.code or 0), printed.out, printed.err
 
 
+@pytest.mark.long
 def test_scores_for_each_value_of_a_column(folder: Path) -> None:
     (folder / "exact.py").write_text(EXACT.replace("else 0.0", "else outputs * 0.0"))
     rows = [
@@ -101,6 +102,7 @@ def test_run_scores_a_file_and_writes_every_result(folder: Path) -> None:
     assert entries[5]["row"] == {"question": 5, "correct_answer": 1, "output": 0}
 
 
+@pytest.mark.long
 def test_results_of_an_earlier_run_stay_until_there_are_new_ones(folder: Path) -> None:
     kept, data = folder / "kept.jsonl", folder / "rows.jsonl"
     kept.write_text("results of an earlier run\n")
@@ -135,6 +137,7 @@ def test_run_prints_its_summary_as_json(folder: Path) -> None:
     assert ran.stderr == ""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("under", "code"), [("0.25", 0), ("0.26", 1)])
 def test_run_exits_by_its_threshold(folder: Path, under: str, code: int) -> None:
     assert cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--fail-under", under).returncode == code
@@ -175,6 +178,7 @@ def test_a_row_that_fails_is_counted_shown_and_exits_1(folder: Path) -> None:
     assert "(line 2, column 30 of the evaluator)" in ran.stdout
 
 
+@pytest.mark.long
 def test_bad_lines_are_named_and_left_out_unless_strict(folder: Path) -> None:
     with (folder / "rows.jsonl").open("a") as file:
         file.write("nonsense\n")
@@ -192,6 +196,7 @@ def test_a_file_without_a_row_is_the_callers_mistake(folder: Path) -> None:
     assert "no row to score in empty.jsonl: bad lines: 1" in ran.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("isolation", ["row", "batch"])
 def test_csv_mapping_limit_and_typescript(folder: Path, isolation: str) -> None:
     (folder / "length.ts").write_text(
@@ -262,6 +267,7 @@ def test_a_setting_that_cannot_be_taken_is_named(folder: Path) -> None:
         assert name.lower() in ran.stderr.lower()
 
 
+@pytest.mark.long
 def test_lost_indentation_is_shown_then_restored(folder: Path) -> None:
     lost, file = "\n".join(line.strip() for line in EXACT.split("\n")), folder / "lost.py"
     file.write_text(lost)
@@ -275,6 +281,7 @@ def test_lost_indentation_is_shown_then_restored(folder: Path) -> None:
     assert "stays as it is" in cli(folder, "check", "lost.py", "--fix").stderr
 
 
+@pytest.mark.long
 def test_an_option_keeps_large_integers(folder: Path) -> None:
     (folder / "equal.js").write_text("export const evaluate = (inputs, outputs, trace) => outputs === inputs.id;\n")
     row = ("run", "equal.js", "--inputs", json.dumps({"id": 2**53 + 1}), "--outputs", str(2**53))
@@ -338,6 +345,7 @@ def test_what_a_guest_prints_cannot_command_the_terminal(folder: Path) -> None:
     assert "[bold]x[/bold]" in ran.stdout
 
 
+@pytest.mark.long
 def test_doctor_finds_the_backend_that_works(folder: Path) -> None:
     ran = cli(folder, "doctor")
     assert ran.returncode == 0, ran.stdout

@@ -119,6 +119,7 @@ def test_evaluators_over_the_jobs_of_a_data_set(client: Client, url: str) -> Non
     assert "course-late fell" not in shown
 
 
+@pytest.mark.long
 def test_failed_rows_count_in_a_comparison_as_they_do_in_both_jobs(client: Client, url: str) -> None:
     rows = [{"gold": "a", "new": "a", "old": ""}, {"gold": "b", "new": "", "old": "b"}, {"gold": "c"}]
     rows += [{"gold": "d", "new": "d", "old": "d"}, {"gold": "e", "new": "e", "old": ""}, {"gold": "f", "old": "x"}]
@@ -157,6 +158,7 @@ def test_failed_rows_count_in_a_comparison_as_they_do_in_both_jobs(client: Clien
     assert [one.change for one in client.jobs.get(plain).scores] == [None]
 
 
+@pytest.mark.long
 def test_a_pass_rate_comes_with_the_number_of_rows_behind_it(client: Client, url: str, tmp_path: Path) -> None:
     rows = [{"n": n, "outputs": ""} for n in range(5)]
     code = "def evaluate(inputs, outputs, trace):\n    return {'score': 0.2, **({'passed': True} if inputs['n'] < 2 else {})}\n"
@@ -180,6 +182,7 @@ def test_a_pass_rate_comes_with_the_number_of_rows_behind_it(client: Client, url
     assert (batch.summary.pass_rate, batch.summary.judged) == (1.0, 2)
 
 
+@pytest.mark.long
 def test_failed_rows_count_as_zero_only_beside_scores_and_verdicts(client: Client, url: str) -> None:
     client.datasets.upload("named", [{"topic": topic, "text": text} for topic in "ab" for text in ("", "x", "y")])
     client.evaluators.create(
@@ -215,6 +218,7 @@ def test_a_comparison_names_rows_that_passed_only_before(client: Client, url: st
     assert "2 rows passed only in the earlier job\nnot passed now, though the score did not fall: rows 0, 3\n" in shown
 
 
+@pytest.mark.long
 def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: str, tmp_path: Path) -> None:
     rows = [{"gold": "a", "new": "a", "old": "a"}, {"gold": "b", "new": "c", "old": "b"}, {"gold": "d", "old": "d"}]
     rows = [{**row, **named} for row, named in zip(rows, ({}, {"id": "=b"}, {"id": "d7"}), strict=True)]
@@ -280,6 +284,7 @@ def test_no_file_of_rows_is_a_fault_of_the_host(client: Client, url: str, tmp_pa
     assert note in command(url, "datasets", "show", "formula")
 
 
+@pytest.mark.long
 def test_no_change_is_shown_between_means_of_different_rows(client: Client) -> None:
     client.datasets.upload("uneven", ROWS[:2])
     for code in ("return 0.5", "return 1 if outputs == inputs['gold'] else 1 / 0"):
@@ -292,6 +297,7 @@ def test_no_change_is_shown_between_means_of_different_rows(client: Client) -> N
     assert score.previous is not None
 
 
+@pytest.mark.long
 def test_lists_mark_a_mean_that_says_nothing_and_count_no_change_from_it(client: Client, url: str) -> None:
     client.datasets.upload("silent", ROWS[:2])
     client.evaluators.create(
@@ -388,6 +394,7 @@ def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(client: Client,
     )
 
 
+@pytest.mark.long
 def test_labels_of_a_shard_are_of_its_rows_alone(client: Client) -> None:
     rows = [{**ROWS[0], "human": True} for _ in range(5)]
     job = client.jobs.wait(client.jobs.create([EXACT], rows, mapping=MAPPING, shard="1/2").id)
@@ -398,6 +405,7 @@ def test_labels_of_a_shard_are_of_its_rows_alone(client: Client) -> None:
     client.labels.delete("of-a-shard")
 
 
+@pytest.mark.long
 def test_agreement_names_the_labelled_rows_that_it_leaves_out(client: Client, url: str) -> None:
     labels = (True, True, True, None, "", "yes")  # the third row fails
     rows = [{**ROWS[at % 3], "human": label} for at, label in enumerate(labels)]
@@ -413,6 +421,7 @@ def test_agreement_names_the_labelled_rows_that_it_leaves_out(client: Client, ur
         client.jobs.agreement(job.id, label="human", evaluator=failed.evaluator)
 
 
+@pytest.mark.long
 def test_counts_over_several_evaluators_are_of_results_not_of_rows(client: Client, url: str) -> None:
     job = client.jobs.wait(client.jobs.create([EXACT, EXACT], ROWS, mapping=MAPPING).id)
 
@@ -486,6 +495,7 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
         client.labels.get("review")
 
 
+@pytest.mark.long
 def test_labels_count_for_the_outputs_and_the_question_that_people_saw(client: Client, url: str) -> None:
     client.datasets.upload("two-answers", [{"a": "x", "b": "y", "gold": "x"} for _ in range(3)])
     first, same, other = (
@@ -643,6 +653,7 @@ def test_variables_that_nothing_reads_are_told(client: Client) -> None:
     assert client.evaluate(main, variables={"gold": 1}).warnings == ()
 
 
+@pytest.mark.long
 def test_a_comparison_shows_how_outputs_and_reasons_differ(client: Client, url: str) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return {'score': SCORE, 'reason': 'WHY'}\n"
     jobs = [

@@ -104,6 +104,7 @@ def test_scores_by_the_values_of_a_column(client: Client, jobs: list[str], url: 
     assert lines[3][:2] == ["[", "1"]
 
 
+@pytest.mark.long
 def test_failed_rows_that_count_as_zero_do_so_in_each_group(client: Client) -> None:
     rows = [{"topic": topic, "answer": answer} for topic in ("a", "b") for answer in ("x", None)]
     code = "def evaluate(inputs, outputs, trace):\n    return len(outputs) > 0\n"
@@ -116,6 +117,7 @@ def test_failed_rows_that_count_as_zero_do_so_in_each_group(client: Client) -> N
     ]
 
 
+@pytest.mark.long
 def test_doubtful_scores_by_a_column_say_so(client: Client, url: str) -> None:
     order = client.jobs.create(
         [Evaluator("def evaluate(inputs, outputs, trace):\n    return 1 / 0\n")], [{"topic": "a"}]
@@ -143,6 +145,7 @@ def test_jobs_over_two_versions_of_the_answers_are_compared(client: Client) -> N
         client.jobs.compare(ids[0], other.id)
 
 
+@pytest.mark.long
 def test_jobs_over_other_questions_are_not_compared_though_outputs_lie_beside_them(client: Client) -> None:
     code = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == inputs['meta']['gold']\n")
     ids = []
@@ -205,6 +208,7 @@ def test_a_table_of_rows_says_that_more_follow(url: str, jobs: list[str]) -> Non
     assert (len(json.loads(as_json.stdout)), as_json.stderr) == (20, "")
 
 
+@pytest.mark.long
 def test_a_list_shows_outputs_that_a_template_makes(client: Client, url: str) -> None:
     rows = [{"first": "Ada", "last": "Lovelace"}, {"first": "Alan"}, {"first": "Kurt", "last": "Gödel", "outputs": "-"}]
     for template, made in (("{{ first }} {{ last }}", "Ada Lovelace"), ("{{ item.first | upper }}", "ADA")):
@@ -246,7 +250,7 @@ def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None
     assert [row.index for row in client.jobs.first_rows(jobs[0], 2, sort="row")] == [0, 1]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 def test_a_download_goes_on_where_it_broke_off(client: Client, url: str, tmp_path: Path) -> None:
     rows = [{"n": n, "outputs": f'line "{n}"\nand, more'} for n in range(1200)]
     job = client.jobs.wait(client.jobs.create([Evaluator(KIND), Evaluator(KIND)], rows, isolation=Isolation.BATCH).id)

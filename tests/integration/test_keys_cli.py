@@ -96,6 +96,7 @@ def test_deleting_every_key_opens_a_host_on_loopback_again(url: str, tmp_path: P
         assert server.client.get("/v1/info").status_code == 200
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -115,6 +116,7 @@ NO_DATABASE = "no host has stored data in {folder}: evaluator-host.db does not e
 NO_SETS = "there are no package sets in {folder}: the folder environments does not exist"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

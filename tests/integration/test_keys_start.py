@@ -53,6 +53,7 @@ def test_another_address_is_refused_without_a_key_and_served_with_one(url: str, 
         )
 
 
+@pytest.mark.long
 def test_metrics_are_open_when_the_operator_says_so(url: str, tmp_path: Path) -> None:
     make_key("ci", "acme", url=url)
     environment = {"EVALUATOR_HOST_DATABASE_URL": url, "EVALUATOR_HOST_OPEN_METRICS": "true"}
@@ -84,6 +85,7 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_back(url: str, tmp_path:
             client.info()
 
 
+@pytest.mark.long
 def test_a_workspace_may_have_limits_of_its_own(url: str, tmp_path: Path) -> None:
     small, large = make_key("ci", "small", url=url), make_key("ci", "large", url=url)
     other = make_key("ci", "other", url=url)

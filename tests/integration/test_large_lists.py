@@ -62,6 +62,7 @@ def test_all_evaluators_are_listed_with_their_code_in_little_memory(server: Serv
     assert found[-1]["version"] == found[-1]["latest"] == MANY
 
 
+@pytest.mark.long
 def test_all_versions_are_listed_in_little_memory(server: Server) -> None:
     found = listed(server, "/v1/evaluators/often/versions").json()
     assert [one["version"] for one in found] == list(range(MANY, 0, -1))

@@ -93,6 +93,7 @@ async def install(argv: list[str], directory: Path, index: IndexSettings) -> Non
     assert done.code == 0, done.stderr
 
 
+@pytest.mark.long
 async def test_an_npm_set_locks_every_package_with_integrity(index: IndexSettings, tmp_path: Path) -> None:
     raw = ["nanoid@5.0.7", "@isaacs/cliui@8.0.2", "esbuild@0.21.5"]
     lock = await lock_of(raw, TYPESCRIPT, index)

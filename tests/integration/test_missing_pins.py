@@ -75,6 +75,7 @@ async def test_a_package_that_forgets_a_dependency_is_answered_with_its_pin(
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_a_package_that_another_has_outgrown_is_named_with_its_version(host: Service, index: Index) -> None:
     index.add_python(wheel("outgrown", {"outgrown/__init__.py": "", "outgrown/old.py": ""}))
     index.add_python(wheel("outgrown", {"outgrown/__init__.py": ""}, version="2.0.0"))
@@ -143,6 +144,7 @@ async def test_a_package_that_brings_its_addon_or_needs_none_is_not_refused(host
 LAZY = "def read(path):\n    raise ImportError('to read it, run `pip install PyYAML`')\n"
 
 
+@pytest.mark.long
 async def test_a_package_that_a_library_asks_for_when_it_is_used_is_answered_with_its_pin(
     host: Service, index: Index
 ) -> None:

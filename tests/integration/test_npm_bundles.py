@@ -57,6 +57,7 @@ def dist(index: Index) -> dict[str, str]:
     return found
 
 
+@pytest.mark.long
 async def test_a_package_that_bundles_another_scores(host: Service, index: Index, home: Path) -> None:
     manifest = {**NEEDS, "bundleDependencies": ["inner"]}
     index.add_npm(npm_package("bundle", {"index.js": REQUIRES, **INNER}, manifest=manifest))
@@ -188,6 +189,7 @@ async def test_a_module_that_a_package_does_not_bring_is_missed_where_it_is_used
         assert error.message.startswith("Cannot find module 'no-such-part"), error
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("pin", "call"), [("chalk@5.3.0", "chalk.red(outputs)"), ("@sindresorhus/slugify@2.2.1", "slugify(outputs)")]
 )

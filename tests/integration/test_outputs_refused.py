@@ -74,6 +74,7 @@ def problem(server: Server, path: str, **body: Any) -> tuple[int, str]:
     return answer.status_code, answer.json().get("detail", "")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", [*READS.items(), *MORE.items()], ids=lambda code: code[0])
 def test_a_job_is_refused_with_the_column_that_was_meant(server: Server, code: tuple[str, str]) -> None:
     evaluator = {"code": code[1], "language": code[0] if code[0] in READS else "python"}
@@ -191,6 +192,7 @@ BATCH = "the code reads outputs, but none of the 500 rows has outputs; the input
 ROWS = [{"inputs": one} for one in records()]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", [*READS.items(), *MORE.items()], ids=lambda code: code[0])
 def test_a_batch_is_refused_with_the_column_that_was_meant(server: Server, code: tuple[str, str]) -> None:
     evaluator = {"code": code[1], "language": code[0] if code[0] in READS else "python"}

@@ -39,7 +39,7 @@ def printed_after(block: Block) -> str | None:
     return after[0].text if after and after[0].language == "text" else None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "block", [block for block in EXAMPLES if block.language == "ts"], ids=lambda block: f"line {block.line}"
 )
@@ -54,6 +54,7 @@ def test_an_example_of_its_page(block: Block, project: Path, server: Server) -> 
         assert len((project / "scores.csv").read_text().splitlines()) == 3
 
 
+@pytest.mark.long
 def test_its_types_fit_the_examples(project: Path) -> None:
     (project / "types.d.ts").write_text(
         'declare module "node:test" { export function test(name: string, run: () => Promise<void>): void }\n'

@@ -196,6 +196,7 @@ async def test_of_thousands_of_missed_times_the_newest_is_made_up_for(desk: Desk
     assert (now.last_at, now.missed) == (made.next_runs[0] + timedelta(days=2), 1000)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -421,6 +422,7 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
     await asyncio.gather(running, return_exceptions=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("rule", "says"),
     [
@@ -572,6 +574,7 @@ async def test_an_alert_ignores_evaluators_that_only_label_or_skip(desk: Desk, t
     assert await told(good, skips) == ["alert.resolved"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("below", "told"), [(0.5, "alert.resolved"), (2, "alert.firing")])
 @pytest.mark.parametrize("watched", ["job", "schedule"])
 async def test_a_failed_job_is_checked_again_after_it_was_resumed(
@@ -736,6 +739,7 @@ async def test_an_alert_sees_jobs_of_a_host_whose_clock_is_behind(
     assert len((await alerts.get_alert(WORKSPACE, "low")).deliveries) == 1
 
 
+@pytest.mark.long
 async def test_many_large_schedules_and_alerts_do_not_hold_the_event_loop(
     desk: Desk, receiver: Receiver, tmp_path: Path
 ) -> None:

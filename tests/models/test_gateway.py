@@ -277,6 +277,7 @@ async def test_tokens_are_marked_as_estimated_if_the_provider_reports_none(grant
     assert usage_text(both).endswith(f"{both.output_tokens} tokens (estimated for 1 request)")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("budget", "says", "asked"),
     [
@@ -513,6 +514,7 @@ async def test_waiting_for_a_model_is_not_the_rows_time(provider: ModelServer, t
             assert (await granting.score(Evaluator(spins, models=("judge",), limits=limits))).error.code == "timeout"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("granting", "name"), [*(("bubblewrap", name) for name in NODE), ("docker", "fetch")], indirect=["granting"]
 )

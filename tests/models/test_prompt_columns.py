@@ -58,6 +58,7 @@ def judge(form: dict[str, Any], **changes: Any) -> Evaluator:
 @pytest.mark.engine
 @pytest.mark.timeout(200)
 class TestOnAHost:
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         "mapping", [{}, {"outputs": "answer"}, {"outputs": "answer", "correct_answer": "expected"}]
     )
@@ -106,6 +107,7 @@ class TestOnAHost:
             '(in JSON, "mapping": {"inputs.reference": "expected"})'
         )
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize(
         ("prompt", "reads"),
         [
@@ -134,6 +136,7 @@ class TestOnAHost:
         assert sorted(report.reads.inputs) == sorted(reads)
         assert bool(report.reads.outputs) is ("output" in prompt)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize(
         "prompt",
         [
@@ -202,6 +205,7 @@ class TestOnAHost:
         with Client(host.url) as client, pytest.raises(InvalidRequest, match="did you mean outputs=answer"):
             client.jobs.create(["judge-correct"], "answers", mapping={"inputs.reference": "expected"})
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize(
         ("form", "threshold", "hint"),
         [

@@ -62,6 +62,7 @@ def test_a_host_without_it(name: str, tree: Path, tmp_path: Path) -> None:
         assert server.client.get("/v1/usage").status_code == (404 if name == "usage" else 200)
 
 
+@pytest.mark.long
 def test_the_command_line_and_the_rules_of_imports_without_it(name: str, tree: Path) -> None:
     def ran(*command: str) -> str:
         done = subprocess.run(

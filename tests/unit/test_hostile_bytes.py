@@ -25,7 +25,7 @@ from evaluator_host.types.jobs import Target
 from tests.loop_watch import held_s, watching
 from tests.unit.test_large_answers import connected
 
-CHUNKS: Final = 20_000
+CHUNKS: Final = 5000
 CHUNKED: Final = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * CHUNKS + b"0\r\n\r\n"
 
 

@@ -287,6 +287,7 @@ def test_an_old_workbook_or_one_with_a_password_is_named(format_: Format) -> Non
         list(read_records(io.BytesIO(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(99)), format_, max_row_bytes=1 << 20))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", ["xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"])
 @pytest.mark.slow
 def test_a_workbook_that_unfolds_is_refused_before_it_is_read(part: str) -> None:

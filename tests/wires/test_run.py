@@ -17,6 +17,7 @@ def run(client: httpx.Client, code: str, **more: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("language", "code", "exit_code", "stdout"),
     [

@@ -81,6 +81,7 @@ async def test_rouge_and_bleu_come_with_what_computes_them(service: Service) -> 
     assert corpus.metrics == {"corpus": pytest.approx(100 * (5 / 6 * 4 / 5 * 3 / 4 * 2 / 3) ** 0.25)}
 
 
+@pytest.mark.sampled(3)
 @BUBBLEWRAP
 @pytest.mark.parametrize(
     ("base", "arguments", "module"),

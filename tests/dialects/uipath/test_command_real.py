@@ -25,6 +25,7 @@ from tests.real_sets import UIPATH
 
 pytestmark = [
     pytest.mark.engine,
+    pytest.mark.long("UiPath's own packages run; test_eval.py has our command"),
     pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
     pytest.mark.timeout(900),
 ]
@@ -65,7 +66,6 @@ def files(project: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (project / "evaluations" / "evaluators").rglob("*.json")}
 
 
-@pytest.mark.long
 async def test_it_registers_what_add_made_and_writes_the_same_files(
     service: Service, packages: Path, tmp_path: Path
 ) -> None:
@@ -106,7 +106,6 @@ async def test_it_scores_the_same_and_its_traces_are_taken(service: Service, pac
     assert "no output was recorded for test-1, test-2, test-3" in again["notes"][0]
 
 
-@pytest.mark.long
 async def test_evaluators_import_the_projects_modules_as_there(
     service: Service, packages: Path, tmp_path: Path
 ) -> None:
@@ -119,7 +118,6 @@ async def test_evaluators_import_the_projects_modules_as_there(
     assert mine == scores == [1.0, 0.5]
 
 
-@pytest.mark.long
 async def test_its_own_evaluators_run_where_the_package_is_pinned(service: Service, tmp_path: Path) -> None:
     project = make_project(tmp_path, "evaluations")
     config = {

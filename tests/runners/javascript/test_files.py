@@ -85,6 +85,7 @@ def test_parameters_have_the_names_that_the_user_wrote(evaluator: Callable[..., 
     assert (loaded.header["contract"], loaded.header["parameters"]) == ("function", ["output", "target"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "rows"),
     [
@@ -146,6 +147,7 @@ def test_one_of_several_that_needs_an_absent_package_is_left_out(start: Callable
         more["bundle"] = body(loaded)["bundle"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("files", "code", "message", "line"),
     [

@@ -202,6 +202,7 @@ def test_a_bundler_that_is_killed_is_started_once_more(start, esbuild, tmp_path,
     assert answer.type == ("loaded" if kills == 1 else "load_failed"), body(answer)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wait_s", [0, 0.3])
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_a_bundler_waits_for_the_load_and_is_gone_after_it(start, esbuild, tmp_path, language, wait_s):
@@ -275,6 +276,7 @@ def test_a_module_that_fails_says_how(start, code, error, extra):
         assert answer.header["logs"]["stdout"] == "before\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("module", ["child_process", "vm", "worker_threads"])
 def test_rows_run_after_loading_took_what_costs_the_worker(load, module):
     runner = load(f"const taken = require('{module}')\nfunction evaluate(inputs, outputs, trace) {{ return 0.5 }}")

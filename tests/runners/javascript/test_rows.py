@@ -136,6 +136,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", LOOPS)
 def test_what_does_not_end_is_a_timeout_and_the_next_row_is_right(scratch, kind):
     frame = scratch("console.log('began');" + LOOPS[kind], timeout_s=0.3)
@@ -170,6 +171,7 @@ SLOW_BUT_FINE = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", SLOW_BUT_FINE)
 def test_a_promise_that_settles_later_is_awaited(scratch, kind):
     frame = scratch(SLOW_BUT_FINE[kind])
@@ -213,6 +215,7 @@ def test_a_cancelled_row_ends_at_once(load):
     assert [body(frame).get("error", {}).get("code") for frame in frames] == ["cancelled", "cancelled", None]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("statement", "stdout", "stderr"),
     [
