@@ -4,6 +4,7 @@ import pytest
 
 from evaluator_host.engine.contracts.judge.prompt_columns import meant_by
 from evaluator_host.engine.service.advice import advised, with_row_keys
+from evaluator_host.platform.datasets.table import name_taken
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Limits, Row
 from evaluator_host.types.outcome import (
@@ -295,3 +296,8 @@ def test_the_column_that_a_prompt_means_is_found_among_very_many() -> None:
 def test_the_terminal_shows_the_grant_of_another_name_as_an_option() -> None:
     said = in_options('Grant the model as "models": ["gpt-5-mini=NAME"], where NAME is a registered model')
     assert said == "Grant the model with --model 'gpt-5-mini=NAME', where NAME is a registered model"
+
+
+def test_the_terminal_shows_the_option_that_replaces_a_data_set() -> None:
+    said = in_options(name_taken("qa").detail)
+    assert said == "there is a data set named qa; choose another name, or replace its rows (--replace)"

@@ -329,7 +329,7 @@ class DatasetService:
             if before.facts.size_bytes > _EDITED_BYTES:
                 raise TooLarge(
                     f"a data set over {_EDITED_BYTES >> 20} MB cannot be edited; upload the whole data set "
-                    "again (?replace=true)"
+                    "again (`?replace=true`)"
                 )
             file = await asyncio.to_thread(self.folder.file, before.id)
             args = (edit_rows, file, edits, before.facts.format)

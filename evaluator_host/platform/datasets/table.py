@@ -103,7 +103,7 @@ def new_dataset_id() -> str:
 
 def name_taken(name: str) -> NameTaken:
     """Return the error for a name that another data set in the workspace already has."""
-    return NameTaken(f"there is a data set named {name}; choose another name, or replace it (?replace=true, --replace)")
+    return NameTaken(f"there is a data set named {name}; choose another name, or replace its rows (`?replace=true`)")
 
 
 class Datasets(Repository):

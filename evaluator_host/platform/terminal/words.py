@@ -14,6 +14,7 @@ _WORDS: Final = (
     (r"in `models`", "with --model"),
     (r'as "models": \["([^"]+)"\]', r"with --model '\1'"),
     (r"\(`network`\)", "(--network)"),
+    (r"\(`\?replace=true`\)", "(--replace)"),
     (r"in `files`, by its path: \{\"([^\"]+)\": \"…\"\}", r"with --file: \1"),
     (r", in `files`: \{[^}]*\}, by its path from this file", ": put it beside the evaluator, or name it with --file"),
     (r", and say in `path` where the code is, such as [\w./]+", ""),

@@ -15,6 +15,7 @@ const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: st
   [/set `contract`/g, "set Settings › Contract"],
   [/in `models`/g, "in Settings › Models"],
   [/\(`network`\)/g, "(Settings › Hosts)"],
+  [/\(`\?replace=true`\)/g, "(Upload a new version…)"],
   [/send it in `files`, by its path: \{"([^"]+)": "…"\}/g, "add it with Add a file…, by its path: $1"],
   [/, in `files`: \{[^}]*\}, by its path from this file/g, ", with Add a file…, by its path from this file"],
   [/send it in `files`, and say in `path` [^)]*\), or import/g, "add it with Add a file…, and import"],
