@@ -79,7 +79,7 @@ def test_rows_are_numbered_from_0_with_their_line_beside() -> None:
         made.add(replace(result, warnings=(Note("coerced", "it was text"),)), row=row, line=row + 2)
     made.add(replace(SCORED, error=fault), row=3, line=5)
     text = shown(made)
-    assert "2, rows 0, 2 (lines 2, 4); --out FILE" in text
+    assert "2: lines 2, 4 (rows 0, 2, counted from 0); --out FILE" in text
     assert "row 3 (line 5): syntax_error: no (line 3, column 7 of the evaluator)" in text
     found = made.to_json(bad_lines=0, seconds=1)
     assert (found["first_failure"]["row"], found["first_failure"]["line"]) == (3, 5)

@@ -222,7 +222,7 @@ class Summary:
         more = ", …" if count > len(self._not_passed) else ""
         rows, lines = (", ".join(map(str, numbers)) + more for numbers in zip(*self._not_passed, strict=True))
         many = "s" * (count > 1)
-        return f"{count}, row{many} {rows} (line{many} {lines}); --out FILE writes each result"
+        return f"{count}: line{many} {lines} (row{many} {rows}, counted from 0); --out FILE writes each result"
 
     def _first_failure(self) -> dict[str, Any] | None:
         if self.first_failure is None:
