@@ -177,8 +177,11 @@ def _upgrade(connection: Connection, address: Address) -> None:
         connection.execute(insert(_VERSIONS).values(package=group.package, revision=group.head))
     _check_references(connection, address)
     _require_columns(connection, address, groups)
-    made = ", ".join(f"{group.package} {group.head}" for group in (*missing, *older))
-    _log.info("the tables of the database %s were migrated to this version: %s", address, made)
+    if found:
+        made = ", ".join(f"{group.package} {group.head}" for group in (*missing, *older))
+        _log.info("the tables of the database %s were migrated to this version: %s", address, made)
+    else:
+        _log.info("tables were created in the empty database %s", address)
 
 
 def _run_migrations(connection: Connection, group: TableGroup, current: str) -> None:
