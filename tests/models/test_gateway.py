@@ -240,6 +240,16 @@ async def test_a_model_is_tested_by_one_short_question(granted: Granting) -> Non
     assert down.error == refused
 
 
+async def test_a_judge_whose_model_does_not_answer_is_not_at_fault(granted: Granting) -> None:
+    models = ModelService(granted.service.settings, granted.store)
+    judge = JudgeIn.model_validate({"model": "away", "prompt": "{{ outputs }}"}).to_model(Evaluator(""))
+    await models.directory.add("default", RegisteredModel("away", "http://127.0.0.1:1/v1", model="real", retries=0))
+    error = (await granted.score(judge)).error
+    await models.directory.delete("default", "away")
+    assert (error.code, error.type, error.traceback) == (ErrorCode.TARGET_FAILED, None, None)
+    assert error.message.startswith("nothing answers at the model's address")
+
+
 @pytest.mark.parametrize("granting", ["docker"], indirect=True)
 async def test_judges_and_code_score_the_same_on_docker_when_the_provider_is_gone(granting: Granting) -> None:
     form = {

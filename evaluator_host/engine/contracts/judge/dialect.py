@@ -8,7 +8,7 @@ from evaluator_host.engine.contracts.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.interpret import Scored, contradiction
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.types.outcome import EvaluationError, Kind, Returned
+from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Returned
 
 
 def judge_code(form: dict[str, Json]) -> str:
@@ -30,10 +30,12 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read score, label and reason from the returned value."""
+    """Read score, label and reason from the returned value, or why the model did not answer."""
     value = returned.value
     if returned.kind is not Kind.OBJECT or not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return contradiction()
+    if isinstance(value.get("unanswered"), str):
+        return EvaluationError(ErrorCode.TARGET_FAILED, value["unanswered"])
     score = value.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float):
         return contradiction()

@@ -70,11 +70,11 @@ class Judge:
     ) -> dict[str, Any]:
         """Return `{"name", "score", "label", "reason"}`, or a request to the model that the host must send first.
 
-        `answers` has the model's answers to earlier requests of this row.
+        `answers` has the model's answers to earlier requests of this row. If the model did not answer, return
+        `{"name", "unanswered"}` with the reason.
 
         Raises:
           ValueError: the answer has no score that the form allows.
-          RuntimeError: the model did not answer.
         """
         request = self._request(_names(inputs, outputs, trace))
         answer = (answers or {}).get(_name(request))
@@ -84,7 +84,7 @@ class Judge:
         if answer is None:
             return {"asks": [self._ask(request)]}
         if "error" in answer:
-            raise RuntimeError(answer["error"])
+            return {"name": self._form["name"], "unanswered": answer["error"]}
         return self._read(_text(answer["response"]))
 
     def _request(self, row: dict[str, Any]) -> dict[str, Any]:
