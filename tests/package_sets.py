@@ -85,11 +85,14 @@ def described(folder: Path, language: Language, target: LockTarget | None = None
     return environment, Record(key, lock.digest, language, target.runtime, listed, lock.to_json(), 1, now(), 1.0)
 
 
-def backend_at(address: str, image: str = RUNTIME_IMAGE, *, owner: str = "") -> DockerBackend:
+def backend_at(
+    address: str, image: str = RUNTIME_IMAGE, *, owner: str = "", data_bytes: int = 1 << 30
+) -> DockerBackend:
     """Return a backend whose images of package sets belong to this session."""
     return DockerBackend(
-        docker_host=address, runtime=None, image=image, instance=this_instance(), owner=owner or owner_name()
-    )
+        docker_host=address, runtime=None, image=image, instance=this_instance(), owner=owner or owner_name(),
+        data_bytes=data_bytes,
+    )  # fmt: skip
 
 
 @contextmanager

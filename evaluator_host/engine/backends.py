@@ -39,6 +39,8 @@ _log = logging.getLogger(__name__)
 # temporary errors: a sandbox may start at a later attempt
 PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)
 _TRIES: Final = 2  # how many times this module tries to start a sandbox; `open_engine` tries once more
+# bytes of data files on a Docker engine, as a multiple of what one workspace may have
+_DATA_WORKSPACES: Final = 4
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap) "
@@ -66,6 +68,7 @@ async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Su
             image=settings.docker_image,
             instance=this_instance(),
             owner=engine_owner(settings.data_dir),
+            data_bytes=_DATA_WORKSPACES * (settings.data_mb << 20),
             python_with_node=settings.python_with_node,
             supervisor=supervisor,
         )

@@ -4,6 +4,7 @@ compared, rebuilt and removed.
 
 import asyncio
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import docker
 import docker.errors
 import pytest
 
+from evaluator_host.engine.environments.record import empty_environment
 from evaluator_host.engine.sandbox.docker.backend import DockerBackend
 from evaluator_host.engine.sandbox.docker.engine import Engine
 from evaluator_host.engine.sandbox.docker.environment_images import (
@@ -168,6 +170,29 @@ async def test_images_of_environments_that_are_gone_are_removed_and_others_stay(
     assert labels_of(client, kept)
     with pytest.raises(docker.errors.ImageNotFound):
         labels_of(client, gone)
+
+
+async def test_copies_of_data_files_take_limited_space_on_the_engine(
+    client: docker.APIClient, address: str, tmp_path: Path
+) -> None:
+    (tmp_path / "large.bin").write_bytes(bytes(1_000_000))
+    backend = backend_at(address, data_bytes=2_500_000)
+    links, copies = [], []
+    for number in range(4):  # one file of the workspace, which four evaluators open at different paths
+        layout = tmp_path / str(number)
+        layout.mkdir()
+        (layout / f"{number}.bin").hardlink_to(tmp_path / "large.bin")
+        data = DataFolder(f"sha256:{secrets.token_hex(32)}", layout)
+        before = package_sets.layers_of(client)
+        links.append(
+            await backend.start(SandboxSpec(Language.PYTHON, empty_environment(Language.PYTHON, "3.13"), data=data))
+        )
+        copies.append(package_sets.layers_of(client) - before)
+        if number > 0:
+            await links[number].destroy()
+    assert package_sets.layers_of(client) == copies[0] | copies[3], "the first is in use, and the last is the newest"
+    await links[0].destroy()
+    await backend.close()
 
 
 @pytest.mark.long

@@ -156,6 +156,7 @@ class DockerBackend:
         by this name.
       owner: Label for images of this host's package sets. If hosts share an engine, each host removes only images with
         its label.
+      data_bytes: Bytes that copies of data files may take on the engine; the oldest unused copies are removed.
 
     Raises:
       Misconfigured: `docker_host` is an `ssh://` address.
@@ -171,6 +172,7 @@ class DockerBackend:
         image: str,
         instance: str,
         owner: str = "",
+        data_bytes: int = 0,
         python_with_node: bool = False,
         supervisor: Supervisor | None = None,
     ) -> None:
@@ -178,7 +180,7 @@ class DockerBackend:
         self._engine = Engine(docker_host)
         self._runtime = runtime
         self._image = image
-        self._images = EnvironmentImages(self._engine, image=image, owner=owner)
+        self._images = EnvironmentImages(self._engine, image=image, owner=owner, data_bytes=data_bytes)
         self._labels = {LABEL_INSTANCE: instance, LABEL_BOOT: boot_id()}
         self._unremoved: set[str] = set()  # containers that the engine could not remove yet
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -20,12 +20,14 @@ from evaluator_host.engine.sandbox.docker.engine import Engine, find_image, imag
 from evaluator_host.engine.sandbox.docker.image.build import run_build
 from evaluator_host.engine.sandbox.docker.image.package_tree import open_image, tar_facts, tar_stream, tree_facts
 from evaluator_host.engine.sandbox.docker.policy import IMAGE_DATA, IMAGE_PACKAGES
+from evaluator_host.engine.system.tree import size_bytes
 from evaluator_host.types.errors import SandboxUnavailable
 from evaluator_host.types.evaluator import DataFolder, Environment
 
 LABEL_ENVIRONMENT: Final = "evaluator-host.environment"
 LABEL_RUNTIME_IMAGE: Final = "evaluator-host.runtime-image"
 LABEL_OWNER: Final = "evaluator-host.owner"
+LABEL_DATA_BYTES: Final = "evaluator-host.data-bytes"
 LAYER_REPOSITORY: Final = "evaluator-host/env"
 CONTEXT_PACKAGES: Final = "packages"
 _CONTEXT_DATA: Final = "data"
@@ -73,13 +75,16 @@ class EnvironmentImages:
       engine: The engine. Each start of a sandbox queries it for the image, which takes milliseconds.
       image: Tag of the runtime image.
       owner: Label of this host's images; `prune` removes only images with this label.
+      data_bytes: Bytes that data files may take in all images of this host together. Every image has a copy of its own,
+        so a file that evaluators open at different paths is there several times. Images that containers use stay.
     """
 
-    def __init__(self, engine: Engine, *, image: str, owner: str = "") -> None:
+    def __init__(self, engine: Engine, *, image: str, owner: str = "", data_bytes: int = 0) -> None:
         self._engine = engine
         self._builder = Engine(engine.address, timeout_s=_BUILD_TIMEOUT_S)
         self._image = image
         self._owner = owner
+        self._data_bytes = data_bytes
         self._building: dict[str, asyncio.Task[str]] = {}
         self._stopping = threading.Event()
 
@@ -157,16 +162,20 @@ class EnvironmentImages:
             _LOG.warning("building %s failed: %s", tag, task.exception())
 
     async def _build(self, tag: str, layer: _Layer) -> str:
+        data_bytes = 0
+        if layer.name == _CONTEXT_DATA:
+            data_bytes = await asyncio.to_thread(size_bytes, layer.folder)
+            await self._engine.run(_make_room, owner=self._owner, most_bytes=self._data_bytes - data_bytes)
         for left in reversed(range(_BUILD_TIMES)):
             try:
-                await self._builder.run(self._build_now, tag, layer=layer)
+                await self._builder.run(self._build_now, tag, layer=layer, data_bytes=data_bytes)
                 break
             except docker.errors.BuildError as error:
                 if not left or self._stopping.is_set():
                     raise SandboxUnavailable(f"building {tag} failed: {error.msg}") from error
         return tag
 
-    def _build_now(self, client: docker.APIClient, tag: str, *, layer: _Layer) -> None:
+    def _build_now(self, client: docker.APIClient, tag: str, *, layer: _Layer, data_bytes: int) -> None:
         if not layer.folder.is_dir():
             raise SandboxUnavailable(
                 f"the folder with the {layer.name} of {layer.digest} is no longer at {layer.folder}; try again"
@@ -175,6 +184,8 @@ class EnvironmentImages:
         runtime = _runtime_id(client, self._image)
         before = find_image(client, tag)
         labels = {LABEL_ENVIRONMENT: layer.digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner}
+        if layer.name == _CONTEXT_DATA:
+            labels[LABEL_DATA_BYTES] = str(data_bytes)
         # `FROM` names an id, because a tag may be moved before the engine reads it. A single last step sets all labels:
         # the builder's option `labels` would make a nameless image for each label, and `prune` removes nameless images
         # with our labels.
@@ -236,6 +247,22 @@ def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: 
             client.remove_image(name)
             removed.append(name)
     return removed
+
+
+def _make_room(client: docker.APIClient, *, owner: str, most_bytes: int) -> None:
+    """Remove the owner's oldest images with data files, until they take at most `most_bytes` together.
+
+    A sandbox that is about to start from a removed image builds it again.
+    """
+    found = client.images(filters={"label": [LABEL_DATA_BYTES, f"{LABEL_OWNER}={owner}"]})
+    sizes = {image["Id"]: int(image["Labels"][LABEL_DATA_BYTES]) for image in found}
+    for image in sorted(found, key=lambda one: int(one["Created"])):
+        if sum(sizes.values()) <= most_bytes:
+            break
+        with contextlib.suppress(docker.errors.APIError):  # fails if a container uses the image
+            for name in filter(_is_layer, image.get("RepoTags") or ()):
+                client.remove_image(name)
+            del sizes[image["Id"]]
 
 
 def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> set[str]:
