@@ -144,6 +144,15 @@ async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
     nothing_left(home)
 
 
+async def test_a_build_script_that_never_ends_is_blamed_and_not_the_index(open_index: Index, tmp_path: Path) -> None:
+    open_index.add_python(source_archive("endless", "import time\ndef made():\n    time.sleep(600)\n"))
+    async with building(tmp_path, open_index, allow_source_builds=True, index_timeout_s=2) as service:
+        error = await refusal(service, "endless==1.0.0")
+        assert isinstance(error, PackagesFailed)
+        assert "Building the packages from source did not end within 2 s" in error.detail
+        nothing_left(tmp_path)
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "tamper",

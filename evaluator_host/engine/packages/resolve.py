@@ -72,6 +72,6 @@ async def _python(pins: tuple[Pin, ...], resolver: Resolver, builder: Run | None
         if builder is None:
             raise
         sources = True
-        resolver = replace(resolver, index=resolver.index.for_builder(), run=builder)
+        resolver = replace(resolver, index=resolver.index.for_builder(), run=builder, sources=True)
         packages, text, notes = await resolve_pip(pins, resolver, sources=True)
     return Lock(Language.PYTHON, resolver.target, pins, packages, text, source_builds=sources, notes=notes)

@@ -108,13 +108,15 @@ class Resolver:
     target: LockTarget  # the runtime that packages are for
     tools: Tools = field(default_factory=installed_tools)  # paths of uv and npm
     run: Run = processes.run  # runs a command: as a plain process, or in a build sandbox
+    sources: bool = False  # whether packages are built from source, which runs their code
 
     async def attempt(self, argv: tuple[str, ...], workspace: ToolFolder) -> Finished:
         """Run uv or npm in a workspace and return its exit code and output.
 
         Raises:
           IndexUnavailable: the program did not end within `index.timeout_s`.
-          PackagesFailed: the program wrote too much, or reached a limit of the build sandbox.
+          PackagesFailed: the program wrote too much, reached a limit of the build sandbox, or built packages from
+            source and did not end in time.
           MachineExhausted: this machine has too little memory, too few processes or the like to run the program.
           Misconfigured: the program is not installed.
         """
@@ -122,6 +124,11 @@ class Resolver:
         try:
             finished = await self.run(Command(argv, workspace.path, workspace.environment), timeout_s)
         except TimeoutError as error:
+            if self.sources:  # the index works, because uv has looked there for wheels before
+                raise PackagesFailed(
+                    f"Building the packages from source did not end within {timeout_s:g} s: pin versions that have "
+                    "wheels, or ask the operator for a higher EVALUATOR_HOST_INDEX_TIMEOUT_S."
+                ) from error
             raise unreachable(f"resolving took longer than {timeout_s:g} s", self.index) from error
         except OutputFlood as error:
             raise PackagesFailed(

@@ -64,7 +64,7 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
             "-r", "set.txt",
         )  # fmt: skip
         run: Run = partial(builder.run_sources, also=(files,)) if sources else partial(builder.run, stage=files)
-        finished = await Resolver(index, target, tools, run).attempt(argv, workspace)
+        finished = await Resolver(index, target, tools, run, sources).attempt(argv, workspace)
     if finished.code != 0:
         raise _pip_failure(finished, index)
     (files / ".lock").unlink(missing_ok=True)  # a file that uv locks while it installs
