@@ -1,6 +1,7 @@
-"""A second Docker engine, which tests may kill. One test at a time may use it; its images stay for the next run."""
+"""A second Docker engine, which tests may kill or freeze. One test at a time may use it; its images stay for the next run."""
 
 import fcntl
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,16 @@ class CrashEngine:
     def kill(self) -> None:
         """Kill the engine, without cleaning up."""
         engines.stop_dockerd(self._folder, how=signal.SIGKILL)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop the engine's process in the `with` block: it accepts connections, but does not answer."""
+        pid = int((self._folder / "dockerd.pid").read_text())
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def stop(self) -> None:
         """Stop the engine, and clean up after killed engines."""

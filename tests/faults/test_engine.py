@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -51,6 +52,24 @@ def test_the_engine_is_killed_and_started_again(
         engine.start()
         recovery(host.recovered())
         host.until(lambda: not set(dead) & set(containers(host, engine.address)), seconds=60)
+
+
+@pytest.mark.long
+def test_a_row_is_not_blamed_for_an_engine_that_hangs(engine: CrashEngine, tmp_path: Path) -> None:
+    environment = {"EVALUATOR_HOST_DOCKER_HOST": engine.address}
+    command = ["docker", "--host", engine.address]
+    with scene(tmp_path, backend="docker", environment=environment, docker=command) as host:
+        assert host.evaluate(SLOW, timeout_s=4.0).json()["score"] == 1.0
+        running = host.threads.submit(host.evaluate, SLOW, seconds=2.0, timeout_s=4.0)
+        time.sleep(0.5)
+        with engine.frozen():
+            time.sleep(15)  # longer than the row may take, and than the host waits for an engine before it gives up
+            refused = host.evaluate("def evaluate(inputs, outputs, trace):\n    return 0.5\n")
+            assert host.server.client.get("/healthz").status_code == 200
+        assert refused.status_code == 503
+        assert "hangs: it accepts requests, but does not answer" in refused.json()["detail"]
+        assert running.result(60).json()["score"] == 1.0
+        host.recovered()
 
 
 def test_the_processes_of_a_container_are_killed_from_outside(

@@ -55,6 +55,8 @@ def wrapped(error: OSError) -> BaseException:
         (wrapped(ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")), "systemctl start docker"),
         (wrapped(PermissionError(errno.EACCES, "Permission denied")), "usermod -aG"),
         (PermissionError(errno.EACCES, "Permission denied"), "usermod -aG"),
+        (requests.ReadTimeout("Read timed out. (read timeout=60)"), "systemctl restart docker"),
+        (TimeoutError(), "systemctl restart docker"),
     ],
 )
 def test_errors_say_what_to_do(error: BaseException, advice: str) -> None:

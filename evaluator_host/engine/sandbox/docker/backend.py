@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Collection, Coroutine
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import docker
@@ -11,7 +12,7 @@ import docker.errors
 import requests
 
 from evaluator_host.engine.sandbox.base import Finding, Platform, Weight
-from evaluator_host.engine.sandbox.docker.attach import AttachFailed, Attachment, attach
+from evaluator_host.engine.sandbox.docker.attach import AttachFailed, Attachment, EngineAddress, attach
 from evaluator_host.engine.sandbox.docker.cleanup import (
     LABEL_BOOT,
     LABEL_INSTANCE,
@@ -32,12 +33,13 @@ from evaluator_host.engine.sandbox.docker.environment_images import EnvironmentI
 from evaluator_host.engine.sandbox.docker.image.recipe import image_platform
 from evaluator_host.engine.sandbox.docker.oom_events import OomEvents, find_cgroup
 from evaluator_host.engine.sandbox.docker.policy import UID_COUNT, UID_FIRST, EngineFacts, container_policy, create_body
+from evaluator_host.engine.sandbox.docker.pulse import Pulse
 from evaluator_host.engine.sandbox.exit_status import ExitStatus
 from evaluator_host.engine.sandbox.linux.cgroups import MEMORY, Cgroup
 from evaluator_host.engine.sandbox.linux.instance import boot_id
 from evaluator_host.engine.sandbox.linux.rlimits import is_gvisor
 from evaluator_host.engine.sandbox.linux.watchdog import read_text
-from evaluator_host.engine.sandbox.linux.work_clock import Look, doing, look_at
+from evaluator_host.engine.sandbox.linux.work_clock import Doing, Look, doing, look_at
 from evaluator_host.engine.system.supervisor import Supervisor
 from evaluator_host.types.errors import SandboxLost, SandboxUnavailable
 from evaluator_host.types.evaluator import Environment, SandboxSpec
@@ -47,6 +49,10 @@ T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_S: Final = 5.0
+# an engine that has owed an answer for this many seconds may not pass on what rows send, so their time does not count
+_SILENT_S: Final = 1.0
+# an engine that has owed an answer for this many seconds hangs, so nothing more is requested from it
+_HANGS_S: Final = 10.0
 _REMOVED: Final = frozenset({404, 409})  # HTTP statuses of requests for a container that is gone, or is being removed
 
 
@@ -68,6 +74,7 @@ class DockerLink:
         self._backend = backend
         self._cgroup = cgroup
         self._epoch = backend.events.epoch
+        self._looked: Look | None = None
         self._ending: asyncio.Task[ExitStatus] | None = None
 
     @property
@@ -108,8 +115,14 @@ class DockerLink:
         return self.first_pid is None
 
     async def look(self) -> Look | None:
-        """Return what the container's processes are doing, and their CPU time, or None if that is unknown."""
-        return await self._backend.look(self._name) if self.far else look_at(self.first_pid)
+        """Return what the container's processes are doing, and their CPU time, or None if that is unknown.
+
+        While the engine does not answer, they count as frozen: a row that seems to sleep may be waiting for the engine.
+        """
+        silent = self._backend.silent_s() > _SILENT_S
+        if not (self.far and silent):
+            self._looked = await self._backend.look(self._name) if self.far else look_at(self.first_pid)
+        return replace(self._looked, doing=Doing.WANTS) if silent and self._looked else self._looked
 
     def weigh(self, weight: Weight) -> None:
         """Set the container's CPU weight."""
@@ -184,12 +197,18 @@ class DockerBackend:
         self._labels = {LABEL_INSTANCE: instance, LABEL_BOOT: boot_id()}
         self._unremoved: set[str] = set()  # containers that the engine could not remove yet
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._pulse = Pulse()
+        self._endpoint: EngineAddress | None = None  # None until the first container is attached
         self.events = OomEvents(f"{LABEL_INSTANCE}={instance}", supervisor)
 
     @property
     def platform(self) -> Platform:
         """Return the versions of Python, Node and glibc in the image, and the engine's processor type."""
         return image_platform(self._engine.machine)
+
+    def silent_s(self) -> float:
+        """Return for how many seconds the engine has owed an answer; 0 if it answers. Never wait."""
+        return 0.0 if self._endpoint is None else self._pulse.silent_s(self._endpoint)
 
     def python_versions(self) -> tuple[str, ...]:
         """Return only the image's own Python version."""
@@ -260,11 +279,13 @@ class DockerBackend:
             await asyncio.wait(self._tasks)
         await self._images.close()
         await self.events.stop()
+        await self._pulse.stop()
         await self._engine.close()
 
     async def remove_container(self, container: str, *, output_ended: bool) -> ContainerExit | None:
         """Remove a container and return how it ended; return None if the engine does not answer. Never raise."""
         try:
+            self._require_answers()
             end = await self._engine.run(remove_container, container, output_ended=output_ended)
         except ENGINE_ERRORS as error:
             _LOG.warning(
@@ -304,6 +325,7 @@ class DockerBackend:
         return task
 
     async def _start(self, spec: SandboxSpec) -> DockerLink:
+        self._require_answers()
         name = f"evaluator-host-{secrets.token_hex(8)}"
         facts = await self._engine.facts()
         if (reason := refusal(facts, self._runtime)) is not None:
@@ -327,6 +349,10 @@ class DockerBackend:
         cgroup = None if first_pid is None else find_cgroup(first_pid, container)
         return DockerLink(name, channel=channel, backend=self, cgroup=cgroup, first_pid=first_pid)
 
+    def _require_answers(self) -> None:
+        if (silent_s := self.silent_s()) > _HANGS_S:
+            raise TimeoutError(f"no answer for {silent_s:.0f} s")
+
     async def _create(self, name: str, spec: SandboxSpec, *, facts: EngineFacts, uid: int) -> str:
         image = await self._images.image_for(spec.environment, spec.data)
         policy = container_policy(
@@ -348,6 +374,7 @@ class DockerBackend:
 
     async def _attach(self, container: str) -> Attachment:
         endpoint, api_version = await self._engine.endpoint()
+        self._endpoint = endpoint
         self.events.start(endpoint, api_version)
         return await attach(endpoint, container, api_version=api_version, timeout_s=REQUEST_TIMEOUT_S)
 
@@ -361,6 +388,7 @@ class DockerBackend:
 
     async def _force_remove(self, container: str) -> bool:
         try:
+            self._require_answers()
             gone = await self._engine.run(force_remove, container)
         except ENGINE_ERRORS as error:
             _LOG.warning("container %s cannot be removed: %s", container, error)

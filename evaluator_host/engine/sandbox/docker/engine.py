@@ -233,6 +233,11 @@ def unavailable(error: BaseException, *, address: str, image: str) -> SandboxUna
             f"no Docker engine answers at {address} ({words}); start it (`systemctl start docker`), or name another "
             "engine with EVALUATOR_HOST_DOCKER_HOST or DOCKER_HOST"
         )
+    if any(isinstance(cause, TimeoutError | requests.Timeout) for cause in _causes(error)):
+        return SandboxUnavailable(
+            f"the Docker engine at {address} hangs: it accepts requests, but does not answer ({words}); restart it "
+            "(`systemctl restart docker`)"
+        )
     return SandboxUnavailable(
         f"the Docker engine at {address} failed: {words}; run `evaluator-host doctor` to see more"
     )

@@ -1,0 +1,47 @@
+"""Tells whether the engine answers, so that a row is not blamed for an engine that hangs."""
+
+import asyncio
+import logging
+import time
+from typing import Final
+
+from evaluator_host.engine.sandbox.docker.attach import EngineAddress, open_streams
+
+_LOG: Final = logging.getLogger(__name__)
+_EVERY_S: Final = 1.0
+
+
+class Pulse:
+    """Asks the engine for an answer at most once a second, and only while somebody wants to know."""
+
+    def __init__(self) -> None:
+        self._asked_at = -_EVERY_S
+        self._question: asyncio.Task[None] | None = None
+
+    def silent_s(self, endpoint: EngineAddress) -> float:
+        """Return for how many seconds the engine has owed an answer; 0 if it has answered. Never wait."""
+        now = time.monotonic()
+        if self._question is not None and not self._question.done():
+            return now - self._asked_at
+        if now - self._asked_at >= _EVERY_S:
+            self._asked_at = now
+            self._question = asyncio.create_task(_ask(endpoint))
+        return 0.0
+
+    async def stop(self) -> None:
+        """Ask no more."""
+        if self._question is not None:
+            self._question.cancel()
+            await asyncio.wait([self._question])
+
+
+async def _ask(endpoint: EngineAddress) -> None:
+    try:
+        reader, writer = await open_streams(endpoint)
+        try:
+            writer.write(f"GET /_ping HTTP/1.0\r\nHost: {endpoint.host or 'localhost'}\r\n\r\n".encode("ascii"))
+            await reader.readline()
+        finally:
+            writer.transport.abort()
+    except OSError as error:  # nothing listens there, so the containers' streams have ended too
+        _LOG.debug("ping: %s", error)
