@@ -36,6 +36,7 @@ MEANT = {
     "engine/environments/record.py": (1, "shown: when a set was built"),
     "engine/environments/folder.py": (1, "compared with the time of a file"),
     "engine/sandbox/docker/cleanup.py": (1, "compared with the engine's own times"),
+    "engine/sandbox/docker/environment_images.py": (1, "compared with the engine's own times"),
     "server/server.py": (1, "told: the date of a response"),
     "server/telemetry.py": (3, "told: when a span began and ended, when a metric was read"),
     "platform/http/auth/access.py": (1, "kept: when a call was audited"),

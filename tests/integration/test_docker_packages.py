@@ -19,6 +19,7 @@ import docker.errors
 import pytest
 
 from evaluator_host.engine.environments.record import empty_environment
+from evaluator_host.engine.sandbox.docker import environment_images
 from evaluator_host.engine.sandbox.docker.backend import DockerBackend
 from evaluator_host.engine.sandbox.docker.engine import Engine
 from evaluator_host.engine.sandbox.docker.environment_images import (
@@ -147,8 +148,12 @@ async def test_another_runtime_image_makes_another_layer(address: str, client: d
 
 def derive(client: docker.APIClient, text: str) -> str:
     """Make a runtime image that differs from the usual image only in a label; return the new image's id."""
-    recipe = f"FROM {RUNTIME_IMAGE}\nLABEL test={text}\n".encode()
-    whole = BytesIO(b"".join(tar_stream({"Dockerfile": recipe}, trees={})))
+    return built(client, f"FROM {RUNTIME_IMAGE}\nLABEL test={text}\n")
+
+
+def built(client: docker.APIClient, recipe: str, **trees: Path) -> str:
+    """Build an image without a name; return its id. `trees` are the folders that the recipe copies."""
+    whole = BytesIO(b"".join(tar_stream({"Dockerfile": recipe.encode()}, trees=trees)))
     lines = list(client.build(fileobj=whole, custom_context=True, rm=True, decode=True))
     return next(str(line["aux"]["ID"]) for line in lines if "aux" in line)
 
@@ -193,6 +198,23 @@ async def test_copies_of_data_files_take_limited_space_on_the_engine(
     assert package_sets.layers_of(client) == copies[0] | copies[3], "the first is in use, and the last is the newest"
     await links[0].destroy()
     await backend.close()
+
+
+@pytest.mark.long
+async def test_what_a_host_left_that_was_killed_between_the_steps_of_a_build_is_removed(
+    backend: DockerBackend, client: docker.APIClient, tiny_set: Set, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment, _ = tiny_set
+    assert environment.path is not None
+    left = built(client, f"FROM {RUNTIME_IMAGE}\nCOPY packages /opt/packages\n", packages=environment.path)
+    foreign = built(client, f"FROM {RUNTIME_IMAGE}\nCOPY packages /opt/other\n", packages=environment.path)
+    await backend.prune_environments([])
+    assert client.inspect_image(left), "another host may still be building it"
+    monkeypatch.setattr(environment_images, "_UNFINISHED_S", -1.0)
+    await backend.prune_environments([])
+    with pytest.raises(docker.errors.ImageNotFound):
+        client.inspect_image(left)
+    client.remove_image(foreign)
 
 
 @pytest.mark.long

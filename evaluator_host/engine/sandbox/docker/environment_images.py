@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import re
 import tarfile
 import threading
 import time
@@ -19,6 +20,7 @@ import docker.errors
 from evaluator_host.engine.sandbox.docker.engine import Engine, find_image, image_labels
 from evaluator_host.engine.sandbox.docker.image.build import run_build
 from evaluator_host.engine.sandbox.docker.image.package_tree import open_image, tar_facts, tar_stream, tree_facts
+from evaluator_host.engine.sandbox.docker.image.recipe import LABEL_RECIPE
 from evaluator_host.engine.sandbox.docker.policy import IMAGE_DATA, IMAGE_PACKAGES
 from evaluator_host.engine.system.tree import size_bytes
 from evaluator_host.types.errors import SandboxUnavailable
@@ -35,10 +37,13 @@ _CONTEXT_DATA: Final = "data"
 _LOG: Final = logging.getLogger(__name__)
 # number of hex digits of a digest in an image's name: 128 bits, so that names are unique, but short enough for a list
 _DIGEST_CHARS: Final = 32
+# what an engine says of the step that copies a set's or an evaluator's files, such as `#(nop) COPY dir:… in /opt/data `
+_COPIED: Final = re.compile(rf"\bCOPY .*({IMAGE_PACKAGES}|{IMAGE_DATA})\s*$")
 _BUILD_TIMEOUT_S: Final = 600  # longest time that an engine may be silent, in seconds, while it copies a large set
 _BUILD_TIMES: Final = 3  # how many times to try a build, because another process of this host may prune the new image
 # an image without a name counts as abandoned after this many seconds; a new image gets its name within milliseconds
 _NAMING_S: Final = 1.0
+_UNFINISHED_S: Final = 3600.0  # no build is still running after this many seconds
 
 
 def layer_tag(digest: str) -> str:
@@ -237,10 +242,10 @@ def _layers(found: dict[str, Any] | None) -> list[str]:
 
 
 def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> list[str]:
-    unwanted = _unwanted(client, owner=owner, live=live, busy=busy)
+    unwanted = _unwanted(client, owner=owner, live=live, busy=busy) | _unfinished(client)
     if any(name.startswith("sha256:") for name in unwanted):  # new images, listed by id, may get a name soon
         time.sleep(_NAMING_S)
-        unwanted &= _unwanted(client, owner=owner, live=live, busy=busy)
+        unwanted &= _unwanted(client, owner=owner, live=live, busy=busy) | _unfinished(client)
     removed = []
     for name in sorted(unwanted):
         with contextlib.suppress(docker.errors.APIError):  # fails if a container uses the image, or if it is gone
@@ -260,7 +265,7 @@ def _make_room(client: docker.APIClient, *, owner: str, most_bytes: int) -> None
         if sum(sizes.values()) <= most_bytes:
             break
         with contextlib.suppress(docker.errors.APIError):  # fails if a container uses the image
-            for name in filter(_is_layer, image.get("RepoTags") or ()):
+            for name in [*filter(_is_layer, image.get("RepoTags") or ())] or [image["Id"]]:
                 client.remove_image(name)
             del sizes[image["Id"]]
 
@@ -276,6 +281,22 @@ def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], bus
         if names or not _is_named(image):  # an image stays if somebody else has given it a name
             found |= names or {image["Id"]}
     return found
+
+
+def _unfinished(client: docker.APIClient) -> set[str]:
+    """Return the ids of images that hosts left when they were killed between the steps of a build.
+
+    The files are copied, but the labels that name the set and its owner are not set.
+    """
+    found = client.images(filters={"dangling": True, "label": [LABEL_RECIPE]})
+    old = [image for image in found if time.time() - image["Created"] > _UNFINISHED_S]
+    ids = {str(image["Id"]) for image in old if LABEL_ENVIRONMENT not in image["Labels"]}
+    return {image for image in ids if _COPIED.search(_last_step(client, image))}
+
+
+def _last_step(client: docker.APIClient, image: str) -> str:
+    steps: list[dict[str, Any]] = client.history(image)  # type: ignore[no-untyped-call]
+    return str(steps[0]["CreatedBy"])
 
 
 def _untag(client: docker.APIClient, tag: str) -> None:
