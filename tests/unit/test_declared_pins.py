@@ -154,6 +154,11 @@ def test_ranges_of_npm(wanted: str, is_range: bool) -> None:
     assert declared_ranges(files, Language.PYTHON) == {}
 
 
+def test_each_package_file_may_have_a_range() -> None:
+    files = {"evals/package.json": '{"dependencies": {"ms": "^1.0", "zod": "^1"}}', "package.json": '{"dependencies": {"zod": "^4"}}'}  # fmt: skip
+    assert declared_ranges(files, Language.TYPESCRIPT) == {"ms": "^1.0", "zod": "^4"}
+
+
 @pytest.mark.parametrize("text", ["{", "[1]", '{"dependencies": [1]}', '{"dependencies": {"zod": 1}}'])
 def test_a_broken_package_file_has_no_ranges(text: str) -> None:
     assert declared_ranges({"package.json": text}, Language.JAVASCRIPT) == {}
@@ -218,6 +223,24 @@ def test_the_lock_file_of_a_workspace_pins_what_its_packages_leave_open(tmp_path
     assert found.evaluator.packages == ("auto", "fastest-levenshtein@0.0.130", "zod@3.25.1")
 
 
+def test_the_ranges_of_the_nearest_package_file_are_sent(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "package.json").write_text(
+        '{"dependencies": {"zod": "^3.0", "ms": "^2.0", "ai": "^5.0", "own": "^1.0"}}'
+    )
+    (tmp_path / "pnpm-lock.yaml").write_text(PNPM)
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals/package.json").write_text('{"dependencies": {"zod": "^4.0"}}')
+    (tmp_path / "evals/near.ts").write_text(
+        "import 'ai';\nimport 'autoevals';\nimport 'ms';\nimport 'own';\nimport 'zod';\n"
+    )
+    file = tmp_path / "evals/near.ts"
+    sent = read_evaluator(file, None, host=Settings(data_dir=tmp_path), packages=["auto"]).evaluator
+    assert declared_ranges(sent.files, Language.TYPESCRIPT) == {"ms": "^2.0", "zod": "^4.0"}
+    assert list(declared_pins(sent.files, Language.TYPESCRIPT)) == ["autoevals"]
+    assert read_evaluator(file, None, host=Settings(data_dir=tmp_path)).evaluator.files == {}
+
+
 @pytest.mark.parametrize(
     ("path", "text", "language"),
     [
@@ -234,7 +257,7 @@ def test_the_lock_file_of_a_workspace_pins_what_its_packages_leave_open(tmp_path
 def test_an_excerpt_pins_the_same_versions(path: str, text: str, language: Language) -> None:
     pins = declared_pins({path: text}, language)
     assert pins
-    assert declared_pins(excerpt(pins.values()), language) == pins
+    assert declared_pins(excerpt(pins.values(), {}), language) == pins
 
 
 def test_of_packages_of_platforms_the_version_is_sent(tmp_path: Path) -> None:

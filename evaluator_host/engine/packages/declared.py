@@ -38,6 +38,7 @@ _MOST: Final = 5_000  # maximum number of packages to read from one file
 _CACHED: Final = 16
 _AFTER_NAME: Final = re.compile(r"[@=\[<>~! ]")
 _OF_NPM: Final = "node_modules/"
+_PACKAGE_JSON: Final = "package.json"
 
 Versions = Iterator[tuple[Any, Any]]
 
@@ -61,10 +62,15 @@ def declared_pins(files: Mapping[str, str], language: Language) -> dict[str, Dec
       files: Contents of files by path.
       language: Language whose files are read.
     """
+    those = _declaring(files, language)
+    return _declared_pins(tuple((path, files[path]) for path in those), language) if those else {}
+
+
+def _declaring(files: Iterable[str], language: Language) -> list[str]:
+    """Return the paths of the files that may pin versions, in the order in which they count."""
     names = declared_names(language)
     those = [path for path in files if path.rpartition("/")[2] in names]
-    those.sort(key=lambda path: (names.index(path.rpartition("/")[2]), path.count("/")))
-    return _declared_pins(tuple((path, files[path]) for path in those), language) if those else {}
+    return sorted(those, key=lambda path: (names.index(path.rpartition("/")[2]), path.count("/")))
 
 
 @lru_cache(_CACHED)
@@ -85,19 +91,24 @@ def _declared_pins(files: tuple[tuple[str, str], ...], language: Language) -> di
 
 
 def declared_ranges(files: Mapping[str, str], language: Language) -> dict[str, str]:
-    """Return the ranges of versions in a project's package.json, by the name of the package.
+    """Return the ranges of versions in a project's package.json files, by the name of the package.
 
-    The package.json nearest to the root counts. Exact versions are left out, and so is everything for Python.
+    If several files name a package, the file nearest to the root counts. Exact versions are left out, and so is
+    everything for Python.
     """
-    paths = [path for path in files if path.rpartition("/")[2] == "package.json"]
-    if language is Language.PYTHON or not paths:
-        return {}
+    texts: dict[str, str] = {}
+    for path in _declaring(files, language):
+        if path.rpartition("/")[2] == _PACKAGE_JSON:
+            texts = _wanted_versions(files[path]) | texts
+    return {name: text for name, text in texts.items() if _RANGE.fullmatch(text) and not _VERSION.fullmatch(text)}
+
+
+def _wanted_versions(package_json: str) -> dict[str, str]:
     try:
-        declared = list(islice(_package_json(files[min(paths, key=lambda path: path.count("/"))]), _MOST))
+        declared = list(islice(_package_json(package_json), _MOST))
     except (ValueError, AttributeError, TypeError, RecursionError):
         return {}
-    texts = {name: text.strip() for name, text in reversed(declared) if isinstance(name, str) and isinstance(text, str)}
-    return {name: text for name, text in texts.items() if _RANGE.fullmatch(text) and not _VERSION.fullmatch(text)}
+    return {name: one.strip() for name, one in reversed(declared) if isinstance(name, str) and isinstance(one, str)}
 
 
 def declared_imports(files: Mapping[str, str], texts: Iterable[str], language: Language) -> list[DeclaredPin]:
@@ -109,10 +120,13 @@ def declared_imports(files: Mapping[str, str], texts: Iterable[str], language: L
     return sorted((found[one] for one in imported_packages(language, texts) if one in found), key=lambda one: one.pin)
 
 
-def excerpt(pins: Iterable[DeclaredPin]) -> dict[str, str]:
-    """Return short files, at the paths where these pins were found, from which `declared_pins` reads the same pins."""
+def excerpt(pins: Iterable[DeclaredPin], ranges: Mapping[str, str]) -> dict[str, str]:
+    """Return short files from which `declared_pins` reads these pins, and `declared_ranges` these ranges.
+
+    The pins are at the paths where they were found, and the ranges in package.json.
+    """
     texts: dict[str, str] = {}
-    objects: dict[str, dict[str, Any]] = {}
+    objects: dict[str, dict[str, Any]] = {_PACKAGE_JSON: dict(ranges)} if ranges else {}
     for one in pins:
         name = name_of_pin(one.pin)
         version = one.pin[len(name) :].lstrip("=@")
@@ -120,7 +134,7 @@ def excerpt(pins: Iterable[DeclaredPin]) -> dict[str, str]:
         if (line := _LINES.get(file)) is not None:
             texts[one.path] = texts.get(one.path, "") + line.format(name=name, version=version)
         else:
-            value = version if file == "package.json" else {"version": version}
+            value = version if file == _PACKAGE_JSON else {"version": version}
             objects.setdefault(one.path, {})[name] = value
     return texts | {path: json.dumps({"dependencies": found}) for path, found in objects.items()}
 
@@ -179,7 +193,7 @@ _NPM: Final[dict[str, Callable[[str], Versions]]] = {
     "pnpm-lock.yaml": partial(_matches, _PNPM),
     "yarn.lock": _yarn_lock,
     "bun.lock": partial(_matches, _BUN),
-    "package.json": _package_json,
+    _PACKAGE_JSON: _package_json,
 }
 _PYTHON: Final[dict[str, Callable[[str], Versions]]] = {
     "uv.lock": partial(_matches, _LOCKED),

@@ -19,12 +19,19 @@ from evaluator_host.engine.contracts.imports import SUFFIXES
 from evaluator_host.engine.contracts.table import all_dialects
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.data_files import digest_of
-from evaluator_host.engine.packages.declared import DeclaredPin, declared_imports, declared_names, excerpt, name_of_pin
+from evaluator_host.engine.packages.declared import (
+    DeclaredPin,
+    declared_imports,
+    declared_names,
+    declared_ranges,
+    excerpt,
+    name_of_pin,
+)
 from evaluator_host.engine.packages.lock import Pin
 from evaluator_host.engine.packages.own_files import Project, find_project, texts_below, with_files
 from evaluator_host.engine.packages.pin_parser import parse
 from evaluator_host.engine.packages.scripts import read_script
-from evaluator_host.engine.packages.suggest import is_known
+from evaluator_host.engine.packages.suggest import imported_packages, is_known
 from evaluator_host.engine.service.missing_imports import asks_models
 from evaluator_host.engine.system.files import read_utf8
 from evaluator_host.platform.datasets.mapping import Mapping
@@ -118,11 +125,11 @@ def read_evaluator(
     digests = {path: digest_of(one) for path, one in data.items()}
     evaluator = replace(evaluator, data=digests)
     others = [path for _, left in found for path in left if path not in data.values()]
-    found_pins = _declared(evaluator, file, around)
+    found_pins, ranges = _declared(evaluator, file, around)
     declared = [one for one in found_pins if name_of_pin(one.pin) not in _replaced()]
     told = (*_told(evaluator, around, others), *_told_of(declared, evaluator))
     if AUTO_PACKAGES in evaluator.packages:
-        texts_of = excerpt(one for one in found_pins if one not in declared)
+        texts_of = excerpt((one for one in found_pins if one not in declared), ranges)
         evaluator = replace(evaluator, packages=(*evaluator.packages, *(one.pin for one in declared)))
         evaluator = replace(evaluator, files={**texts_of, **evaluator.files})
     return LoadedEvaluator(
@@ -134,15 +141,23 @@ def read_evaluator(
     )
 
 
-def _declared(evaluator: Evaluator, file: Path, around: Project) -> list[DeclaredPin]:
-    """Return the pins in the nearest lock files, for packages that the code imports and the evaluator does not pin."""
+def _declared(evaluator: Evaluator, file: Path, around: Project) -> tuple[list[DeclaredPin], dict[str, str]]:
+    """Return what the project's files say about packages that the code imports and the evaluator does not pin.
+
+    The first value has the exact pins, and the second the ranges of the other packages, by name. The nearest file
+    counts.
+    """
     language = evaluator.language
     texts = (evaluator.code, *evaluator.files.values())
     found: dict[str, DeclaredPin] = {}
+    ranges: dict[str, str] = {}
     for files in _declaring(file, around, language):
         found = {name_of_pin(one.pin): one for one in declared_imports(files, texts, language)} | found
+        ranges = declared_ranges(files, language) | ranges
     given = {name_of_pin(pin) for pin in evaluator.packages}
-    return [one for name, one in sorted(found.items()) if _may_take(name, evaluator) and name not in given]
+    pins = [one for name, one in sorted(found.items()) if _may_take(name, evaluator) and name not in given]
+    named = imported_packages(language, texts) - found.keys() - given
+    return pins, {name: ranges[name] for name in sorted(named & ranges.keys()) if _may_take(name, evaluator)}
 
 
 def _may_take(name: str, evaluator: Evaluator) -> bool:
