@@ -36,11 +36,13 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 def _sample(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
+    if inputs is row.inputs:
+        truth = row.inputs.get("target", "")
     target: Json = [text_of(one) for one in truth] if isinstance(truth, list) else text_of(truth)
     sample: dict[str, Json] = {"input": question(inputs), "completion": text_of(row.outputs), "metadata": inputs}
     if (messages := messages_of(row)) is not None:
         sample["messages"] = messages
-    return {**sample, "target": "" if inputs is row.inputs else target}
+    return {**sample, "target": target}
 
 
 def interpret(
@@ -104,7 +106,7 @@ DIALECT: Final = Dialect(
     languages=PYTHON_ONLY,
     native_row={"input": "What is the capital of France?", "completion": "Paris", "target": "Paris"},
     takes=("correct_answer_key", "config", "messages", "variables"),
-    truth=("target",),
+    truth_or_column=("target",),
     sdk=Sdk(
         module="inspect_ai",
         stand_in=StandIn("dialects/inspect/modules", preimport="inspect_ai.scorer"),

@@ -48,6 +48,12 @@ CASES = [
         score=1.0,
         passed=True,
     ),
+    case(
+        id="a row with a column called target",
+        row=Row({"input": "2+2?", "target": "4"}, "4"),
+        code=scorer("return Score(value=target.text == '4')"),
+        score=1.0,
+    ),
     case(id="partial", code=scorer("return Score(value='P')"), score=0.5, passed=False),
     case(id="number", code=scorer("return Score(value=0.25)"), native=[one(0.25)], score=0.25, passed=None, label=None),
     case(id="numeric text", code=scorer("return Score(value='0.75')"), score=0.75),
