@@ -263,7 +263,7 @@ _TABLE: Final = (
         code="syntax_error",
     ),
     _Advice(
-        r"^the evaluator needs [\w$]+, which the row does not have",
+        r"^(?:the evaluator|[\w$.]{1,200}) needs [\w$]+, which the row does not have",
         lambda _, code: (
             "if another function is the evaluator, name it in `settings.entry`" if code.count("export ") > 1 else None
         ),

@@ -82,19 +82,25 @@
   }
 
   /**
-   * Throw if the row lacks a property that an evaluator needs; with `mayLack`, the row may lack properties that the code tests. If it lacks such properties, return a
+   * Throw if the row lacks a property that an evaluator needs; with `mayLack`, the row may lack properties that the code tests. Messages call the evaluator `who`. If it lacks such properties, return a
    * warning as JSON; else ''.
    */
-  function lacking(selector, row, mayLack) {
+  function lacking(selector, row, { mayLack, who = 'the evaluator' }) {
     let names = '';
     for (let i = 0; i < selector.needs.length; i++) {
       const name = selector.needs[i];
       if (name in row) continue;
-      if (!mayLack || selector.tested === undefined || !has(selector.tested, name)) throw new p.TypeError('the evaluator needs ' + name + ', which the row does not have: add it, or give it a default');
+      if (!mayLack || selector.tested === undefined || !has(selector.tested, name)) throw new p.TypeError(who + ' needs ' + name + ', which the row does not have: add it, or give it a default');
       names += (names === '' ? '' : ', ') + name;
     }
     if (names === '') return '';
     return '{"code":"missing_column","message":' + p.quote('the row does not have ' + names + ', which the code tests, so the code goes on without it') + '}';
+  }
+
+  /** Return how messages name the evaluator's function. */
+  function named({ where, name, method }) {
+    if (typeof name !== 'string' || name === 'default' || where === 'module') return 'the evaluator';
+    return method === undefined ? name : name + '.' + method;
   }
 
   /** Return whether a list has a value; user code may have changed the methods of lists. */
@@ -155,14 +161,17 @@
     return made;
   }
 
-  /** Call an entry with a row. A warning about the row goes into `told.notes`; `told.mayLack` says whether the row may lack properties that the code tests. */
+  /**
+   * Call an entry with a row. A warning about the row goes into `told.notes`; `told.mayLack` says whether the row may lack properties that the code tests. Messages
+   * call the entry `told.who`.
+   */
   function applied(selector, argsText, told) {
     const [holder, entry] = pick(selector);
     let body = p.startsWith(argsText, '{"integers"') ? p.parse(argsText, exactly) : p.parse(argsText);
     if (body.aliases !== undefined) body = renamed(body, setPrototypeOf(body.aliases, null));
     if (selector.params && body.args !== undefined) body.args[0] = watched(body.args[0]);
     if (selector.output !== undefined && body.args !== undefined) nameOutput(selector.output, body.args[0]);
-    if (selector.needs !== undefined && body.args !== undefined) told.notes = lacking(selector, body.args[0], told.mayLack);
+    if (selector.needs !== undefined && body.args !== undefined) told.notes = lacking(selector, body.args[0], told);
     return p.apply(entry, holder, 'named' in body ? [body.named] : selector.names ? byName(selector.names, body.args[0]) : body.args);
   }
 
@@ -172,7 +181,7 @@
       return void callEvery(selector.every, argsText, resultLimit, done);
     }
     let value;
-    const told = { __proto__: null, notes: '', mayLack: true };
+    const told = { __proto__: null, notes: '', mayLack: true, who: named(selector) };
     const unknown = bridge.unknownModules;
     try {
       value = applied(selector, argsText, told);
