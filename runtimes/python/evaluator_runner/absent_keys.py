@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 
-from evaluator_runner import jsontext
+from evaluator_runner import jsontext, tracebacks
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 _MOST = 5
 _NAME_CHARS = 100
 _WORDS = {"APIKEY", "CREDENTIALS", "KEY", "SECRET", "TOKEN"}
+_FOR_DOWNLOADS = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}
+"""Variables that libraries read before each download, even of public files; only reads by own code count."""
+_PASSING = ("/os.py", "<frozen os>", "/_collections_abc.py", "<frozen _collections_abc>")
 _NO_NOTES = b'"notes":[]}'
+_frame = sys._getframe  # noqa: SLF001 - the public functions make a list of all frames
 
 names: dict[str, None] = {}
 """Names of the variables since the last answer."""
@@ -25,11 +30,24 @@ def install() -> None:
             try:
                 return str(super().__getitem__(key))
             except KeyError:
-                if type(key) is str and len(names) < _MOST and not _WORDS.isdisjoint(key.upper().split("_")):
+                if type(key) is str and len(names) < _MOST and _is_needed(key):
                     names[key[:_NAME_CHARS]] = None
                 raise
 
     os.environ.__class__ = Environment
+
+
+def _is_needed(key: str) -> bool:
+    return not _WORDS.isdisjoint(key.upper().split("_")) and (key not in _FOR_DOWNLOADS or _is_read_by_own_code())
+
+
+def _is_read_by_own_code() -> bool:
+    """Return whether the evaluator's own code, and not a library, reads a variable just now."""
+    frame = _frame(3)
+    while frame.f_back is not None and frame.f_code.co_filename.endswith(_PASSING):
+        frame = frame.f_back
+    file = frame.f_code.co_filename
+    return file == tracebacks.FILENAME or file in tracebacks.OTHERS
 
 
 def added_to(body: bytes) -> bytes:
