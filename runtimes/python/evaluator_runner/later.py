@@ -76,10 +76,21 @@ def install_stand_ins(folder: str) -> None:
 
 
 def without_placeholders(namespace: dict[str, Any]) -> dict[str, Any]:
-    """Return code's globals without the placeholders, which seem to have every attribute that dialects look for."""
-    if not _given:
-        return namespace
-    return {name: one for name, one in namespace.items() if not is_placeholder(one)}
+    """Return code's globals without names that only seem to be evaluators.
+
+    These are placeholders, which seem to have every attribute that dialects look for, and the function `evaluate` of a
+    light module, which would run an experiment.
+    """
+    found = {name: one for name, one in namespace.items() if not is_placeholder(one)} if _given else namespace
+    runs: Any = found.get("evaluate")
+    if type(runs) is not type(_is_of_light_module) or runs.__name__ != "evaluate" or not _is_of_light_module(runs):
+        return found
+    return {name: one for name, one in found.items() if one is not runs}
+
+
+def _is_of_light_module(function: Any) -> bool:
+    top = str(function.__module__).partition(".")[0]
+    return any(isinstance(one, StandIns) and one.stands_in(top) for one in sys.meta_path)
 
 
 def import_or_stand_in(module: str, name: str) -> Any:
