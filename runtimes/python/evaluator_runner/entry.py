@@ -357,7 +357,7 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
             return _line_of(_made(name, one), one, scoring[0], wanted)
     with_methods = {name: found for name, one in classes.items() if (found := _public_methods(vars(one)))}
     for name, methods in with_methods.items():
-        if likely := [one for one in methods if is_likely(one)]:
+        if likely := [one for one in methods if is_likely(one) or methods == ["run"]]:
             return _line_of(_made(name, classes[name]), classes[name], min(likely, key=len), wanted)
     name = next(iter(with_methods or classes))
     return f"def {wanted}(inputs, outputs, trace): return {_made(name, classes[name])}.METHOD(outputs)"

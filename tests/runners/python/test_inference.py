@@ -124,6 +124,11 @@ class Rewards:
             "it defines only Judge",
             "def evaluate(inputs, outputs, trace): return Judge().evaluate(inputs['query'], outputs, inputs['context'])",
         ),
+        (
+            "class Adapter:\n def run(self, target, metric): ...",
+            "it defines only Adapter",
+            "def evaluate(inputs, outputs, trace): return Adapter().run(outputs, inputs['metric'])",
+        ),
     ],
 )
 def test_the_line_that_a_class_lacks_calls_the_method_that_scores(code: str, message: str, line: str) -> None:
