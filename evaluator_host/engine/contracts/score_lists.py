@@ -17,6 +17,8 @@ _OVERALL: Final = (
     *("overall", "overallScore", "overall_score", "totalScore", "total_score", "finalScore", "final_score"),
     *("averageScore", "average_score", "avg_score", "meanScore", "mean_score", "weightedScore", "weighted_score"),
 )
+_GROUPS: Final = ("scores", "metrics", "checks", "criteria", "dimensions", "evaluations", "assertions")
+"""Keys under which an object without a score of its own has scores or verdicts by name."""
 _TOTALS: Final = ("total", "total_reward", "totalReward")
 _MEASURES: Final = frozenset(
     (
@@ -103,23 +105,34 @@ def _name(one: dict[str, Json]) -> str | None:
 def with_score(one: dict[str, Json]) -> dict[str, Json]:
     """Return an object; if it has no `score`, add one: its `value` if it has a name, or its overall score.
 
-    An object with a verdict has no overall score: its verdict is the score. The key `overall` is used only if there is
-    no other overall score.
+    The key `overall` is used only if there is no other overall score.
     """
     if "score" in one:
         return one
-    keys = (*(("value",) if _name(one) else ()), *(() if given_verdicts(one) else _OVERALL))
+    keys = (*(("value",) if _name(one) else ()), *_OVERALL)
     found = [key for key in keys if isinstance(one.get(key), bool | int | float)]
     found = [key for key in found if key != "overall"] or found
     return {**one, "score": one[found[0]]} if len(found) == 1 else one
 
 
-def beside_verdict(one: dict[str, Json]) -> str | None:
-    """Return the key of an overall score that is not the score, because the object has a verdict; else None."""
-    if "score" in one or not given_verdicts(one):
+def inner_scores(one: dict[str, Json]) -> list[dict[str, Json]] | None:
+    """Return the named scores inside an object that has neither score nor verdict, as `read_score_list` reads them.
+
+    They are the list or object under a key such as `checks`: `{"checks": {"short": {"passed": true}}}`. Numbers by name
+    count only under `scores`, because metrics may have different scales. Return None if several keys have scores.
+    """
+    if "score" in one or given_verdicts(one) or passed_share(one) is not None:
         return None
-    found = [key for key in _OVERALL if isinstance(one.get(key), int | float) and not isinstance(one[key], bool)]
-    return found[0] if found else None
+    groups = [listed for key in _GROUPS if is_score_list(listed := _listed(key, one.get(key)))]
+    return groups[0] if len(groups) == 1 else None
+
+
+def _listed(key: str, group: Json) -> Json:
+    if not isinstance(group, dict) or not group:
+        return group
+    if key == "scores" and all(isinstance(value, bool | int | float) for value in group.values()):
+        return [{"name": name, "score": value} for name, value in group.items()]
+    return [{**value, "name": name} if isinstance(value, dict) else value for name, value in group.items()]
 
 
 def with_measure(one: dict[str, Json]) -> dict[str, Json]:

@@ -15,7 +15,10 @@ REASON_KEYS: Final = ("reason", "explanation", "comment", "log", "reasoning", "r
 _ERRORS: Final = ("errors", "errored")  # keys with the number of checks that neither passed nor failed
 _WEAK_KEYS: Final = ("ok", "correct")
 """Keys that often mean something else, such as that a model answered: a bool under one of them is the verdict only if
-the object has no number that may be the score. The same is true of `status`."""
+the object has no number that may be the score."""
+_WORD_KEYS: Final = ("verdict", "status")
+_PASS_OR_FAIL: Final = frozenset(("pass", "fail"))
+"""Texts under `_WORD_KEYS` that are a verdict. Others, such as `"passed"`, are often the state of a run."""
 _YES: Final = frozenset(("true", "t", "yes", "y", "pass", "passed", "success", "succeeded", "ok", "1", "1.0"))
 _NO: Final = frozenset(("false", "f", "no", "n", "fail", "failed", "failure", "0", "0.0"))
 _WORD_CHARS: Final = 20
@@ -60,13 +63,17 @@ def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
     """Return the verdict keys of an object with their values; a value may mean neither yes nor no."""
     counted = () if counted_checks(value) is None else ("passed",)
     given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None and key not in counted}
-    numbers = any(isinstance(one, int | float) and not isinstance(one, bool) for one in value.values())
-    if given or numbers or "score" in value:
+    if given:
         return given
-    weak = {key: value[key] for key in _WEAK_KEYS if isinstance(value.get(key), bool)}
-    if not weak and value.get("status") in ("pass", "fail"):
-        return {"status": value["status"]}
-    return weak
+    if (key := next((key for key in _WORD_KEYS if _is_pass_or_fail(value.get(key))), None)) is not None:
+        return {key: value[key]}
+    numbers = any(isinstance(one, int | float) and not isinstance(one, bool) for one in value.values())
+    weak = () if numbers or "score" in value else _WEAK_KEYS
+    return {key: value[key] for key in weak if isinstance(value.get(key), bool)}
+
+
+def _is_pass_or_fail(given: Json) -> bool:
+    return isinstance(given, str) and len(given) <= _WORD_CHARS and given.strip().lower() in _PASS_OR_FAIL
 
 
 def counted_checks(value: dict[str, Json]) -> tuple[int, int] | None:

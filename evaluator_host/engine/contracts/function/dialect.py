@@ -10,9 +10,9 @@ from evaluator_host.engine.contracts import trace_tree
 from evaluator_host.engine.contracts.base import Dialect
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.evaluate import dialect as evaluate
-from evaluator_host.engine.contracts.interpret import Scored
+from evaluator_host.engine.contracts.interpret import Scored, mapping
 from evaluator_host.engine.contracts.native import question, without_truth
-from evaluator_host.engine.contracts.score_lists import beside_verdict, with_measure, with_score
+from evaluator_host.engine.contracts.score_lists import inner_scores, read_score_list, with_measure, with_score
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row
 from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
 
@@ -80,21 +80,27 @@ def interpret(
     """Read the score as `evaluate` does; None and null mean that the function does not apply to the row."""
     if returned.kind is Kind.NULL:
         return Scored(None, None, {}, notes=(_SKIPPED,), skipped=True)
-    beside = None
     if returned.kind is Kind.OBJECT and isinstance(returned.value, dict):
         chosen = settings.score_output
-        beside = beside_verdict(returned.value) if chosen is None else None
         whole = with_measure(with_score(returned.value))
         if chosen is not None and isinstance(returned.value.get(chosen), int | float):
             whole = {**whole, "score": returned.value[chosen]}
+        if (mean := _mean_inside(whole, language, chosen)) is not None:
+            return mean
         returned = replace(returned, value=whole)
-    scored = evaluate.interpret(returned, language, settings=settings)
-    if beside is None or isinstance(scored, EvaluationError):
-        return scored
-    message = (
-        f"the verdict is the score, and `{beside}` is a metric; to use it, set `settings.score_output` to {beside}"
-    )
-    return replace(scored, notes=(*scored.notes, Note("several_scores", message)))
+    return evaluate.interpret(returned, language, settings=settings)
+
+
+def _mean_inside(whole: dict[str, Json], language: Language, chosen: str | None) -> Scored | EvaluationError | None:
+    """Read an object whose score is the mean of the scores inside it; return None if it has no such scores."""
+    inner = inner_scores(whole)
+    mean = None if inner is None else read_score_list(inner, language, chosen=chosen)
+    if mean is None or isinstance(mean, EvaluationError):
+        return mean if chosen is not None else None
+    found = mapping({**whole, "score": mean.score}, language)
+    if mean.score is None or isinstance(found, EvaluationError):
+        return None
+    return replace(found, passed=mean.passed, notes=(*mean.notes, *found.notes))
 
 
 def _alike(columns: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
