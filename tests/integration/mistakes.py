@@ -145,6 +145,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return outputs.strip", "a pair of parentheses missing"),
     ("class Result: pass\n" + PY + "return Result()", "return a number, a bool, or a dict"),
     (PY + "return inputs", "has no score; score is null"),
+    (PY + "return {}", "look for code that catches an error"),
     (PY + "return 'good'", "kept as the label; score is null; return a number"),
     (PY + "return 7", "outside 0..1"),
     (PY + "return 85", "divide it by 100"),

@@ -156,6 +156,9 @@ def _no_score(value: dict[str, Json], language: Language) -> Note:
     word = terms(language)
     if "score" in value:
         return Note("no_score", f"the score is {word.null}", remedy_of("no_score"))
+    if not value:
+        message = f"the returned {word.object} is empty; score is null"
+        return Note("no_score", message, "look for code that catches an error, and goes on without a score")
     return Note("no_score", f"the returned {word.object} has no score; score is null", _meant(value))
 
 
