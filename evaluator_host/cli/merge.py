@@ -2,12 +2,13 @@
 
 from array import array
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final
 
 import typer
+from pydantic import Field, ValidationError
 
 from evaluator_host.engine.contracts.table import has_corpus_scores
 from evaluator_host.engine.system.adapter import Adapter
@@ -23,6 +24,19 @@ from evaluator_host.types.outcome import EvaluationResult
 
 _NONE: Final = (1 << 64) - 1
 _read_result: Final = Adapter(EvaluationResult).read
+
+
+@dataclass(frozen=True, slots=True)
+class _Closing:
+    """The last line of a shard's results; see `Shard.closing_line`."""
+
+    shard: str
+    rows: Annotated[int, Field(ge=0, le=1 << 53)]
+    bad_lines: int
+    failures: str | None = None
+
+
+_read_closing: Final = Adapter(_Closing).read
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +76,7 @@ def merge(
         merged = stack.enter_context(written_anew(target)) if target is not None else None
         opened = {part.shard.number: stack.enter_context(open_file(part.path)) for part in parts}
         for entry, line in _lines(parts, opened):
-            result = _read_result(entry["result"])
+            result = _result_of(entry, parts)
             _require_same_evaluator(digests, result.evaluator.digest, parts, entry["index"])
             summary.add(result, row=entry["index"], line=entry.get("line", entry["index"] + 1))
             together = together or has_corpus_scores(result.evaluator.contract)
@@ -85,12 +99,12 @@ def _read_part(path: Path) -> _Part:
       InvalidRequest: the file cannot be read, does not come from a shard, or is incomplete.
     """
     places: dict[int, int] = {}
-    closing: dict[str, Any] | None = None
+    closing: _Closing | None = None
     place, number = 0, 0
     with open_file(path) as file:
         for number, line in enumerate(file, start=1):
             entry = _entry(path, number, line)
-            if "shard" in entry:
+            if isinstance(entry, _Closing):
                 closing = entry
             elif entry["index"] in places or closing is not None:
                 raise InvalidRequest(f"{path}:{number} is a second result for the same row; run that shard again")
@@ -102,21 +116,45 @@ def _read_part(path: Path) -> _Part:
             f"the last of the {number} lines of {path} does not name a shard, so the run did not finish or was "
             "started without --shard; run that shard again"
         )
-    zero = closing.get("failures") == Failures.ZERO
-    return _Part(path, Shard.parse(closing["shard"]), closing["rows"], closing["bad_lines"], places, zero)
+    zero = closing.failures == Failures.ZERO
+    return _Part(path, Shard.parse(closing.shard), closing.rows, closing.bad_lines, places, zero)
 
 
-def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
+def _entry(path: Path, number: int, line: bytes) -> _Closing | dict[str, Any]:
+    """Return the line of a row, or the closing line. Another machine wrote the file, so the line may be anything."""
+    with suppress(InvalidJson, ValidationError):
         entry = decode_json(line)
-        if {"shard", "rows", "bad_lines"} <= {*entry} or {"index", "result"} <= {*entry}:
-            return dict(entry)
-    except (InvalidJson, TypeError):
-        pass
+        if isinstance(entry, dict) and "shard" in entry:
+            return _read_closing(entry)
+        if (
+            isinstance(entry, dict)
+            and "result" in entry
+            and {type(entry.get("index")), type(entry.get("line", 0))} == {int}
+        ):
+            return entry
     raise InvalidRequest(
         f"{path}:{number} is not a line that `run --shard … --out` writes; the file may be truncated: run that shard "
         "again"
     )
+
+
+def _result_of(entry: dict[str, Any], parts: list[_Part]) -> EvaluationResult:
+    """Return the result in the line of a row.
+
+    Raises:
+      InvalidRequest: it is not a result, or has a number that no float can hold, which no evaluator returns.
+    """
+    try:
+        result = _read_result(entry["result"])
+        for number in (result.score or 0, *result.metrics.values()):
+            float(number)
+    except (ValidationError, OverflowError) as error:
+        path = next(part.path for part in parts if part.shard.has(entry["index"]))
+        raise InvalidRequest(
+            f"row {entry['index']} of {path} does not have a result that `run --shard … --out` writes; run that shard "
+            "again"
+        ) from error
+    return result
 
 
 def _require_all(parts: list[_Part]) -> None:
@@ -143,7 +181,9 @@ def _require_all(parts: list[_Part]) -> None:
                 f"{part.path} and {found[part.shard.number].path} are both shard {part.shard}; give only one of them"
             )
         due = part.shard.indexes(part.rows)
-        if {*due} != part.places.keys():
+        if (strange := next((index for index in part.places if index not in due), None)) is not None:
+            raise InvalidRequest(f"{part.path} has row {strange}, which is not in shard {part.shard}; run it again")
+        if len(part.places) < len(due):
             raise InvalidRequest(
                 f"{part.path} has only {len(part.places)} of {len(due)} rows; run shard {part.shard} again"
             )

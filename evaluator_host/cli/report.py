@@ -6,16 +6,17 @@ Both reports are made from the file that `run --out` writes, so they need only a
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.files import reading
 from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.types.bounds import difference, exceeds
 from evaluator_host.types.errors import InvalidRequest
-from evaluator_host.types.json_values import InvalidJson, decode_json
+from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.names import counted
 from evaluator_host.types.numbers import mean_of, percent, points, rounded
 from evaluator_host.types.outcome import Status
@@ -33,12 +34,16 @@ class ReportedRow:
 
     index: int
     line: int
-    status: str
+    status: Status
     score: float | None
     passed: bool | None
     message: str | None
     run_s: float
     id: str | None = None
+
+
+_FIELDS: Final = tuple(one.name for one in fields(ReportedRow))
+_read_row: Final = Adapter(ReportedRow).read
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +222,12 @@ def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
             result = entry["result"]
             error, timing = result["error"], result["timing_ms"]
             message = f"{error['code']}: {error['message']}" if error else result["reason"]
-            yield ReportedRow(
+            found = (
                 entry["index"], entry["line"], result["status"], result["score"], result["passed"],
                 message and message[:_MESSAGE_CHARACTERS], timing["run"] / 1000, entry.get("id"),
             )  # fmt: skip
-        except (InvalidJson, KeyError, TypeError) as error:
+            yield _read_row(dict(zip(_FIELDS, found, strict=True)))
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InvalidRequest(
                 f"line {number} of {file} is not a result; give a file that `run --out` has written"
             ) from error
@@ -241,7 +247,7 @@ def junit(report: RowsReport, gates: Mapping[str, str] = MappingProxyType({})) -
         case = ET.SubElement(suite, "testcase", classname=report.name, name=f"row {row.index}")
         case.set("line", str(row.line))
         case.set("time", f"{row.run_s:.6f}")
-        kind = {Status.FAILED: "error", Status.SKIPPED: "skipped"}.get(Status(row.status))
+        kind = {Status.FAILED: "error", Status.SKIPPED: "skipped"}.get(row.status)
         kind = kind or ("failure" if row.passed is False else None)
         if kind is not None:
             told = _printable(row.message or "")

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from evaluator_host.cli.report import ReportedRow, ReportFiles, RowsReport, SameRows, junit, markdown
+from evaluator_host.cli.report import ReportedRow, ReportFiles, RowsReport, SameRows, junit, markdown, read_report
+from evaluator_host.types.errors import InvalidRequest
+from evaluator_host.types.outcome import Status
 from tests import forked
 from tests.conftest import DATA_DIR
 from tests.docs.blocks import ROOT
@@ -104,13 +106,15 @@ def test_what_is_wrong_is_said_before_the_run(folder: Path) -> None:
     assert (other.returncode, "line 1 of rows.jsonl is not a result" in other.stderr) == (2, True)
 
 
-def row(index: int, score: float | None, message: str | None = None, *, status: str = "scored") -> ReportedRow:
+def row(index: int, score: float | None, message: str | None = None, *, status: Status = Status.SCORED) -> ReportedRow:
     return ReportedRow(index, index + 1, status, score, None, message, 0.001)
 
 
 def judged(scores: list[float | None]) -> RowsReport:
     rows = (
-        ReportedRow(index, index + 1, "failed" if score is None else "scored", score, score and score > 0.5, None, 0.0)
+        ReportedRow(
+            index, index + 1, Status.FAILED if score is None else Status.SCORED, score, score and score > 0.5, None, 0.0
+        )
         for index, score in enumerate(scores)
     )
     return RowsReport("a.py", tuple(rows))
@@ -218,13 +222,28 @@ def test_a_report_names_rows_that_lost_their_pass_at_the_same_score() -> None:
 
 def test_what_code_says_is_no_markup() -> None:
     hostile = "</testcase> | [x](javascript:1) <script>\n# head \x00\ud800 `a`"
-    report = RowsReport("a|b.py", (row(0, 0.0, hostile), row(1, None, hostile, status="failed")))
-    suite = ET.fromstring(junit(RowsReport("a", (row(1, None, hostile, status="failed"),))))[0]
+    report = RowsReport("a|b.py", (row(0, 0.0, hostile), row(1, None, hostile, status=Status.FAILED)))
+    suite = ET.fromstring(junit(RowsReport("a", (row(1, None, hostile, status=Status.FAILED),))))[0]
     assert "</testcase>" in str(suite[0][0].get("message"))
     lines = markdown(report).splitlines()
     assert lines[0] == "### a\\|b.py"
     assert all("<script>" not in line and "[x]" not in line for line in lines)
     assert len([line for line in lines if line.startswith("| 0 |")]) == 1
+
+
+def test_results_of_another_program_are_refused_by_their_line(tmp_path: Path) -> None:
+    result = {"status": "scored", "score": 1, "passed": None, "reason": None, "error": None, "timing_ms": {"run": 1}}
+    good = {"index": 0, "line": 1, "result": result}
+    (file := tmp_path / "rows.jsonl").write_text(json.dumps(good) + "\n")
+    assert read_report(file, "a").mean == 1
+    wrong: list[Any] = [{**good, "index": "x"}, {**good, "id": [1]}, [], 5]
+    wrong += [
+        {**good, "result": {**result, **one}} for one in ({"score": "x"}, {"score": 10**400}, {"status": "great"})
+    ]
+    for line in wrong:
+        file.write_text(f"{json.dumps(good)}\n{json.dumps(line)}\n")
+        with pytest.raises(InvalidRequest, match=r"line 2 of .*rows\.jsonl is not a result"):
+            read_report(file, "a")
 
 
 @engine

@@ -139,3 +139,39 @@ def test_the_manifest_is_one_that_kubernetes_takes() -> None:
     assert f"--shard $JOB_COMPLETION_INDEX/{spec['completions']}" in container["args"][0]
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     subprocess.run(["sh", "-n", "-c", container["args"][0]], check=True)
+
+
+RUN = ("run", "seventh.py", "--data", "rows.jsonl")
+LIES = {
+    "a list that has the names of the fields": lambda row, closing: [["index", "result"], closing],
+    "an index that is a list": lambda row, closing: [{**row, "index": [1]}, closing],
+    "an index that is not whole": lambda row, closing: [{**row, "index": 1.0}, closing],
+    "an index of another shard": lambda row, closing: [{**row, "index": 2}, closing],
+    "a shard that is a number": lambda row, closing: [row, {**closing, "shard": 1}],
+    "bad lines that are text": lambda row, closing: [row, {**closing, "bad_lines": "few"}],
+    "a result that is a number": lambda row, closing: [{**row, "result": 5}, closing],
+    "an unknown status": lambda row, closing: [{**row, "result": {**row["result"], "status": "great"}}, closing],
+    "a score that no float holds": lambda row, closing: [
+        {**row, "result": {**row["result"], "score": 10**400}},
+        closing,
+    ],
+}
+
+
+def test_a_shard_that_lies_is_refused_by_name(folder: Path) -> None:
+    (folder / "rows.jsonl").write_text('{"output": 1}\n{"output": 2}\n')
+    for number in range(2):
+        cli(folder, *RUN, "--out", f"{number}.jsonl", "--shard", f"{number}/2", code=0)
+    row, closing = map(json.loads, (folder / "1.jsonl").read_text().splitlines())
+    for name, lie in LIES.items():
+        (folder / "1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lie(row, closing)))
+        said = cli(folder, "merge", "0.jsonl", "1.jsonl", "--out", "merged.jsonl", code=2)
+        assert "1.jsonl" in said, name
+        assert not (folder / "merged.jsonl").exists(), name
+
+
+def test_a_shard_that_claims_a_trillion_rows_takes_no_memory_for_them(folder: Path) -> None:
+    cli(folder, *RUN, "--out", "0.jsonl", "--shard", "0/1", code=1)
+    *lines, closing = (folder / "0.jsonl").read_text().splitlines()
+    (folder / "0.jsonl").write_text("\n".join([*lines, closing.replace('"rows":60', '"rows":1000000000000')]) + "\n")
+    assert "has only 60 of 1000000000000 rows" in cli(folder, "merge", "0.jsonl", code=2)

@@ -64,7 +64,9 @@ def test_a_mean_just_under_the_bound_does_not_look_like_it(capsys: pytest.Captur
 )
 def test_every_mean_is_exact(scores: list[float], mean: float) -> None:
     results = [replace(SCORED, score=score) for score in scores]
-    rows = RowsReport("e", tuple(ReportedRow(n, n + 1, "scored", one, None, None, 0.1) for n, one in enumerate(scores)))
+    rows = RowsReport(
+        "e", tuple(ReportedRow(n, n + 1, SCORED.status, one, None, None, 0.1) for n, one in enumerate(scores))
+    )
     assert summarise(results, seconds=1.0).mean == mean_of(scores) == _statistics(results)["mean"] == rows.mean == mean
 
 
