@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from evaluator_host.platform.store import schema
-from evaluator_host.platform.store.database import Address, DatabaseKind, address
+from evaluator_host.platform.store.database import Address, DatabaseKind, address, backups_dir, newest_backup
 from evaluator_host.platform.store.schema import VERSION_TABLE, migrate, table_groups
 from evaluator_host.platform.store.store import open_read_only, open_store
 from evaluator_host.platform.store.tables import Table
@@ -49,6 +49,19 @@ def later_version(folder: Path, more: str = "") -> Callable[[str], tuple[Path, .
     later = folder / "r9999_later.py"
     later.write_text(LATER.format(more=more))
     return lambda package: (later,) if package == STORE else ()
+
+
+def migrating(where: Address, later: Path) -> subprocess.Popen[str]:
+    """Start a process that brings a database to a later version."""
+    script = (
+        "import sys; from pathlib import Path; from evaluator_host.platform.store import schema\n"
+        "from evaluator_host.platform.store.database import address\n"
+        "later = (Path(sys.argv[1]),)\n"
+        f"schema.migrations_of = lambda package: later if package == {STORE!r} else ()\n"
+        "schema.migrate(address(sys.argv[2], Path()))"
+    )
+    url = where.url.render_as_string(hide_password=False)
+    return subprocess.Popen([sys.executable, "-c", script, str(later), url], stderr=subprocess.PIPE, text=True)
 
 
 def asked(where: Address, query: str, *, rows: bool = True) -> list[tuple[object, ...]]:
@@ -207,8 +220,30 @@ def test_a_migration_that_fails_changes_nothing(
         )
         with pytest.raises(Exception, match="no_such_table"):
             migrate(where)
+        if where.file is not None:  # a host that is started again and again would fill the disk with copies
+            assert list(backups_dir(where.file).iterdir()) == []
     assert asked(where, "SELECT * FROM workspaces") == before, "a migration that fails must not add its column"
     migrate(where)
+
+
+def test_a_migration_that_is_killed_changes_nothing_and_leaves_one_copy(databases, tmp_path: Path) -> None:
+    where = address(databases.make_empty("sqlite"), tmp_path)
+    assert where.file is not None
+    migrate(where)
+    (later,) = later_version(tmp_path / "later", more="import time; time.sleep(100)")(STORE)
+    for _ in range(2):
+        with migrating(where, later) as process:
+            eventually(lambda: any(one.stat().st_size for one in backups_dir(where.file).glob("*")))
+            process.kill()
+        (left,) = backups_dir(where.file).iterdir()
+        assert left.suffix == ".partial"
+    assert newest_backup(where.file) is None
+    assert len(asked(where, "SELECT name FROM sqlite_master WHERE name = 'later'")) == 0
+    (later,) = later_version(tmp_path / "whole")(STORE)
+    with migrating(where, later) as process:
+        _, errors = process.communicate(timeout=100)
+        assert process.returncode == 0, errors
+    assert list(backups_dir(where.file).iterdir()) == [newest_backup(where.file)]
 
 
 def test_a_migration_that_leaves_broken_references_is_undone(
@@ -232,21 +267,10 @@ def test_hosts_that_start_at_once_migrate_once(where: Address, tmp_path: Path) -
     """
     migrate(where)
     (later,) = later_version(tmp_path / "later", more="import time; time.sleep(0.5)")(STORE)
-    url = where.url.render_as_string(hide_password=False)
-    script = (
-        "import sys; from pathlib import Path; from evaluator_host.platform.store import schema\n"
-        "from evaluator_host.platform.store.database import address\n"
-        "later = (Path(sys.argv[1]),)\n"
-        f"schema.migrations_of = lambda package: later if package == {STORE!r} else ()\n"
-        "schema.migrate(address(sys.argv[2], Path()))"
-    )
-    starting = [
-        subprocess.Popen([sys.executable, "-c", script, str(later), url], stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    for process in starting:
-        _, errors = process.communicate(timeout=100)
-        assert process.returncode == 0, errors
+    with ExitStack() as stack:
+        for process in [stack.enter_context(migrating(where, later)) for _ in range(2)]:
+            _, errors = process.communicate(timeout=100)
+            assert process.returncode == 0, errors
     assert asked(where, "SELECT * FROM later") == [(1,)]
     if where.file is not None:
         assert len(list((where.file.parent / "backups").iterdir())) == 1

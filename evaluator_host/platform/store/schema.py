@@ -1,6 +1,7 @@
 """Brings a database to this version's tables, once for all hosts that use it. Refuses a newer database.
 
     SQLite: file lock ─▶ BEGIN IMMEDIATE ─▶ a copy in backups/ ─▶ migrations ─▶ references checked ─▶ COMMIT
+            (only a migration that succeeds leaves its copy: a host that is started again and again would fill the disk)
     PostgreSQL: BEGIN ─▶ advisory lock ─▶ migrations ─▶ COMMIT
 
 The tables of each package, such as `evaluator_host.platform.labels`, have their own revision number. Tables that a
@@ -16,8 +17,8 @@ import os
 import runpy
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -70,8 +71,8 @@ def migrate(address: Address) -> None:
         try:
             if address.engine is DatabaseKind.SQLITE:
                 event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-            with engine.begin() as connection:
-                _upgrade(connection, address)
+            with ExitStack() as copies, engine.begin() as connection:
+                _upgrade(connection, address, copies)
         finally:
             engine.dispose()
 
@@ -149,7 +150,7 @@ def _number(migration: Path) -> str:
     return migration.name[1:].partition("_")[0]
 
 
-def _upgrade(connection: Connection, address: Address) -> None:
+def _upgrade(connection: Connection, address: Address, copies: ExitStack) -> None:
     if address.engine is DatabaseKind.POSTGRESQL:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
     found, groups = _revisions(connection), table_groups()
@@ -160,8 +161,7 @@ def _upgrade(connection: Connection, address: Address) -> None:
         return
     _require_known(found, address)
     _require_untaken(connection, address, missing)
-    if older and address.file is not None:
-        _log.info("a copy of the database from before the migration is in %s", _back_up(address.file))
+    keep_copy = copies.enter_context(_copied(address.file)) if older and address.file is not None else None
     try:
         _VERSIONS.create(connection, checkfirst=True)
         Table.metadata.create_all(connection, [table for group in missing for table in group.tables], checkfirst=False)
@@ -177,6 +177,8 @@ def _upgrade(connection: Connection, address: Address) -> None:
         connection.execute(insert(_VERSIONS).values(package=group.package, revision=group.head))
     _check_references(connection, address)
     _require_columns(connection, address, groups)
+    if keep_copy is not None:
+        _log.info("a copy of the database from before the migration is in %s", keep_copy())
     if found:
         made = ", ".join(f"{group.package} {group.head}" for group in (*missing, *older))
         _log.info("the tables of the database %s were migrated to this version: %s", address, made)
@@ -314,8 +316,13 @@ def _note_writer(file: Path) -> None:
         _log.warning("%s: %s. This host waits until it can write there, for at most %g s", file, error, _WAIT_S)
 
 
-def _back_up(file: Path) -> Path:
-    """Make a complete copy of a database, and return its path. The caller holds the lock, so that nobody writes."""
+@contextmanager
+def _copied(file: Path) -> Iterator[Callable[[], Path]]:
+    """Yield a function that keeps a complete copy of a database, and returns its path; see `newest_backup`.
+
+    The copy is made at once, and removed if the block raises, or does not call the function. The caller holds the lock,
+    so that nobody writes meanwhile.
+    """
     folder = backups_dir(file)
     folder.mkdir(mode=0o700, exist_ok=True)
     for unfinished in folder.glob(f"{file.stem}-*.partial"):  # a host that was killed has left these copies
@@ -327,7 +334,9 @@ def _back_up(file: Path) -> Path:
         os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         with closing(sqlite3.connect(file, timeout=_WAIT_S)) as connection:
             connection.execute("VACUUM INTO ?", (str(partial),))
-        partial.rename(kept)
+        yield lambda: partial.rename(kept)
+    except BaseException:
+        kept.unlink(missing_ok=True)
+        raise
     finally:
         partial.unlink(missing_ok=True)
-    return kept
