@@ -238,13 +238,14 @@ def junit(report: RowsReport, gates: Mapping[str, str] = MappingProxyType({})) -
 
     Each of `gates`, with the reason why the run did not pass it, becomes a test case that failed.
     """
-    suite = ET.Element("testsuite", name=report.name, tests=str(len(report.rows) + len(gates)))
+    name = _printable(report.name)
+    suite = ET.Element("testsuite", name=name, tests=str(len(report.rows) + len(gates)))
     suite.set("failures", str(sum(row.passed is False for row in report.rows) + len(gates)))
     suite.set("errors", str(report.count(Status.FAILED)))
     suite.set("skipped", str(report.count(Status.SKIPPED)))
     suite.set("time", f"{sum(row.run_s for row in report.rows):.3f}")
     for row in report.rows:
-        case = ET.SubElement(suite, "testcase", classname=report.name, name=f"row {row.index}")
+        case = ET.SubElement(suite, "testcase", classname=name, name=f"row {row.index}")
         case.set("line", str(row.line))
         case.set("time", f"{row.run_s:.6f}")
         kind = {Status.FAILED: "error", Status.SKIPPED: "skipped"}.get(row.status)
@@ -253,7 +254,7 @@ def junit(report: RowsReport, gates: Mapping[str, str] = MappingProxyType({})) -
             told = _printable(row.message or "")
             ET.SubElement(case, kind, message=told if kind != "failure" else f"score {row.score}. {told}".strip())
     for gate, why in gates.items():
-        case = ET.SubElement(suite, "testcase", classname=report.name, name=gate)
+        case = ET.SubElement(suite, "testcase", classname=name, name=gate)
         ET.SubElement(case, "failure", message=_printable(why))
     suites = ET.Element("testsuites")
     suites.append(suite)
@@ -359,9 +360,12 @@ def _table(rows: Sequence[ReportedRow], scores: Sequence[Column] = (("score", _s
 
 
 def _cell(text: str) -> str:
-    """Escape a string for a cell of a Markdown table, because it may come from a caller's code."""
-    plain = " ".join(text.split()).replace("\\", "\\\\")
-    return "".join(f"\\{sign}" if sign in "|`*_<>[]#!&~" else sign for sign in plain)
+    """Escape a string for a cell of a Markdown table, because it may come from a caller's code.
+
+    Control characters are escaped as for a terminal, because CI systems print reports to their logs.
+    """
+    shown = plain(" ".join(text.split())).encode("utf-8", "replace").decode().replace("\\", "\\\\")
+    return "".join(f"\\{sign}" if sign in "|`*_<>[]#!&~" else sign for sign in shown)
 
 
 def _printable(text: str) -> str:

@@ -221,12 +221,13 @@ def test_a_report_names_rows_that_lost_their_pass_at_the_same_score() -> None:
 
 
 def test_what_code_says_is_no_markup() -> None:
-    hostile = "</testcase> | [x](javascript:1) <script>\n# head \x00\ud800 `a`"
-    report = RowsReport("a|b.py", (row(0, 0.0, hostile), row(1, None, hostile, status=Status.FAILED)))
-    suite = ET.fromstring(junit(RowsReport("a", (row(1, None, hostile, status=Status.FAILED),))))[0]
+    hostile = "</testcase> | [x](javascript:1) <script>\n# head \x00\ud800 \x1b]0;a\x07 \u202e `a`"
+    report = RowsReport("a|b\x1b\udcff.py", (row(0, 0.0, hostile), row(1, None, hostile, status=Status.FAILED)))
+    suite = ET.fromstring(junit(RowsReport("a\x1b\udcff", (row(1, None, hostile, status=Status.FAILED),))))[0]
     assert "</testcase>" in str(suite[0][0].get("message"))
     lines = markdown(report).splitlines()
-    assert lines[0] == "### a\\|b.py"
+    assert lines[0] == "### a\\|b\\\\x1b?.py"
+    assert not any(sign in line for line in lines for sign in "\x00\x07\x1b\u202e\ud800")
     assert all("<script>" not in line and "[x]" not in line for line in lines)
     assert len([line for line in lines if line.startswith("| 0 |")]) == 1
 
