@@ -18,7 +18,7 @@ from evaluator_host.platform.evaluators.evaluation_service import evaluate_in_or
 from evaluator_host.platform.evaluators.evaluator_files import EXPECT, case_files, read_cases, read_evaluator
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
-from evaluator_host.platform.terminal.console import err, out, plain, print_json
+from evaluator_host.platform.terminal.console import err, out, plain, print_json, printable
 from evaluator_host.types.errors import InvalidRequest
 
 
@@ -94,9 +94,9 @@ def _junit(outcomes: list[CaseOutcome]) -> bytes:
     counts = {"name": "evaluators", "tests": str(len(outcomes)), "failures": str(failures)}
     suite = ET.Element("testsuite", counts)
     for one in outcomes:
-        case = ET.SubElement(suite, "testcase", {"classname": one.evaluator, "name": one.case})
+        case = ET.SubElement(suite, "testcase", {"classname": printable(one.evaluator), "name": printable(one.case)})
         if one.problem is not None:
-            ET.SubElement(case, "failure", {"message": plain(one.problem)})
+            ET.SubElement(case, "failure", {"message": printable(one.problem)})
     return bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True))
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.files import reading
-from evaluator_host.platform.terminal.console import err, plain
+from evaluator_host.platform.terminal.console import err, plain, printable
 from evaluator_host.types.bounds import difference, exceeds
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import decode_json
@@ -238,7 +238,7 @@ def junit(report: RowsReport, gates: Mapping[str, str] = MappingProxyType({})) -
 
     Each of `gates`, with the reason why the run did not pass it, becomes a test case that failed.
     """
-    name = _printable(report.name)
+    name = printable(report.name)
     suite = ET.Element("testsuite", name=name, tests=str(len(report.rows) + len(gates)))
     suite.set("failures", str(sum(row.passed is False for row in report.rows) + len(gates)))
     suite.set("errors", str(report.count(Status.FAILED)))
@@ -251,11 +251,11 @@ def junit(report: RowsReport, gates: Mapping[str, str] = MappingProxyType({})) -
         kind = {Status.FAILED: "error", Status.SKIPPED: "skipped"}.get(row.status)
         kind = kind or ("failure" if row.passed is False else None)
         if kind is not None:
-            told = _printable(row.message or "")
+            told = printable(row.message or "")
             ET.SubElement(case, kind, message=told if kind != "failure" else f"score {row.score}. {told}".strip())
     for gate, why in gates.items():
         case = ET.SubElement(suite, "testcase", classname=name, name=gate)
-        ET.SubElement(case, "failure", message=_printable(why))
+        ET.SubElement(case, "failure", message=printable(why))
     suites = ET.Element("testsuites")
     suites.append(suite)
     written: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
@@ -366,10 +366,6 @@ def _cell(text: str) -> str:
     """
     shown = plain(" ".join(text.split())).encode("utf-8", "replace").decode().replace("\\", "\\\\")
     return "".join(f"\\{sign}" if sign in "|`*_<>[]#!&~" else sign for sign in shown)
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 _NUMBERS: Final[tuple[tuple[str, str, Number], ...]] = (

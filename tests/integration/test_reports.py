@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from evaluator_host.cli.develop import CaseOutcome, _junit
 from evaluator_host.cli.report import ReportedRow, ReportFiles, RowsReport, SameRows, junit, markdown, read_report
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.outcome import Status
@@ -230,6 +231,13 @@ def test_what_code_says_is_no_markup() -> None:
     assert not any(sign in line for line in lines for sign in "\x00\x07\x1b\u202e\ud800")
     assert all("<script>" not in line and "[x]" not in line for line in lines)
     assert len([line for line in lines if line.startswith("| 0 |")]) == 1
+
+
+def test_a_report_of_test_cases_is_xml_whatever_they_are_called() -> None:
+    hostile = "<a> & \x00\x1b[31m \uffff \ud800"
+    case = ET.fromstring(_junit([CaseOutcome("a\x07.py", hostile, f"label {hostile}, not good")]))[0]
+    assert (case.get("classname"), str(case.get("name"))[:7]) == ("a .py", "<a> &  ")
+    assert "not good" in str(case[0].get("message"))
 
 
 def test_results_of_another_program_are_refused_by_their_line(tmp_path: Path) -> None:

@@ -53,6 +53,11 @@ def plain(text: object) -> str:
     return _CONTROL.sub(lambda match: repr(match.group())[1:-1], str(text))
 
 
+def printable(text: str) -> str:
+    """Return text with a space for each character that cannot be printed: XML does not allow many of them."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)
+
+
 def print_json(value: Any) -> None:
     """Print a value as indented JSON; dataclasses become objects."""
     _print_line(json.dumps(json.loads(encode_json(value)), indent=2, ensure_ascii=False))
