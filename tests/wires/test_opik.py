@@ -182,4 +182,6 @@ def test_other_routes_go_upstream_without_the_key(client: httpx.Client, upstream
     with wired(tmp_path, "opik", opik={"upstream": upstream}) as server:
         answer = server.client.get(f"{path}?all=1", headers=bearer("mine"))
         assert answer.json() == {"path": "/v1/private/evaluators/common-metrics?all=1", "key": None}
+        # a browser that follows a link to this path must not run scripts of the other server as pages of this host
+        assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
         assert server.client.post(PATH, json={"code": EQUALS, "data": DATA}).json()["scores"]

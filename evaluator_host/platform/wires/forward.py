@@ -12,6 +12,8 @@ from evaluator_host.platform.wires.wire import wire_request
 from evaluator_host.types.errors import HostBusy, NotFound, TooLarge
 
 _ANSWER_BYTES: Final = 16 << 20
+# a browser that shows the answer must not run its scripts, since these could use this host
+_AS_DATA: Final = {"Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'"}
 _PASSED_ON: Final = ("accept", "content-type")  # headers to pass on; none of them contains a key of this host
 
 
@@ -51,4 +53,4 @@ async def _bounded(answer: httpx.Response) -> Response:
         if len(content) > _ANSWER_BYTES:
             raise TooLarge(f"the server at `upstream` sent a response of over {_ANSWER_BYTES >> 20} MB")
         await asyncio.sleep(0)  # let other tasks run, since the data of one read may be thousands of tiny chunks
-    return Response(bytes(content), answer.status_code, media_type=answer.headers.get("content-type"))
+    return Response(bytes(content), answer.status_code, _AS_DATA, media_type=answer.headers.get("content-type"))
