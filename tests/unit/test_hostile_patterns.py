@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from evaluator_host.engine.packages.npm.syntax import _foreign
+from evaluator_host.engine.packages.pip.resolve import _NO_PACKAGE, _NO_VERSION, _NO_WHEEL
 from evaluator_host.engine.packages.pip.syntax import read as read_pip_pin
 from evaluator_host.engine.packages.suggest import imported_packages
 from evaluator_host.engine.service.advice import advised
@@ -42,6 +43,9 @@ def advice_on(code: str) -> Any:
         (advice_on, "class " + "a" * CHARS + "!"),
         (lambda text: _evaluator({"source": text}), "\n" * CHARS + "def grade(sample, item): return 1"),
         (_foreign, "a" + " " * CHARS + "!"),
+        *[(pattern.search, text) for pattern in (_NO_PACKAGE, _NO_WHEEL) for text in ("a." * CHARS, "a[" * CHARS)],
+        (_NO_WHEEL.search, "a==" * CHARS),
+        (_NO_VERSION.search, "there is no version of a[" * (CHARS // 10)),
         (read_pip_pin, "a" + " " * CHARS + "\n!"),
         (read_pip_pin, "a@" + " " * CHARS + "!"),
     ],

@@ -24,9 +24,12 @@ _GLIBC_MINORS: Final = (17, 28, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40)  # minor
 _PACKAGE: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[^\s;\\]+)\s*\\?")
 _HASH: Final = re.compile(r"\s+--hash=(?P<hash>sha(?:256|384|512):[0-9a-f]+)\s*\\?")
 _VIA: Final = re.compile(r"\s+#\s+(?:via\s+)?(?P<name>[A-Za-z0-9][\w.-]*)?.*")
-_NO_VERSION: Final = re.compile(r"there is no version of (?P<name>[\w.-]+)(?:\[[^\]]*\])?==(?P<version>[^\s,]+)")
-_NO_PACKAGE: Final = re.compile(r"(?P<name>[\w.-]+) was not found in the package registry")
-_NO_WHEEL: Final = re.compile(r"(?P<name>[\w.-]+)(?:\[[^\]]*\])?==(?P<version>\S+) has no (?:usable )?wheels")
+# a name is read only from its first character on: packages choose the text, and trying each character takes too long
+_NAME: Final = r"(?<![\w.-])(?P<name>[\w.-]++)"
+_EXTRAS: Final = r"(?:\[[^\[\]]*+\])?"
+_NO_VERSION: Final = re.compile(rf"there is no version of {_NAME}{_EXTRAS}==(?P<version>[^\s,]+)")
+_NO_PACKAGE: Final = re.compile(rf"{_NAME} was not found in the package registry")
+_NO_WHEEL: Final = re.compile(rf"{_NAME}{_EXTRAS}==(?P<version>[^\s=]++) has no (?:usable )?wheels")
 _DENIED: Final = re.compile(r"lack of valid authentication|40[137] (?:Unauthorized|Forbidden|Proxy)", re.IGNORECASE)
 _NO_ANSWER: Final = re.compile(
     r"Request failed|Failed to fetch|error sending request|dns error|timed out|certificate"
