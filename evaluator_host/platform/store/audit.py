@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy import insert, select
 
 from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
-from evaluator_host.platform.store.database import Repository, row_values
+from evaluator_host.platform.store.database import Repository, insert_many, row_values
 from evaluator_host.platform.store.tables import ApiKeyTable, AuditTable, WorkspaceTable
 from evaluator_host.platform.store.workspaces import ensure_workspace
 from evaluator_host.types.errors import StoreUnavailable
@@ -70,7 +70,7 @@ class Audit(Repository):
         """Append all of these audit entries. If this fails, none is appended."""
         if entries:
             async with self._database.transaction() as connection:
-                await connection.execute(insert(AuditTable), [row_values(entry) for entry in entries])
+                await insert_many(connection, AuditTable, entries)
 
     async def note_command(self, verb: str, *, workspace: str = DEFAULT_WORKSPACE, subject: str | None = None) -> None:
         """Append the entry of an operator's command that changed something in the workspace with this name."""

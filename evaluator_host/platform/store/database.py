@@ -28,6 +28,7 @@ from sqlalchemy import (
     Executable,
     Interval,
     Select,
+    TypeDecorator,
     delete,
     event,
     func,
@@ -391,7 +392,7 @@ async def insert_many(
 ) -> None:
     """Insert dataclasses of one type as rows. `same` are further columns, each with one value for all rows.
 
-    The values are passed to the driver unconverted, because SQLAlchemy's conversion takes a dozen microseconds per row.
+    Only times are converted for the driver, because SQLAlchemy's conversion takes a dozen microseconds per row.
     """
     names = [field.name for field in fields(records[0])]
     values = attrgetter(*names)
@@ -400,7 +401,12 @@ async def insert_many(
     marks = ", ".join([mark] * (len(same) + len(names)))
     query = f'INSERT INTO "{table.__tablename__}" ({columns}) VALUES ({marks})'  # noqa: S608 - our own names
     common = tuple(same.values())
-    await connection.exec_driver_sql(query, [(*common, *values(record)) for record in records])
+    rows = [(*common, *values(record)) for record in records]
+    for at, name in enumerate(names, len(common)):
+        kind = table.__table__.c[name].type
+        if isinstance(kind, TypeDecorator) and (convert := kind.bind_processor(connection.dialect)) is not None:
+            rows = [(*row[:at], convert(row[at]), *row[at + 1 :]) for row in rows]
+    await connection.exec_driver_sql(query, rows)
 
 
 def row_values(record: Any) -> dict[str, Any]:
