@@ -32,6 +32,7 @@ from evaluator_host.engine.sandbox.protocol import (
     parts_of,
 )
 from evaluator_host.engine.system.memory import ByteTurns
+from evaluator_host.engine.system.time_limit import TimeLimit
 from evaluator_host.types.errors import HostBusy, SandboxLost, SandboxSlow, SandboxUnavailable
 from evaluator_host.types.evaluator import Language, SandboxSpec
 from evaluator_host.types.json_texts import Octets
@@ -200,6 +201,7 @@ class Sandbox:
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
         self._turns: ByteTurns | None = None
+        self._limit = TimeLimit()  # limit of each wait for an answer
         self._turn = AsyncExitStack()  # holds this sandbox's turn to read a large answer, while the answer arrives
         self._frames: deque[Frame] = deque()
         self._left = False  # whether the decoder has frames that were not handled because the time limit came first
@@ -514,7 +516,7 @@ class Sandbox:
     async def _fill(self, timeout_s: float, clock: WorkClock) -> bool:
         """Read at least one frame, unless a frame was read already; return False if none came in time."""
         try:
-            async with asyncio.timeout(timeout_s) as limit:
+            with self._limit.within(timeout_s):
                 await self.link.drain()
                 while not self._frames:
                     data = b""
@@ -524,12 +526,10 @@ class Sandbox:
                             raise _NoAnswer("the runner ended", ended=True)
                     await self._take(data)
                     if self._decoder.announced_bytes > LARGE_BYTES:
-                        await self._take_turn(limit, clock)
-        except TimeoutError:
-            return False
+                        await self._take_turn(clock)
         except ProtocolError as error:
             raise _NoAnswer(str(error)) from error
-        return True
+        return not self._limit.expired
 
     async def _take(self, data: bytes) -> None:
         """Handle the frames that are complete now. Let other tasks run in between, even if a row sends very many.
@@ -549,24 +549,22 @@ class Sandbox:
         if passed:
             await asyncio.sleep(0)
 
-    async def _take_turn(self, limit: asyncio.Timeout, clock: WorkClock) -> None:
+    async def _take_turn(self, clock: WorkClock) -> None:
         """Wait until the large frame that is arriving may be read.
 
         The row's time does not include this wait.
         """
-        turns, until = self._turns, limit.when()
+        turns = self._turns
         # large answers are not limited, this sandbox already has its turn, or no time is left
-        if turns is None or limit.expired():
+        if turns is None or self._limit.expired:
             return
         now = asyncio.get_running_loop().time
-        since = now()
-        limit.reschedule(None)
+        since, left_s = now(), self._limit.pause()
         await self._turn.enter_async_context(turns.turn(_DECODED_PER_BYTE * self._decoder.announced_bytes))
         self._turns = None
         self._turn.callback(setattr, self, "_turns", turns)
-        waited_s = now() - since
-        clock.leave_out(waited_s)
-        limit.reschedule(None if until is None else until + waited_s)
+        clock.leave_out(now() - since)
+        self._limit.go_on(left_s)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
         """Return a row's outcome; change a crash to `memory_limit` if the kernel counted a kill at the memory limit.
