@@ -5,15 +5,14 @@ One event loop serves both, and a batch alone would keep it busy.
 
 import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Final
 
 SLICE_S: Final = 0.0005  # seconds of work on the rows of all batches together, until the host looks for calls again
 LONGEST_PAUSE_S: Final = 0.025  # longest pause of a batch, so that it continues slowly even if calls never stop
 
 
-class CallsFirst:
+class CallsFirst(AbstractContextManager[None]):
     """Counts the single calls that are running. Bound to one event loop."""
 
     def __init__(self) -> None:
@@ -22,17 +21,18 @@ class CallsFirst:
         self._none.set()
         self._slice_until = 0.0
 
-    @contextmanager
-    def call(self) -> Iterator[None]:
-        """Count a call as running during the block."""
+    def call(self) -> AbstractContextManager[None]:
+        """Return a context in which a call counts as running."""
+        return self
+
+    def __enter__(self) -> None:
         self._under_way += 1
         self._none.clear()
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self._none.set()
+
+    def __exit__(self, *_: object) -> None:
+        self._under_way -= 1
+        if not self._under_way:
+            self._none.set()
 
     async def give_way(self) -> None:
         """Wait for running calls if the rows of batches have used up their time slice; otherwise return at once."""

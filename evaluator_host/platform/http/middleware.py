@@ -96,7 +96,7 @@ class AccessMiddleware:
             return
         if scope["type"] != "http":  # nothing here checks the key or origin of a WebSocket
             raise NotImplementedError(f"this host speaks HTTP only, not {scope['type']}")
-        sending = _Sending(self._counting(send, scope), scope)
+        sending = _Sending(send, scope, self._count_refused)
         try:
             headers = headers_of(scope)
             ceiling, body_timeout_s = self._limits(scope)
@@ -126,14 +126,6 @@ class AccessMiddleware:
             if (known := _known_cause(error)) is None:
                 _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             await self._answer(known or HostError("the host failed; its log says where"), scope, receive, sending)
-
-    def _counting(self, send: Send, scope: Scope) -> Send:
-        async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == Busy.status:
-                self._count_refused(scope.get(ERROR_CODE, Busy.code))
-            await send(message)
-
-        return counted
 
     async def _answer(self, error: HostError, scope: Scope, receive: Receive, sending: "_Sending") -> None:
         if sending.started:  # the response has begun, so an error response is no longer possible
@@ -257,11 +249,12 @@ class _Sending:
     is sent instead, and `refused` is set.
     """
 
-    def __init__(self, send: Send, scope: Scope) -> None:
+    def __init__(self, send: Send, scope: Scope, count_refused: Callable[[str], None]) -> None:
         self.started = self.refused = False
         self.memory: Reservation | None = None
         self._send = send
         self._scope = scope
+        self._count_refused = count_refused
 
     async def __call__(self, message: Message) -> None:
         if self.refused:
@@ -270,20 +263,26 @@ class _Sending:
             await self._send_body(message)
             return
         if message["type"] == "http.response.start" and not self.started:
+            own = dict(message.setdefault("headers", []))
             try:
-                self._reserve(message)
+                self._reserve(int(own.get(b"content-length", 0)))
             except Busy as error:
                 self.refused = True
-                await error_response(self._scope, error)(self._scope, _nothing, self._send)
+                await error_response(self._scope, error)(self._scope, _nothing, self._begin)
                 return
             self.started = True
-            headers = message.setdefault("headers", [])
-            own = {name for name, _ in headers}
-            message["headers"] = [*headers, *(pair for pair in SECURITY_HEADERS if pair[0] not in own)]
+            message["headers"] = [*message["headers"], *[pair for pair in SECURITY_HEADERS if pair[0] not in own]]
+            await self._begin(message)
+            return
         await self._send(message)
 
-    def _reserve(self, message: Message) -> None:
-        length = next((int(value) for name, value in message.get("headers", ()) if name == b"content-length"), 0)
+    async def _begin(self, message: Message) -> None:
+        """Send a message, and count the response if it begins with status 429."""
+        if message.get("status") == Busy.status:
+            self._count_refused(self._scope.get(ERROR_CODE, Busy.code))
+        await self._send(message)
+
+    def _reserve(self, length: int) -> None:
         if self.memory is not None and length > LARGE_BYTES:
             self.memory.add(length)
 
@@ -292,7 +291,10 @@ class _Sending:
 
         Each part waits until the part before it is written.
         """
-        body = memoryview(message.get("body", b""))
+        if len(message.get("body", b"")) <= LARGE_BYTES:
+            await self._send(message)
+            return
+        body = memoryview(message["body"])
         while len(body) > LARGE_BYTES:
             await self._send({"type": message["type"], "body": bytes(body[:LARGE_BYTES]), "more_body": True})
             body = body[LARGE_BYTES:]
