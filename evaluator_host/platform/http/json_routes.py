@@ -152,7 +152,12 @@ class LateRoute(APIRoute):
         return [one.alias for one in get_flat_params(self.dependant) if isinstance(one.field_info, Query)]
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request.
+        """Answer a request, or raise an error as `begin` does."""
+        self.begin(scope)
+        await super().handle(scope, receive, send)
+
+    def begin(self, scope: Scope) -> None:
+        """Build the route, and check the query of a request.
 
         Raises:
           InvalidRequest: the route belongs to the host's own API, and the request has a query parameter unknown to it.
@@ -160,7 +165,6 @@ class LateRoute(APIRoute):
         self.build()
         if scope["query_string"] and self.path.startswith(_OWN) and scope["method"] in (self.methods or ()):
             require_known_parameters(QueryParams(scope["query_string"]), self.query_names)
-        await super().handle(scope, receive, send)
 
 
 class JsonRoute(LateRoute):
@@ -201,6 +205,11 @@ class BodyRoute(JsonRoute):
         if not self._is_built:
             super().build()
             self.app = self._answer
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that has a method and the path of this route, or raise an error as `begin` does."""
+        self.begin(scope)
+        await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = self._request(scope, receive)

@@ -82,7 +82,7 @@ class DirectRoutes:
             await self._app(scope, receive, send)
         else:
             scope["route"] = route
-            await route.handle(scope, receive, send)
+            await route.answer(scope, receive, send)
 
 
 class DescribedApi(FastAPI):
