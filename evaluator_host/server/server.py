@@ -37,7 +37,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.metrics import Metrics
 from evaluator_host.engine.service.peers import Peers
 from evaluator_host.engine.system.extras import extra
-from evaluator_host.engine.system.memory import return_large_blocks
+from evaluator_host.engine.system.memory import return_large_blocks, use_large_pages
 from evaluator_host.engine.system.signals import stopping_signals
 from evaluator_host.engine.system.supervisor import Supervisor
 from evaluator_host.engine.system.threads import share_threads
@@ -58,6 +58,7 @@ _OWN_DESCRIPTORS: Final = 224  # descriptors for sixteen sandboxes (six each), l
 _FEWEST_CONNECTIONS: Final = 64
 _THREAD_TURN_S: Final = 0.0005  # a thread may keep the interpreter for this many seconds: a tenth of Python's default
 _CUT_S: Final = 2.0  # seconds to answer running calls with 503 and stop their rows
+_SETTLED_S: Final = 10.0  # seconds after which most objects that live until the host ends have been created
 _FLUSH_S: Final = 1  # seconds to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.platform.wires.routes:mount_wires")
 Traced: TypeAlias = Callable[[ASGIApp], ASGIApp]
@@ -333,10 +334,18 @@ async def serve_http(
         )
         gc.freeze()  # all present objects live until the host ends, so the garbage collector can skip them
         stopping = asyncio.create_task(server.stop_after(stop or asyncio.Event()))
+        settling = asyncio.create_task(_settle())
         try:
             await server.serve(sockets=[listener, *part.listeners])
         finally:
             stopping.cancel()
+            settling.cancel()
+
+
+async def _settle() -> None:
+    """Wait a moment, because a host that soon ends would not regain the time, and then use large pages."""
+    await asyncio.sleep(_SETTLED_S)
+    await asyncio.to_thread(use_large_pages)
 
 
 def _http_config(application: ASGIApp, connections: int) -> uvicorn.Config:

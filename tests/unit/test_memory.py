@@ -1,6 +1,9 @@
 """Workspaces share the memory for requests, small requests always find room, and large answers wait in order."""
 
 import asyncio
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +94,26 @@ def test_the_memory_of_a_cgroup_counts_where_it_is_less(
     path.parent.mkdir(parents=True)
     path.write_text(text)
     assert usable_memory_mb(tmp_path, tmp_path / "fs") == (expected or usable_memory_mb(tmp_path / "none"))
+
+
+_MOVES = """
+import ctypes, mmap
+from evaluator_host.engine.system.memory import use_large_pages
+
+def large_kb():
+    with open("/proc/self/smaps_rollup") as rollup:
+        return next(int(line.split()[1]) for line in rollup if line.startswith("AnonHugePages"))
+
+data = mmap.mmap(-1, 16 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+data.write(bytes(range(256)) * (len(data) // 256))
+before = large_kb()
+use_large_pages()
+assert data[:] == bytes(range(256)) * (len(data) // 256)
+print(large_kb() - before)
+"""
+
+
+def test_present_data_moves_to_large_pages_and_stays_the_same() -> None:
+    moved_kb = int(subprocess.run([sys.executable, "-c", _MOVES], check=True, capture_output=True).stdout)
+    kernel = tuple(map(int, platform.release().split(".")[:2]))
+    assert moved_kb >= 12 << 10 or kernel < (6, 1)

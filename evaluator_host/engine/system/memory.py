@@ -7,8 +7,9 @@ sandboxes are not refused, but wait for room, because their rows have already ru
 import asyncio
 import ctypes
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Final, Self
 
 from evaluator_host.types.errors import Busy
@@ -18,6 +19,8 @@ _SMALL: Final = 16  # a request that takes less than a sixteenth of the memory i
 _RETRY_S: Final = 2.0
 _MMAP_THRESHOLD: Final = -3  # M_MMAP_THRESHOLD of malloc.h
 _LARGE_BLOCK: Final = 1 << 20
+_LARGE_PAGE: Final = 2 << 20
+_MADV_COLLAPSE: Final = 25  # advice of madvise(2) to use large pages now, in place of the present ones
 
 
 class _Part:
@@ -158,6 +161,29 @@ class ByteTurns:
             if not turn.done():
                 self._used += next_size
                 turn.set_result(None)
+
+
+def use_large_pages() -> None:
+    """Move this process's present data to pages of 2 MB. This takes a tenth of a second; before Linux 6.1, do nothing.
+
+    The host sleeps between calls, and other processes use the processor meanwhile. With pages of 4 KB, the processor
+    then has to look up hundreds of them again, which takes a twelfth of a call's time.
+    """
+    with suppress(OSError, AttributeError):
+        madvise = ctypes.CDLL(None).madvise
+        madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        for first, end in _data_blocks():
+            for page in range(-(-first // _LARGE_PAGE) * _LARGE_PAGE, end - _LARGE_PAGE + 1, _LARGE_PAGE):
+                madvise(page, _LARGE_PAGE, _MADV_COLLAPSE)
+
+
+def _data_blocks() -> Iterator[tuple[int, int]]:
+    """Yield the addresses at which blocks of this process's own data begin and end."""
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+        block, rights, _, _, _, *name = line.split()
+        if rights == "rw-p" and name in ([], ["[heap]"]):
+            first, _, end = block.partition("-")
+            yield int(first, 16), int(end, 16)
 
 
 def return_large_blocks() -> None:
