@@ -130,7 +130,15 @@ def test_nothing_else_of_uvicorn_is_used() -> None:
                     of_cycle.add(node.attr)
                 case _:
                     pass
-    own = set(vars(ConnectionLimits)) | {"_begun", "_cycle", "_connection", "_head", "_send_head", "is_closing"}
+    own = set(vars(ConnectionLimits)) | {
+        "_begun",
+        "_cycle",
+        "_connection",
+        "_hang_up",
+        "_head",
+        "_send_head",
+        "is_closing",
+    }
     assert used - own == ATTRIBUTES
     assert of_cycle == CYCLE_ATTRIBUTES
     overridden = {

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from evaluator_host.platform.http.error_responses import SECURITY_HEADERS
+from evaluator_host.platform.http.hang_up import HANG_UP, HangUp
 
 HEAD_BYTES: Final = 64 * 1024
 HEAD_TIMEOUT_S: Final = 20.0
@@ -87,6 +88,7 @@ class ConnectionLimits(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit for the first request's headers."""
         super().connection_made(transport)
+        self._hang_up = HangUp()
         if len(self.connections) > self.most_connections:
             self._make_room()
         self._expect_head()
@@ -98,6 +100,7 @@ class ConnectionLimits(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+        self._hang_up.happen()
 
     def data_received(self, data: bytes) -> None:
         """Parse received data; refuse headers that are too long."""
@@ -133,6 +136,7 @@ class ConnectionLimits(HttpToolsProtocol):
         """Pass the request to the application, with a transport that closes the connection gracefully."""
         self._end_head()
         self._responding = True
+        cast("dict[str, Any]", self.scope)[HANG_UP] = self._hang_up
         super().on_headers_complete()
         self.cycle.transport = cast("asyncio.Transport", _ResponseTransport(self, self.cycle))
 

@@ -9,10 +9,10 @@ from fastapi import Request, Response
 from evaluator_host.engine.service.service import batch_too_large
 from evaluator_host.platform.http.auth.access import AuditedCall
 from evaluator_host.platform.http.error_responses import describe_error
+from evaluator_host.platform.http.hang_up import HANG_UP, HangUp
 from evaluator_host.platform.http.json_routes import json_response, large_json_response
 
 _BATCH_BYTES: Final = 64 << 20  # largest response to a batch, in bytes
-_QUICK_S: Final = 0.05  # seconds after which the host watches whether the client hangs up; most calls end sooner
 ERRORS: Final = {
     **describe_error(401, "The host needs a key, and the request has no valid key."),
     **describe_error(403, "The Origin or Host is not allowed."),
@@ -34,29 +34,20 @@ async def respond(
     """
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - an ASGI server calls this in a task
-    waits, is_gone = True, False
-    hung_up: asyncio.Task[None] | None = None
+    hang_up: HangUp = request.scope[HANG_UP]
+    is_gone = False
 
-    def watch() -> None:
-        nonlocal hung_up
-        hung_up = asyncio.create_task(_hung_up(request))
-        hung_up.add_done_callback(stop)
-
-    def stop(_: asyncio.Task[None]) -> None:
+    def stop() -> None:
         nonlocal is_gone
-        if waits:
-            is_gone = True
-            task.cancel()
+        is_gone = True
+        task.cancel()
 
-    watching = asyncio.get_running_loop().call_later(_QUICK_S, watch)
     try:
+        hang_up.watch(stop)
         try:
             result = await work
         finally:
-            waits = False
-            watching.cancel()
-            if hung_up is not None:
-                hung_up.cancel()
+            hang_up.leave()
         response = await large_json_response(result) if large else json_response(result)
         if len(response.body) > _BATCH_BYTES:
             raise batch_too_large(audited_call.rows)
@@ -70,8 +61,3 @@ async def respond(
     except Exception as error:
         audited_call.failed(error)
         raise
-
-
-async def _hung_up(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
