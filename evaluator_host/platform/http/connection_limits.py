@@ -15,7 +15,6 @@ from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from evaluator_host.platform.http.error_responses import SECURITY_HEADERS
 from evaluator_host.platform.http.hang_up import HANG_UP, HangUp
 
 HEAD_BYTES: Final = 64 * 1024
@@ -33,6 +32,20 @@ CONNECTIONS: Final = 800
 COMPLETE: Final = "evaluator_host.complete"
 """Entry of a request's scope: the whole body has been received, though perhaps not read."""
 _CONTINUE: Final = b"HTTP/1.1 100 "
+_LINE_END: Final = b"\r\n"
+# headers of every response: the beginning of each header in the head of a response, and its whole line
+_SECURITY_HEADERS: Final = tuple(
+    (b"\r\n%b: " % name, b"%b: %b\r\n" % (name, value))
+    for name, value in (
+        (b"x-content-type-options", b"nosniff"),
+        (b"x-frame-options", b"DENY"),
+        (b"content-security-policy", b"frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'"),
+        (b"referrer-policy", b"no-referrer"),
+        (b"cross-origin-opener-policy", b"same-origin"),
+        (b"cross-origin-resource-policy", b"same-origin"),
+        (b"cache-control", b"no-store"),
+    )
+)
 
 
 def _error_bytes(status: int, title: str, *, code: str, detail: str) -> bytes:
@@ -43,10 +56,16 @@ def _error_bytes(status: int, title: str, *, code: str, detail: str) -> bytes:
         (b"content-type", b"application/problem+json"),
         (b"content-length", str(len(body)).encode()),
         (b"connection", b"close"),
-        *SECURITY_HEADERS,
     )
     status_line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
-    return status_line + b"".join(b"%b: %b\r\n" % pair for pair in headers) + b"\r\n" + body
+    head = status_line + b"".join(b"%b: %b\r\n" % pair for pair in headers) + b"\r\n"
+    return _with_security_headers(head) + body
+
+
+def _with_security_headers(head: bytes) -> bytes:
+    """Return the head of a response with the security headers that it does not set itself."""
+    missing = [line for name, line in _SECURITY_HEADERS if name not in head]
+    return b"".join((head[: -len(_LINE_END)], *missing, _LINE_END))
 
 
 _HEAD_TOO_LARGE: Final = _error_bytes(
@@ -250,6 +269,7 @@ class _ResponseTransport:
             self._head = b""
             return
         self._begun = True
+        data = _with_security_headers(data)
         if self._cycle.more_body and self._cycle.keep_alive:
             self._cycle.keep_alive = False
             data = data.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)

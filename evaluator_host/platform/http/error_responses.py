@@ -23,17 +23,6 @@ from evaluator_host.types.names import nearest_name
 
 _log = logging.getLogger(__name__)
 
-SECURITY_HEADERS: Final = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"content-security-policy", b"frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
-)
-"""Headers of every response."""
-
 ERROR_CODE: Final = "evaluator_host.error_code"
 """The key in a request's scope whose value is the code of the error that answers the request."""
 
@@ -142,18 +131,15 @@ def error_response(scope: Scope, error: HostError) -> Response:
     if (foreign := scope.get(FOREIGN)) is None:
         return problem_response(shown)
     response: Response = foreign.refuse(shown)
-    response.raw_headers += SECURITY_HEADERS
     return response
 
 
 def _headers(error: HostError) -> dict[str, str]:
-    """Return the headers of an error response, including those that the middleware adds to other responses."""
-    headers = {name.decode(): value.decode() for name, value in SECURITY_HEADERS}
     if isinstance(error, Busy):
-        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
-    elif isinstance(error, Unauthorized):
-        headers["WWW-Authenticate"] = 'Bearer realm="evaluator-host"'
-    return headers
+        return {"Retry-After": str(max(1, math.ceil(error.retry_after_s)))}
+    if isinstance(error, Unauthorized):
+        return {"WWW-Authenticate": 'Bearer realm="evaluator-host"'}
+    return {}
 
 
 def install_error_handlers(app: FastAPI) -> None:

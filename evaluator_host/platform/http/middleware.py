@@ -21,7 +21,7 @@ from evaluator_host.engine.system.memory import MemoryBudget, Reservation
 from evaluator_host.platform.http.auth.access import Access, set_caller
 from evaluator_host.platform.http.connection_limits import COMPLETE
 from evaluator_host.platform.http.error_log import CutOff
-from evaluator_host.platform.http.error_responses import ERROR_CODE, FOREIGN, SECURITY_HEADERS, error_response
+from evaluator_host.platform.http.error_responses import ERROR_CODE, FOREIGN, error_response
 from evaluator_host.types.errors import (
     Busy,
     HostError,
@@ -243,7 +243,7 @@ class AccessMiddleware:
 
 
 class _Sending:
-    """Sends a response with the security headers, and records whether the response has begun.
+    """Sends a response, and records whether the response has begun.
 
     A large response takes memory until its reader has received it. If there is too little memory for it, a 429 response
     is sent instead, and `refused` is set.
@@ -263,15 +263,13 @@ class _Sending:
             await self._send_body(message)
             return
         if message["type"] == "http.response.start" and not self.started:
-            own = dict(message.setdefault("headers", []))
             try:
-                self._reserve(int(own.get(b"content-length", 0)))
+                self._reserve(int(dict(message.get("headers", ())).get(b"content-length", 0)))
             except Busy as error:
                 self.refused = True
                 await error_response(self._scope, error)(self._scope, _nothing, self._begin)
                 return
             self.started = True
-            message["headers"] = [*message["headers"], *[pair for pair in SECURITY_HEADERS if pair[0] not in own]]
             await self._begin(message)
             return
         await self._send(message)
