@@ -1,7 +1,6 @@
 """Replaces lost sandboxes, counts how often a row has lost its sandbox, and gets answers of models for rows."""
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
@@ -40,13 +39,12 @@ class LostRows:
 
     def __init__(self, digest: str) -> None:
         self._digest = digest
-        self._losses: Counter[int] = Counter()
+        self._losses: dict[int, int] = {}
 
     def outcome(self, index: int, error: SandboxLost | HostBusy) -> Failed | None:
         """Count a loss for the row at `index`; return None if the row may be tried again, else the row's outcome."""
-        self._losses[index] += 1
-        most = _STARVED if isinstance(error, HostBusy) else _LOSSES
-        if self._losses[index] >= most:
+        losses = self._losses[index] = self._losses.get(index, 0) + 1
+        if losses >= (_STARVED if isinstance(error, HostBusy) else _LOSSES):
             return _lost(error)
         if (spans := recorder()) is not None:
             lost: Attributes = {"evaluator_host.evaluator.digest": self._digest, "evaluator_host.status": "lost"}
