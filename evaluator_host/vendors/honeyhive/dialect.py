@@ -8,7 +8,7 @@ from typing import Final
 from evaluator_host.engine.contracts.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.interpret import Scored, contradiction
-from evaluator_host.engine.contracts.native import NamedScore, bind_native, scored, without_truth
+from evaluator_host.engine.contracts.native import NamedScore, bind_native, scored, unreadable, without_truth
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note, Returned
 
@@ -29,6 +29,8 @@ def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
     """Read a number, bool or string, or a dict of these; like HoneyHive, drop other values, but with a warning."""
+    if (error := unreadable(returned)) is not None:
+        return error
     sent = returned.value
     if not isinstance(sent, dict) or "value" not in sent:
         return contradiction()
@@ -41,7 +43,7 @@ def interpret(
         native |= _read(value, dropped)
     elif _is_scalar(value):
         native["score"] = value
-    elif value is not None or returned.unsupported is not None:
+    elif value is not None:
         dropped.append("the returned value")
     notes = tuple(
         Note("dropped", f"HoneyHive drops {one}, which is not a number, bool or string") for one in dropped[:10]

@@ -4,13 +4,14 @@ The runner sends `{"name", "value", "answer", "explanation", "metadata"}`, or `{
 unscored sample is None. Source of the rules: inspect_ai 0.3.285, scorer/_scorer.py, _metric.py, _target.py.
 """
 
+import math
 from dataclasses import replace
 from typing import Final
 
 from evaluator_host.engine.contracts.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.conversation import messages_of
-from evaluator_host.engine.contracts.interpret import Scored, parsed
+from evaluator_host.engine.contracts.interpret import Scored
 from evaluator_host.engine.contracts.metric_leaves import finite
 from evaluator_host.engine.contracts.native import (
     NamedScore,
@@ -19,6 +20,7 @@ from evaluator_host.engine.contracts.native import (
     object_sent,
     question,
     scored,
+    scoring_failed,
     text_of,
     without_truth,
 )
@@ -84,19 +86,28 @@ def _number(value: Json) -> tuple[float | None, bool | None]:
         number = finite(value)
         return None if number is None else float(number), None
     text = str(value)
-    number = _LETTERS.get(text, _WORDS.get(text.lower()))
-    return (parsed(text), None) if number is None else (number, number == 1.0)
+    if (number := _LETTERS.get(text, _WORDS.get(text.lower()))) is not None:
+        return number, number == 1.0
+    try:
+        number = float(text)  # as Inspect does, even for digits in groups (1_000) or of other scripts
+    except ValueError:
+        return None, None
+    return (number if math.isfinite(number) else None), None
 
 
 def _several(value: dict[str, Json] | list[Json], found: dict[str, Json], reason: str | None) -> Scored:
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     metrics: dict[str, float | int] = {}
+    lost: list[dict[str, Json]] = []
     for key, one in pairs:
         number, _ = _number(one)
         if number is not None and (plain := finite(number)) is not None:
             metrics[str(key)] = plain
+        else:
+            lost.append({"name": str(key)[:60]})
     note = Note("no_score", "the value has several parts; each becomes a metric, and score is null")
-    return Scored(metrics.get("score"), None, metrics, reason=reason, notes=(note,), native=(found,))
+    notes = (*(() if "score" in metrics else (note,)), *scoring_failed(lost))
+    return Scored(metrics.get("score"), None, metrics, reason=reason, notes=notes, native=(found,))
 
 
 DIALECT: Final = Dialect(

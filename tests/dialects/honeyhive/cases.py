@@ -94,6 +94,8 @@ CASES = [
         score=None,
         warnings=frozenset({"dropped"}),
     ),
+    case(id="NaN", code=returns("float('nan')"), status="failed", error="non_finite"),
+    case(id="an object", code=returns("{'score': 1, 'at': object()}"), status="failed", error="invalid_result"),
     case(id="None", code=returns("None"), native=stored("f", None), score=None, warnings=frozenset({"no_score"})),
     case(
         id="an exception",

@@ -73,6 +73,24 @@ CASES = [
         metrics={"a": 1.0, "b": 0.5},
     ),
     case(
+        id="several parts, one of which is the score",
+        code=scorer("return Score(value={'score': 'P', 'a': 1, 'b': 'green', 'c': None})"),
+        score=0.5,
+        metrics={"score": 0.5, "a": 1.0},
+        warnings=frozenset({"scoring_failed"}),
+    ),
+    case(id="a number in groups of digits", code=scorer("return Score(value='1_000')"), score=1000.0),
+    *(
+        case(
+            id=f"{value} is not a value",
+            code=scorer(f"return Score(value={value})"),
+            status="failed",
+            error="user_exception",
+            message="Score: value is",
+        )
+        for value in ("None", "{'a': [1]}", "[1, {}]")
+    ),
+    case(
         id="unscored",
         code=scorer("return Score.unscored(reason='x')"),
         status="skipped",

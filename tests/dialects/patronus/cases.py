@@ -44,6 +44,30 @@ CASES = [
         passed=True,
         reason="e",
     ),
+    case(
+        id="a verdict in words",
+        code=returns("EvaluationResult(score=0.2, pass_='no')"),
+        native=[{"score": 0.2, "pass_": False}],
+        score=0.2,
+        passed=False,
+    ),
+    case(id="a verdict as a number", code=returns("EvaluationResult(pass_=1.0)"), passed=True),
+    *(
+        case(
+            id=f"{name}={value} is not accepted",
+            code=returns(f"EvaluationResult(score=0.2, {name}={value})"),
+            status="failed",
+            error="user_exception",
+            message=f"EvaluationResult: {name} is {value}; it must be {kind}",
+        )
+        for name, value, kind in [
+            ("pass_", "0.5", "a bool"),
+            ("pass_", "'fail'", "a bool"),
+            ("pass_", "[]", "a bool"),
+            ("explanation", "1", "text"),
+            ("text_output", "True", "text"),
+        ]
+    ),
     case(id="None is not an evaluation", code=returns("None"), status="skipped", native=[]),
     case(
         id="a dict",

@@ -27,6 +27,26 @@ def native(result: Any, summary: Any) -> list[dict[str, Any]]:
 
 
 CASES = [
+    *(
+        case(
+            id=f"a verdict given as {given}",
+            code=f"from weave.flow.scorer import WeaveScorerResult\n{op(f'WeaveScorerResult(passed={given}, metadata={{}})')}",
+            native=native(
+                {"passed": passed, "metadata": {}},
+                {"passed": {"true_count": int(passed), "true_fraction": float(passed)}},
+            ),
+            score=float(passed),
+            passed=passed,
+        )
+        for given, passed in [("'no'", False), ("1", True), ("output == '5'", False)]
+    ),
+    case(
+        id="a verdict that is a share is not accepted",
+        code=f"from weave.flow.scorer import WeaveScorerResult\n{op('WeaveScorerResult(passed=0.5, metadata={})')}",
+        status="failed",
+        error="user_exception",
+        message="passed is 0.5; it must be a bool",
+    ),
     case(
         id="output and columns as variables",
         row=Row(variables={"output": "4", "expected": "4"}),

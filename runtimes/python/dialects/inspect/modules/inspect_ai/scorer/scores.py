@@ -4,14 +4,30 @@ CORRECT, INCORRECT, PARTIAL, NOANSWER = "C", "I", "P", "N"
 _COROUTINE = 0x80
 
 
+class ValidationError(ValueError):
+    """A field has a value of the wrong type."""
+
+
+ValidationError.__module__ = "pydantic_core._pydantic_core"
+
+
 class Scorer:
     """The type of scorers, for annotations."""
 
 
 class Score:
-    """A score: a letter, number, string, bool, list or dict. NaN means that the sample is unscored."""
+    """A score: a letter, number, string, bool, or a list or dict of these. NaN means that the sample is unscored.
+
+    As in the real package, a dict may contain None, but no part of a list or dict is a list or dict.
+    """
 
     def __init__(self, value, answer=None, explanation=None, metadata=None, reason=None, **_other):
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
+        for one in parts:
+            if isinstance(one, dict | list | tuple | set | frozenset) or (one is None and not isinstance(value, dict)):
+                raise ValidationError(f"Score: value is {value!r}; give a number, text or bool, or Score.unscored()")
+        if not isinstance(explanation, str | None):
+            raise ValidationError(f"Score: explanation is {explanation!r}; it must be text")
         self.value = value
         self.answer = answer
         self.explanation = explanation

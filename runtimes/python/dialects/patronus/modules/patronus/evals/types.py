@@ -1,4 +1,16 @@
-"""The result of an evaluator."""
+"""The result of an evaluator. Its class refuses the same verdicts and texts as the real package's."""
+
+_VERDICTS = {
+    **dict.fromkeys(("0", "off", "f", "false", "n", "no", 0), False),
+    **dict.fromkeys(("1", "on", "t", "true", "y", "yes", 1), True),
+}
+
+
+class ValidationError(ValueError):
+    """A field has a value of the wrong type."""
+
+
+ValidationError.__module__ = "pydantic_core._pydantic_core"
 
 
 class EvaluationResult:
@@ -19,10 +31,10 @@ class EvaluationResult:
         explanation_duration=None,
     ):
         self.score = None if score is None else float(score)
-        self.pass_ = None if pass_ is None else bool(pass_)
-        self.text_output = text_output
+        self.pass_ = None if pass_ is None else _verdict(pass_)
+        self.text_output = _text("text_output", text_output)
         self.metadata = metadata
-        self.explanation = explanation
+        self.explanation = _text("explanation", explanation)
         self.tags = tags
         self.dataset_id = dataset_id
         self.dataset_sample_id = dataset_sample_id
@@ -32,3 +44,17 @@ class EvaluationResult:
     def __repr__(self):
         given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if value is not None)
         return f"EvaluationResult({given})"
+
+
+def _verdict(value):
+    key = value.lower() if isinstance(value, str) else value
+    is_number = isinstance(value, int | float) or type(value).__module__ == "numpy"
+    if not (is_number or isinstance(value, str)) or key not in _VERDICTS:
+        raise ValidationError(f"EvaluationResult: pass_ is {value!r}; it must be a bool")
+    return _VERDICTS[key]
+
+
+def _text(name, value):
+    if not isinstance(value, str | None):
+        raise ValidationError(f"EvaluationResult: {name} is {value!r}; it must be text")
+    return value

@@ -2,6 +2,11 @@
 
 from weave.flow.obj import Object, ValidationError
 
+_VERDICTS = {
+    **dict.fromkeys(("0", "off", "f", "false", "n", "no", 0), False),
+    **dict.fromkeys(("1", "on", "t", "true", "y", "yes", 1), True),
+}
+
 
 class Scorer(Object):
     """The base class of scorers: subclasses define `score(self, output, …)`."""
@@ -28,6 +33,19 @@ class WeaveScorerResult(Object):
     passed: bool
     metadata: dict = {}  # noqa: RUF012 - as in the real package
 
+    def __init__(self, **given):
+        super().__init__(**given)
+        self.passed = _verdict(self.passed)
+
     def model_dump(self):
         """Return the fields."""
         return {"passed": self.passed, "metadata": self.metadata}
+
+
+def _verdict(value):
+    """Return a verdict as a bool; like the real package, refuse values that mean neither true nor false."""
+    key = value.lower() if isinstance(value, str) else value
+    is_number = isinstance(value, int | float) or type(value).__module__ == "numpy"
+    if not (is_number or isinstance(value, str)) or key not in _VERDICTS:
+        raise ValidationError(f"WeaveScorerResult: passed is {value!r}; it must be a bool")
+    return _VERDICTS[key]
