@@ -146,7 +146,22 @@ async def test_a_bar_of_the_histogram_shows_its_rows(page: Page, seeds: Seeds) -
     await page.wait_for_timeout(400)  # wait until the bars have stopped growing
     await canvas.click(position={"x": box["width"] - 30, "y": box["height"] - 90})
     await expect(page.get_by_role("button", name="Remove the filter score 0.9 to 1")).to_be_visible()
-    await expect(count(page)).to_contain_text("340")
+    await expect(count(page)).to_contain_text("340 rows")
+
+
+@pytest.mark.long
+async def test_a_bar_shows_no_row_of_the_next_bar(page: Page, host: Server) -> None:
+    rows = [{"inputs": {}, "outputs": tenths / 10} for tenths in (0, 1, 1, 2, 3, 3, 3, 4, 6, 7, 10)]
+    code = "def evaluate(inputs, outputs, trace):\n    return outputs\n"
+    with Client(host.url) as client:
+        job = client.jobs.wait(client.jobs.create([Evaluator(code)], rows).id)
+    await page.goto(f"/jobs/{job.id}")
+    await page.get_by_text("Distribution, slowest rows").click()
+    await page.get_by_text("Data as a table").click()
+    for line, found in enumerate(("1 row", "2 rows", "1 row", "3 rows", "1 row")):
+        await page.get_by_role("button", name=f"Show line {line + 1}", exact=True).click()
+        await expect(page.get_by_role("button", name=f"Remove the filter score {line / 10:g} to")).to_be_visible()
+        await expect(count(page).get_by_role("status")).to_have_text(found)
 
 
 @pytest.mark.long

@@ -57,6 +57,19 @@ def test_what_is_not_finite_is_counted_and_left_out() -> None:
     assert (none.count, none.nan_count, none.mean, none.percentiles, none.histogram) == (0, 1, None, None, ())
 
 
+@pytest.mark.parametrize("step", [0.1, 0.05, 0.01, 0.7, 1e-9, 1e9])
+def test_a_value_at_an_edge_is_in_the_bin_that_begins_there(step: float) -> None:
+    edges = [float(f"{n * step:.12g}") for n in range(11)]
+    found = aggregate("score", edges).histogram
+    assert [one.lower_bound for one in found] == edges[:-1]
+    assert [one.count for one in found] == [1] * 9 + [2]  # the last bin includes its upper bound
+
+
+def test_values_that_differ_by_rounding_errors_are_in_rising_bins() -> None:
+    found = aggregate("score", [0.3, 0.1 + 0.2, 0.1 + 0.2]).histogram
+    assert sum(one.count for one in found) == 3
+
+
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1))
 def test_every_value_is_in_one_bin_and_percentiles_rise(values: list[float]) -> None:
     found = aggregate("score", values)

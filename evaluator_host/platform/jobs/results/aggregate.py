@@ -10,10 +10,12 @@ mean ± t · s / √n over the rows that both jobs scored (s with n - 1), and th
 import asyncio
 import math
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final, TypeAlias, TypeVar
 
 from evaluator_host.engine.contracts.metric_leaves import NAME_CHARS
@@ -159,11 +161,20 @@ def _histogram(ordered: "array[float]") -> tuple[Bin, ...]:
     width = (high - low) / _BINS
     if not width or not math.isfinite(width):
         return (Bin(low, high, len(ordered)),)
-    counts = [0] * _BINS
-    for value in ordered:
-        counts[min(int((value - low) / width), _BINS - 1)] += 1
-    edges = [low + index * width for index in range(_BINS)] + [high]
-    return tuple(Bin(edges[index], edges[index + 1], count) for index, count in enumerate(counts))
+    edges = [low, *_inner_edges(low, width, high), high]
+    places = [0, *(bisect_left(ordered, edge) for edge in edges[1:-1]), len(ordered)]
+    return tuple(Bin(edges[at], edges[at + 1], places[at + 1] - places[at]) for at in range(_BINS))
+
+
+def _inner_edges(low: float, width: float, high: float) -> list[float]:
+    """Return the edges between bins without rounding errors, so that 0.3 is not below the edge 0.1 + 0.1 + 0.1.
+
+    If the values are so close that rounded edges would not rise, the edges are not rounded.
+    """
+    edges = [low + at * width for at in range(1, _BINS)]
+    rounded = [float(f"{edge:.12g}") for edge in edges]
+    rise = [low, *rounded, high]
+    return rounded if all(one < other for one, other in pairwise(rise)) else edges
 
 
 async def with_rubrics(

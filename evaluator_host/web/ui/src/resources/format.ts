@@ -42,6 +42,14 @@ export function shownBelow(whole: number, value: number, text: string): string {
   return String(Math.sign(value) * Number((whole - Number(lacking.toPrecision(2))).toPrecision(12)));
 }
 
+/** Returns the greatest number below `value`. */
+export function justBelow(value: number): number {
+  if (value === 0) return -Number.MIN_VALUE;
+  const bits = new BigInt64Array(new Float64Array([value]).buffer);
+  bits[0] = bits[0]! - (value > 0 ? 1n : -1n);
+  return new Float64Array(bits.buffer)[0]!;
+}
+
 /** Returns `after - before`, or 0 if that is at most a rounding error, as `types/bounds.py` does on the host. */
 export function difference(before: number, after: number): number {
   return Math.abs(after - before) <= Math.max(1e-9 * Math.max(Math.abs(before), Math.abs(after)), 1e-12) ? 0 : after - before;

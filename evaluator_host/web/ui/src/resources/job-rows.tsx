@@ -210,6 +210,7 @@ function Filters({ query, side, columns, metricOfRange }: { query: URLSearchPara
   const set = (changes: Record<string, string | null>) => setQuery({ ...changes, cursor: null, at: null });
   const error = query.get("error");
   const where = query.get("where");
+  const bound = (name: "min" | "max") => (query.has(name) ? rounded(Number(query.get(name))) : "…");
   const submit = (event: Event) => {
     event.preventDefault();
     set({ text: text.trim() });
@@ -223,7 +224,7 @@ function Filters({ query, side, columns, metricOfRange }: { query: URLSearchPara
       {!side && columns.length > 0 && <Select label="Mean by column" bare value={query.get("by") ?? ""} onValue={(by) => set({ by, where: null })} options={[{ value: "", label: "Mean by column…" }, ...columns.map(({ value, label }) => ({ value, label: `Mean by ${label}` }))]} />}
       {error !== null && <Chip text={error} onRemove={() => set({ error: null })} />}
       {!side && where !== null && <Chip text={where.replace(/^inputs\./, "").replace(/^([^=!<>~]+)=$/, "$1 is empty")} onRemove={() => set({ where: null })} />}
-      {metricOfRange && <Chip text={`score ${query.get("min") ?? "…"} to ${query.get("max") ?? "…"}`} onRemove={() => set({ min: null, max: null })} />}
+      {metricOfRange && <Chip text={`score ${bound("min")} to ${bound("max")}`} onRemove={() => set({ min: null, max: null })} />}
     </form>
   );
 }

@@ -6,7 +6,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { keep, recall } from "../storage";
-import { count, rounded, milliseconds, oneLine, passRate, percent } from "./format";
+import { count, rounded, justBelow, milliseconds, oneLine, passRate, percent } from "./format";
 import { Panel, Verdict } from "./parts";
 import { Plot } from "./plot";
 import { ResultView } from "./result-view";
@@ -138,7 +138,9 @@ function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readon
   );
   const showBin = (index: number) => {
     const bin = bins[index];
-    if (bin !== undefined) setQuery({ min: String(bin.lower_bound), max: String(bin.upper_bound), cursor: null, at: null });
+    if (bin === undefined) return;
+    const most = index < bins.length - 1 ? justBelow(bin.upper_bound) : bin.upper_bound; // only the last bin includes its upper bound
+    setQuery({ min: String(bin.lower_bound), max: String(most), cursor: null, at: null });
   };
   const summary = `How ${shown.name} is distributed over ${count(shown.count)} rows: mean ${rounded(shown.mean)}, median ${rounded(shown.percentiles?.["p50"])}, from ${rounded(shown.min)} to ${rounded(shown.max)}`;
   return (
