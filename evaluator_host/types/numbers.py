@@ -3,12 +3,14 @@
 import math
 import re
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
 from .bounds import ROUNDING
 
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SCALE: Final = 2.0**64  # large numbers are added in units of this
+_THOUSAND, _TEN_MILLION = 1e3, 1e7
 _POINTS: Final = 0.05  # smallest difference of percentages that one decimal shows
 
 
@@ -32,8 +34,18 @@ def mean_of(numbers: Sequence[float]) -> float:
 
 
 def rounded(value: float, form: str = ".4g") -> str:
-    """Format a score or another number; a number just below 1 gets more digits: 0.99996."""
-    text, size = format(value, form), abs(value)
+    """Format a score or another number, as the pages do; a number just below 1 gets more digits: 0.99996.
+
+    With the form `g`, a number from 1000 to ten million has one decimal.
+    """
+    size, digits = abs(value), int(form[-2]) if form[-2:-1].isdigit() else 0
+    if form.endswith("g") and _THOUSAND <= size < _TEN_MILLION:
+        return format(_half_up(value, decimals=1), form[:-2] + "1f").removesuffix(".0")
+    if form.endswith("g") and size:
+        value = float(Context(digits, ROUND_HALF_UP).create_decimal(value))
+    elif form.endswith("f"):
+        value = _half_up(value, decimals=digits)
+    text = format(value, form)
     if size < 1 - ROUNDING and abs(float(text)) == 1:
         return format(math.copysign(_below(1, size), value), form[:-2].rstrip(".") + ".12g")
     return text
@@ -41,7 +53,8 @@ def rounded(value: float, form: str = ".4g") -> str:
 
 def percent(share: float) -> str:
     """Format a share of 0 to 1 as a percentage; a share just above 0 or just below 1 gets more digits: 99.95%."""
-    whole, text = share * 100, f"{share:.1%}"
+    whole = share * 100
+    text = f"{_half_up(whole, decimals=1):.1f}%"
     if 0 < share < 1 and text in ("0.0%", "100.0%"):
         text = f"{whole:.2g}%" if text == "0.0%" else f"{_below(100, whole):.12g}%"
     return text
@@ -50,7 +63,13 @@ def percent(share: float) -> str:
 def points(change: float) -> str:
     """Format a difference of two shares in percentage points."""
     value = change * 100
-    return f"{value:+.2g} points" if ROUNDING < abs(value) < _POINTS else f"{value:+.1f} points"
+    small = ROUNDING < abs(value) < _POINTS
+    return f"{value:+.2g} points" if small else f"{_half_up(value, decimals=1):+.1f} points"
+
+
+def _half_up(value: float, *, decimals: int) -> float:
+    """Round a number as JavaScript does: of two equally near numbers, to the one that is farther from 0."""
+    return float(Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
 
 
 def _below(whole: float, value: float) -> float:

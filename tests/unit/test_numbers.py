@@ -25,6 +25,13 @@ from tests.unit.test_warnings import SCORED
         (0.99994, ".4g", "0.9999"),
         (0.123456, "+.4g", "+0.1235"),
         (1, "d", "1"),
+        (13 / 32, ".4g", "0.4063"),  # exactly between two numbers with four digits
+        (-13 / 32, "+.4g", "-0.4063"),
+        (1 / 16, ".3f", "0.063"),
+        (1234.56, ".4g", "1234.6"),
+        (-1234567, "+.4g", "-1234567"),
+        (123456789.0, ".4g", "1.235e+08"),
+        (0.0, ".4g", "0"),
     ],
 )
 def test_nothing_below_1_looks_like_1(value: float, form: str, shown: str) -> None:
@@ -41,13 +48,17 @@ def test_nothing_below_1_looks_like_1(value: float, form: str, shown: str) -> No
         (0.0, "0.0%"),
         (1.0, "100.0%"),
         (2 / 3, "66.7%"),
+        (1 / 16, "6.3%"),
+        (5 / 16, "31.3%"),
     ],
 )
 def test_only_all_and_none_look_like_it(share: float, shown: str) -> None:
     assert percent(share) == shown
 
 
-@pytest.mark.parametrize(("change", "shown"), [(0.0, "+0.0"), (1e-4, "+0.01"), (-1e-4, "-0.01"), (-1 / 3, "-33.3")])
+@pytest.mark.parametrize(
+    ("change", "shown"), [(0.0, "+0.0"), (-1 / 16, "-6.3"), (1e-4, "+0.01"), (-1e-4, "-0.01"), (-1 / 3, "-33.3")]
+)
 def test_a_small_difference_of_shares_is_not_0(change: float, shown: str) -> None:
     assert points(change) == f"{shown} points"
 
