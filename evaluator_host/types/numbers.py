@@ -4,12 +4,13 @@ import math
 import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+from itertools import chain
 from typing import Final
 
 from .bounds import ROUNDING
 
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_SCALE: Final = 2.0**64  # large numbers are added in units of this
 _THOUSAND, _TEN_MILLION = 1e3, 1e7
 _POINTS: Final = 0.05  # smallest difference of percentages that one decimal shows
 
@@ -26,11 +27,18 @@ def parsed(text: str) -> float | None:
 
 def mean_of(numbers: Sequence[float]) -> float:
     """Return the mean of finite numbers, exactly rounded, even if their sum is too large for a float."""
+    return float(_sum_of(numbers) / len(numbers))
+
+
+def _sum_of(numbers: Sequence[float]) -> Fraction:
+    """Return the exact sum. A sum of floats is rounded, so what it lacks is added up again, until nothing is left."""
+    parts: list[float] = []
     try:
-        return math.fsum(numbers) / len(numbers)
+        while part := math.fsum(chain(numbers, (-one for one in parts))):
+            parts.append(part)
     except OverflowError:
-        mean = math.fsum(number / _SCALE for number in numbers) / len(numbers) * _SCALE
-        return min(max(mean, min(numbers)), max(numbers))  # rounding must not make the mean infinite
+        return sum(map(Fraction, numbers), Fraction())
+    return sum(map(Fraction, parts), Fraction())
 
 
 def rounded(value: float, form: str = ".4g") -> str:

@@ -2,13 +2,17 @@
 
 import sys
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evaluator_host.cli.report import ReportedRow, RowsReport
 from evaluator_host.engine.service.summaries import summarise
 from evaluator_host.integrations.mcp_server import _statistics
 from evaluator_host.platform.terminal.summary import Summary
+from evaluator_host.types.groups import Numbers
 from evaluator_host.types.numbers import mean_of, percent, points, rounded
 from tests.unit.test_warnings import SCORED
 
@@ -79,6 +83,15 @@ def test_every_mean_is_exact(scores: list[float], mean: float) -> None:
         "e", tuple(ReportedRow(n, n + 1, SCORED.status, one, None, None, 0.1) for n, one in enumerate(scores))
     )
     assert summarise(results, seconds=1.0).mean == mean_of(scores) == _statistics(results)["mean"] == rows.mean == mean
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_every_mean_is_the_nearest_float_in_every_order(scores: list[float]) -> None:
+    numbers = Numbers()
+    for score in scores:
+        numbers.add(score)
+    nearest = float(sum(map(Fraction, scores)) / len(scores))
+    assert mean_of(scores) == mean_of(scores[::-1]) == numbers.mean() == nearest
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 7, 1000])
