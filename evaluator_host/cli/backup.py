@@ -25,6 +25,7 @@ from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.platform.terminal.local_store import require_data, require_own_folder
 from evaluator_host.types.errors import InvalidRequest, Misconfigured
+from evaluator_host.types.numbers import size_text
 
 # these folders are copied after the database, so that they contain every file to which it refers
 _FOLDERS: Final = ("data", "datasets", "filesets")
@@ -61,7 +62,7 @@ def backup(
             (folder / _MADE).rename(file)
     except OSError as error:
         raise InvalidRequest(f"cannot write {file}: {error.strerror}") from error
-    err.print(plain(f"{file}: {file.stat().st_size / 1e6:.1f} MB. It holds secrets and hashes of keys: keep it safe"))
+    err.print(plain(f"{file}: {size_text(file.stat().st_size)}. It holds secrets and hashes of keys: keep it safe"))
     if settings.secrets_key is not None:
         err.print(
             "the backup does not contain the key that decrypts the secrets; keep the value of "

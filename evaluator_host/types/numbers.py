@@ -11,7 +11,7 @@ from typing import Final
 from .bounds import ROUNDING
 
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_THOUSAND, _TEN_MILLION = 1e3, 1e7
+_TEN, _THOUSAND, _TEN_MILLION = 10, 1e3, 1e7
 _POINTS: Final = 0.05  # smallest difference of percentages that one decimal shows
 
 
@@ -73,6 +73,17 @@ def points(change: float) -> str:
     value = change * 100
     small = ROUNDING < abs(value) < _POINTS
     return f"{value:+.2g} points" if small else f"{_half_up(value, decimals=1):+.1f} points"
+
+
+def size_text(octets: int) -> str:
+    """Format a number of bytes, as the pages do: 999 B, 1.5 kB, 12 MB."""
+    if octets < _THOUSAND:
+        return f"{octets} B"
+    size, units = octets / _THOUSAND, ["TB", "GB", "MB", "kB"]
+    unit = units.pop()
+    while units and _half_up(size, decimals=0) >= _THOUSAND:
+        size, unit = size / _THOUSAND, units.pop()
+    return f"{_half_up(size, decimals=1):.1f} {unit}" if size < _TEN else f"{_half_up(size, decimals=0):.0f} {unit}"
 
 
 def _half_up(value: float, *, decimals: int) -> float:

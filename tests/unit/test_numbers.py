@@ -13,7 +13,7 @@ from evaluator_host.engine.service.summaries import summarise
 from evaluator_host.integrations.mcp_server import _statistics
 from evaluator_host.platform.terminal.summary import Summary
 from evaluator_host.types.groups import Numbers
-from evaluator_host.types.numbers import mean_of, percent, points, rounded
+from evaluator_host.types.numbers import mean_of, percent, points, rounded, size_text
 from tests.unit.test_warnings import SCORED
 
 
@@ -58,6 +58,17 @@ def test_nothing_below_1_looks_like_1(value: float, form: str, shown: str) -> No
 )
 def test_only_all_and_none_look_like_it(share: float, shown: str) -> None:
     assert percent(share) == shown
+
+
+@pytest.mark.parametrize(
+    ("octets", "shown"),
+    [
+        *((0, "0 B"), (999, "999 B"), (1250, "1.3 kB"), (12_345, "12 kB"), (999_499, "999 kB"), (999_500, "1.0 MB")),
+        *((5_400_000, "5.4 MB"), (20 << 30, "21 GB"), (10**16, "10000 TB")),
+    ],
+)
+def test_a_small_size_is_not_0(octets: int, shown: str) -> None:
+    assert size_text(octets) == shown
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.names import counted, usable_name
+from evaluator_host.types.numbers import size_text
 from evaluator_host.types.stored import ColumnFacts, DatasetReport
 
 app = typer.Typer(name="datasets", no_args_is_help=True)
@@ -76,7 +77,7 @@ def show(name: _NameArgument, *, client: ClientOption, as_json: options.JsonOpti
         ("format", found.format),
         ("rows", found.rows),
         ("columns", ", ".join(found.columns)),
-        ("size", f"{found.size_bytes / 1e6:.1f} MB as JSON lines"),
+        ("size", f"{size_text(found.size_bytes)} as JSON lines"),
         ("digest", found.digest),
         ("created", format_time(found.created_at)),
         ("notes", "\n".join(found.notes) or None),

@@ -21,6 +21,7 @@ from evaluator_host.platform.store.database import Address
 from evaluator_host.platform.store.store import Store
 from evaluator_host.platform.store.watch import NOTES
 from evaluator_host.types.names import counted
+from evaluator_host.types.numbers import size_text
 
 _FINDING: Final = "rows and files"
 _LISTED: Final = 5
@@ -127,7 +128,7 @@ class OrphanFiles:
             ok=False,
             detail=f"other databases use {self._data_dir} too, or used it before ({'; '.join(listed)}). "
             f"{counted(len(rows), 'data set')} "
-            f"and {counted(len(files), 'file')} ({sum(rows + files) / 1e6:.1f} MB) are "
+            f"and {counted(len(files), 'file')} ({size_text(sum(rows + files))}) are "
             f"kept there, although {address} does not list them",
             fix="check EVALUATOR_HOST_DATABASE_URL, and give every database its own data directory. Once nobody needs "
             f"the data of another database, remove its note from {self._notes}. When there are no notes of other "

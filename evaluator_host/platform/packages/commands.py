@@ -19,6 +19,7 @@ from evaluator_host.platform.terminal.local_store import require_package_sets
 from evaluator_host.platform.terminal.progress import BuildProgress
 from evaluator_host.types.evaluator import Language
 from evaluator_host.types.names import counted
+from evaluator_host.types.numbers import size_text
 
 T = TypeVar("T")
 
@@ -80,7 +81,7 @@ def list_(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption
         print_json(reports)
     for report in () if as_json else reports:
         names = ", ".join(f"{package.name} {package.version}" for package in report.packages if package.requested)
-        size = f"{report.size_bytes / 1e6:.1f} MB"
+        size = size_text(report.size_bytes)
         out.print(plain(f"{report.digest or report.key}  {report.runtime}  {size:>9}  {report.built_at}  {names}"))
 
 
@@ -133,8 +134,8 @@ def prune(
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     removed = _with_sets(settings, lambda environments: environments.prune(ceiling_mb=max_mb))
     sizes = [{"digest": record.digest, "size_bytes": record.size_bytes} for record in removed]
-    freed = sum(record.size_bytes for record in removed) / 1e6
-    print_found(sizes, lambda _: f"removed {counted(len(removed), 'set')}, {freed:.1f} MB", as_json=as_json)
+    freed = size_text(sum(record.size_bytes for record in removed))
+    print_found(sizes, lambda _: f"removed {counted(len(removed), 'set')}, {freed}", as_json=as_json)
 
 
 @app.command()
@@ -219,7 +220,7 @@ def _table(report: EnvironmentReport) -> Text:
             ("runtime", report.runtime),
             ("packages", "\n".join(requested)),
             ("pulled in", "\n".join(others)),
-            ("size", f"{report.size_bytes / 1e6:.1f} MB"),
+            ("size", size_text(report.size_bytes)),
             ("built", f"{report.built_at}, in {report.build_s} s" if report.built_at else None),
             ("imports", "\n".join(f"{module}: {spent_ms:.0f} ms" for module, spent_ms in report.import_ms.items())),
             ("notes", "\n".join(report.notes)),

@@ -6,10 +6,11 @@ from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import print_found, table
 from evaluator_host.platform.terminal.local_store import with_store
+from evaluator_host.types.numbers import size_text
 from evaluator_host.types.stored import UsageReport
 
 _KINDS = [one.name for one in fields(UsageReport) if one.name.endswith("_bytes") and one.name != "quota_bytes"]
-_HEADER = ("WORKSPACE", "LIMIT MB", "MB", *(kind.removesuffix("_bytes").upper() for kind in _KINDS[1:]))
+_HEADER = ("WORKSPACE", "LIMIT", "TOTAL", *(kind.removesuffix("_bytes").upper() for kind in _KINDS[1:]))
 
 
 def usage(
@@ -33,12 +34,8 @@ def usage(
 
 
 def _limit(one: UsageReport) -> str:
-    return _megabytes(one.quota_bytes) if one.quota_bytes else "any"
+    return size_text(one.quota_bytes) if one.quota_bytes else "any"
 
 
 def _sizes(one: UsageReport) -> tuple[str, ...]:
-    return tuple(_megabytes(getattr(one, kind)) for kind in _KINDS)
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / (1 << 20):.1f}"
+    return tuple(size_text(getattr(one, kind)) for kind in _KINDS)

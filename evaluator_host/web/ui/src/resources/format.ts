@@ -98,7 +98,7 @@ export function bytes(value: number): string {
   const units = ["kB", "MB", "GB", "TB"];
   let size = value / 1000;
   let at = 0;
-  while (size >= 1000 && at < units.length - 1) {
+  while (Math.round(size) >= 1000 && at < units.length - 1) {
     size /= 1000;
     at += 1;
   }
