@@ -58,6 +58,15 @@ CASES = [
         passed=False,
         label="no",
     ),
+    *(
+        case(
+            id=f"a text of an enumeration: {value}",
+            code="import enum\n\nclass Word(str, enum.Enum):\n    GOOD = 'good'\n\n" + scorer(f"return {value}"),
+            native=[one("good")],
+            label="good",
+        )
+        for value in ("Word.GOOD", "Feedback(value=Word.GOOD)")
+    ),
     case(id="no", code=scorer("return 'no'"), passed=False, label="no"),
     case(id="another word", code=scorer("return 'green'"), passed=None, label="green"),
     case(

@@ -135,7 +135,7 @@ class _Reader:
             return {"feedbacks": []}
         if isinstance(value, bool | int | float | str):
             more = {"rationale": None, "error": None, "metadata": None}
-            plain = str(value) if isinstance(value, str) else value
+            plain = _text(value)
             return {"feedbacks": [{"name": self._name, "value": plain, **more}]}
         found = value if isinstance(value, list) else [value]
         if not kind or not all(isinstance(one, kind) for one in found):
@@ -147,8 +147,13 @@ class _Reader:
         message = getattr(error, "error_message", None) or error
         return {
             "name": self._name if one.name == _DEFAULT else one.name,
-            "value": str(one.value) if isinstance(one.value, str) else one.value,
+            "value": _text(one.value),
             "rationale": one.rationale,
             "error": None if message is None else str(message),
             "metadata": one.metadata,
         }
+
+
+def _text(value: Any) -> Any:
+    """Return a text as plain text: for a member of an enumeration of texts its value, not its name."""
+    return str.__str__(value) if isinstance(value, str) else value
