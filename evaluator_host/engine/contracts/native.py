@@ -25,13 +25,13 @@ class NamedScore:
 
     Attributes:
       name: Name of the score on the platform.
-      value: A number or bool (a score), a string (a label), or None if there is neither.
+      value: A number or bool (a score), a string (a label), or None if there is neither; any other value is refused.
       reason: Explanation of the score.
       passed: Verdict, if the platform has one. A bool as `value` is a verdict too.
     """
 
     name: str
-    value: float | int | bool | str | None
+    value: Json
     reason: str | None = None
     passed: bool | None = None
 
@@ -183,6 +183,8 @@ def scored(
     for one in found:
         if one.value is None or isinstance(one.value, str):
             continue
+        if not isinstance(one.value, int | float):
+            return invalid(f"the score {one.name[:_SHOWN]!r} is {shown(one.value)}, not a number")
         number = finite(float(one.value) if isinstance(one.value, bool) else one.value)
         if number is None:
             message = f"the score {one.name[:_SHOWN]!r} is not a finite number"

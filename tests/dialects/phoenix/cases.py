@@ -159,6 +159,13 @@ CASES = [
         code="const evaluate = async ({ output }: { output: string }) => ({ score: output.length, explanation: 'length' });",
         native=kept(None, 5.0, "length"),
     ),
+    package(
+        id="a score that is a list",
+        code=made("{'score': [1]}"),
+        status="failed",
+        error="invalid_result",
+        message="the score 'x' is [1], not a number",
+    ),
     package(id="a number", code=made("0.5"), native=score(score=0.5), score=0.5),
     package(id="an integer", code=made("len(output)"), native=score(score=5), score=5),
     package(
