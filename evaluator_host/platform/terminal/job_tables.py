@@ -215,7 +215,7 @@ def _evaluator_statistics(one: EvaluatorStatistics) -> Text:
     if one.warnings:
         made.append(plain(f"\n{warnings_text(one.warnings)}"))
     if one.metrics:
-        header = ("METRIC", "COUNT", "MISSING", "MEAN", "STD ERR", "MIN", "P50", "P90", "P99", "MAX", "STD DEV")
+        header = ("METRIC", "COUNT", "MISSING", "MEAN", "STD ERR", "MIN", "P50", "P90", "P99", "MAX", "STD DEV (N)")
         made.append("\n").append(table(header, [_metric(metric) for metric in one.metrics]))
     for metric in one.metrics:
         if metric.rubric_distribution is not None:
