@@ -6,7 +6,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { keep, recall } from "../storage";
-import { count, rounded, justBelow, milliseconds, oneLine, passRate, percent } from "./format";
+import { count, counted, rounded, justBelow, milliseconds, oneLine, passRate, percent } from "./format";
 import { Panel, Verdict } from "./parts";
 import { Plot } from "./plot";
 import { ResultView } from "./result-view";
@@ -66,7 +66,7 @@ function Details({ job, statistics, metric, stamp }: StatisticsProps) {
       {open && (
         <>
           <div class="statistics-columns">
-            {shown && <Distribution job={job} metrics={statistics.metrics} shown={shown} />}
+            {shown && <Distribution job={job} metrics={statistics.metrics} shown={shown} zeros={job.config.failures === "zero" ? statistics.failed : 0} />}
             <Slowest job={job} evaluator={statistics.evaluator} stamp={stamp} />
           </div>
           {statistics.metrics.length > 1 && <Metrics metrics={statistics.metrics} />}
@@ -129,7 +129,7 @@ function Tile({ name, value, note, tone = "" }: { name: string; value: string; n
   );
 }
 
-function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readonly Aggregate[]; shown: Aggregate }) {
+function Distribution({ job, metrics, shown, zeros }: { job: JobReport; metrics: readonly Aggregate[]; shown: Aggregate; zeros: number }) {
   const bins = shown.histogram;
   const key = JSON.stringify(bins);
   const drawing = useMemo(() => ({ kind: "histogram" as const, bins, x: shown.name, y: "rows" }), [key, shown.name]);
@@ -149,7 +149,7 @@ function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readon
         <p class="muted">No row has a value that is a finite number.</p>
       ) : (
         <Plot name={`${job.id}-${shown.name}`} summary={summary} drawing={drawing} header={["from", "to", "rows"]} rows={bins.map((bin) => [bin.lower_bound, bin.upper_bound, bin.count])} {...(shown.name === "score" ? { onRow: showBin } : {})}>
-          {shown.name === "score" ? "Click a bar to see its rows." : ""}
+          {shown.name === "score" && (zeros > 0 ? `Click a bar to see its rows, without the ${counted(zeros, "failed row")} counted as 0.` : "Click a bar to see its rows.")}
         </Plot>
       )}
     </Panel>
