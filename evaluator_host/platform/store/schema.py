@@ -325,7 +325,7 @@ def _copied(file: Path) -> Iterator[Callable[[], Path]]:
     """
     folder = backups_dir(file)
     folder.mkdir(mode=0o700, exist_ok=True)
-    for unfinished in folder.glob(f"{file.stem}-*.partial"):  # a host that was killed has left these copies
+    for unfinished in folder.glob(f"{file.stem}-*.partial*"):  # a host that was killed has left these copies
         unfinished.unlink(missing_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     kept = folder / f"{file.stem}-{stamp}.db"
