@@ -204,7 +204,12 @@ def _environments(settings: Settings, backend: Backend, pool: Pool, peers: Peers
     folder = EnvironmentFolder(settings.data_dir.resolve() / SETS_FOLDER)
     if swept := folder.sweep():
         _log.info("removed %s of hosts that died", counted(swept, "unfinished package set"))
-    builder = Builder(folder.build_home, file_mb=settings.environments_mb, memory_mb=settings.build_memory_mb)
+    builder = Builder(
+        folder.build_home,
+        file_mb=settings.environments_mb,
+        memory_mb=settings.build_memory_mb,
+        using_downloads=folder.using_downloads,
+    )
     builder.sweep()
     index = index_settings(settings, folder.downloads, work_dir=builder.work)
     queries = PackageQueries(index, backend)

@@ -183,6 +183,21 @@ async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
     await entering
 
 
+async def test_a_build_script_that_never_ends_does_not_keep_the_downloads(home: Path) -> None:
+    """While downloads wait to be deleted, no other build begins, so a package's code must not make them wait."""
+    with Index() as index:
+        index.add_python(source_archive("endless", "import time\ndef made():\n    time.sleep(600)\n"))
+        async with building(home, index, allow_source_builds=True) as service:
+            endless = asyncio.create_task(refusal(service, "endless==1.0.0"))
+            while not any((home / "environments").glob("work/*/private-*")):
+                assert not endless.done()
+                await asyncio.sleep(0.05)
+            await EnvironmentFolder(home / "environments").trim_downloads(-1)
+            assert not endless.done()
+            endless.cancel()
+            await asyncio.wait([endless])
+
+
 @pytest.mark.long
 def test_locks_of_sets_that_are_not_installed_are_kept_up_to_a_number_of_bytes(home: Path) -> None:
     """The locks of sets that are not installed take a limited number of bytes, because callers can create a lock for

@@ -120,7 +120,7 @@ class Build:
           HostError: the set cannot be resolved, installed or imported; its files are removed.
         """
         try:
-            async with hold_lock(context.folder.build_lock(self.key)), context.folder.using_downloads():
+            async with hold_lock(context.folder.build_lock(self.key)):
                 record = await self._find_or_build(context)
         except HostError as error:
             self._failed(error)

@@ -11,7 +11,8 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -72,12 +73,22 @@ class Builder:
         files by hard links, which do not work across mounts.
       file_mb: Largest file that a build may write, in MB. All files of a build together may have twice this size.
       memory_mb: Memory limit of one command and all processes that it starts.
+      using_downloads: Keeps the downloads from being deleted while a command uses them. Code of packages never runs
+        meanwhile, so no package can keep other builds waiting.
     """
 
-    def __init__(self, home: Path, *, file_mb: int, memory_mb: int = 4096) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        file_mb: int,
+        memory_mb: int = 4096,
+        using_downloads: Callable[[], AbstractAsyncContextManager[None]] = contextlib.nullcontext,
+    ) -> None:
         self.home = home
         self.work = home.parent / "work" / this_instance()
         self.tools = replace(installed_tools(), python=base_executable())
+        self._using_downloads = using_downloads
         self._limits = BuildLimits(memory_mb, _PROCESSES, file_mb)
         self._sandbox: asyncio.Task[BuildSandbox | str] | None = None
 
@@ -99,6 +110,10 @@ class Builder:
           OutputFlood: the command wrote more than `OUTPUT_BYTES` to one stream.
           LimitReached: the command needed more memory, processes or disk than it may use.
         """
+        async with self._using_downloads():
+            return await self._run(command, timeout_s, also, stage)
+
+    async def _run(self, command: Command, timeout_s: float, also: Sequence[Path], stage: Path | None) -> Finished:
         sandbox = await self._find()
         disk_watch = DiskWatch(self.home, limit_mb=_WRITES * self._limits.file_mb)
         if isinstance(sandbox, str):
