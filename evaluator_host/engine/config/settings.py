@@ -261,23 +261,23 @@ class Settings(BaseSettings):
         hide_input_in_errors=True,  # a traceback of `--debug` shows the error, and a value may have the key of a model
     )
 
-    host: str = Field("127.0.0.1", description="Address to listen on; until a key exists only loopback is allowed.")
+    host: str = Field("127.0.0.1", description="Address to listen on. Until a key exists, it must be loopback.")
     port: int = Field(
         default_factory=plain_port,
         ge=0,
         le=65535,
         validate_default=True,
-        description="Port that the host listens on; 0 chooses a free one.",
+        description="Port that the host listens on. 0 chooses a free one.",
     )
     workers: int = Field(
-        1, ge=1, le=64, description="Number of processes that answer calls; they share limits and sandboxes."
+        1, ge=1, le=64, description="Number of processes that answer calls, with shared limits and sandboxes."
     )
     data_dir: Annotated[Path, AfterValidator(Path.absolute)] = Field(
         default_factory=default_data_dir, description="Folder for installed environments, rows and files."
     )
     storage_url: str | None = Field(
         None,
-        description="S3-compatible storage for rows and files, s3://bucket/prefix; default: the data directory.",
+        description="S3-compatible storage for rows and files: s3://bucket/prefix. Default: the data directory.",
     )
     sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="Sandbox backend: auto, bubblewrap, docker or none.")
     sandbox_start: SandboxStart = Field(
@@ -298,7 +298,7 @@ class Settings(BaseSettings):
         description="Number of hosts behind one load balancer; each gets its share of rate limits and event streams.",
     )
     rate_limit_per_s: float | None = Field(
-        None, gt=0, description="Requests per second for each key, after a burst; further requests get 429."
+        None, gt=0, description="Requests per second for each key, after a burst. Further requests get 429."
     )
     rate_limit_burst: int = Field(100, ge=1, description="Requests that each key may make at once, after a pause.")
     open_metrics: bool = Field(default=False, description="Serve /metrics without a key.")
@@ -306,7 +306,7 @@ class Settings(BaseSettings):
         default=False,
         description="Export traces and metrics by OTLP, as set in the variables OTEL_*; needs the extra [otel].",
     )
-    audit_days: int = Field(90, ge=0, description="Days to keep the audit log; 0 keeps it forever.")
+    audit_days: int = Field(90, ge=0, description="Days to keep the audit log. 0 keeps it forever.")
 
     secrets_key: SecretStr | None = Field(
         None,
@@ -315,16 +315,16 @@ class Settings(BaseSettings):
     )
     judge_hosts: tuple[str, ...] | None = Field(
         None,
-        description="Hosts whose models evaluators may call: name or name:port; "
-        "default: those that you allow on the pages, if the host has no keys. [] allows none.",
+        description="Hosts whose models evaluators may call: name or name:port. [] allows none. "
+        "Default: those that you allow on the pages, as long as no key exists.",
     )
     target_hosts: tuple[str, ...] = Field(
         (),
-        description="Hosts whose models jobs may call: name, name:port or *; default: any, or none once a key exists.",
+        description="Hosts whose models jobs may call: name, name:port or *. Default: *, or none once a key exists.",
     )
     webhook_hosts: tuple[str, ...] = Field(
         ("public",),
-        description="Hosts that alerts may call: public (any with public addresses), name, name:port or *.",
+        description="Hosts that alerts may call: name, name:port, public (all with public addresses) or *.",
     )
     models: Annotated[dict[str, ModelEndpoint], NoDecode] = Field(
         default_factory=dict,
@@ -332,7 +332,7 @@ class Settings(BaseSettings):
         "it.",
     )
     max_model_requests: int = Field(
-        64, ge=0, description="Largest budget.requests that an evaluator may set; it is also the default."
+        64, ge=0, description="Largest budget.requests that an evaluator may set, and the default."
     )
     model_wait_s: float = Field(120.0, gt=0, description="How long one row may wait for granted models in total.")
     model_day: ModelBudget | None = Field(
@@ -346,7 +346,7 @@ class Settings(BaseSettings):
         description="Hosts that evaluators may be granted: [WORKSPACE/]api.example.com:443, *.example.com.",
     )
     network_private: tuple[str, ...] = Field(
-        (), description="Private networks in which granted hosts may be, such as 10.1.0.0/16; default none."
+        (), description="Private networks in which granted hosts may be, such as 10.1.0.0/16. Default: none."
     )
     network_mb: int = Field(64, ge=1, description="How much data one row may exchange with other hosts.")
     code_secrets: tuple[str, ...] = Field(
@@ -362,13 +362,13 @@ class Settings(BaseSettings):
     event_streams: int = Field(
         16, ge=1, description="How many event streams (of jobs and builds) one key may have open."
     )
-    jobs_at_once: int = Field(4, ge=1, description="How many jobs this host runs in parallel; further jobs wait.")
+    jobs_at_once: int = Field(4, ge=1, description="How many jobs this host runs in parallel. Further jobs wait.")
     ray_address: str | None = Field(None, description="Ray cluster for jobs with executor ray: 10.0.0.1:6379, or auto.")
-    jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results; 0 keeps them forever.")
+    jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results. 0 keeps them forever.")
     traces_mb: int = Field(
         4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 spans at a time."
     )
-    traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")
+    traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic. 0 keeps them forever.")
     workspace_limits: Annotated[dict[str, WorkspaceLimits], NoDecode] = Field(
         default_factory=dict,
         description='Other limits for some workspaces: JSON {"name": {"rate_limit_per_s", "rate_limit_burst", '
@@ -397,7 +397,7 @@ class Settings(BaseSettings):
     )
 
     docker_host: str | None = Field(
-        None, description="Address of the Docker engine; default DOCKER_HOST, otherwise the local socket."
+        None, description="Address of the Docker engine. Default: DOCKER_HOST, otherwise the local socket."
     )
     docker_runtime: str | None = Field(None, description="OCI runtime of the containers: runc, runsc, kata, …")
     docker_image: str = Field("evaluator-host/runtime:1", description="Runtime image, built by `images build`.")
@@ -424,10 +424,10 @@ class Settings(BaseSettings):
     idle_sandboxes: int = Field(
         1, ge=0, description="How many sandboxes start in advance for each recently used environment."
     )
-    idle_ttl_s: float = Field(300.0, gt=0, description="An evaluator that is unused for this long loses its sandbox.")
+    idle_ttl_s: float = Field(300.0, gt=0, description="How long an unused evaluator keeps its sandbox.")
     sandbox_max_rows: int = Field(100_000, ge=1, description="Number of rows after which a sandbox is replaced.")
     sandbox_max_age_s: float = Field(3600.0, gt=0, description="Age after which a sandbox is replaced.")
-    queue_limit: int = Field(1000, ge=1, description="How many calls may wait for a sandbox; further calls get 429.")
+    queue_limit: int = Field(1000, ge=1, description="How many calls may wait for a sandbox. Further calls get 429.")
     grace_s: float = Field(
         1.0, gt=0, description="How long a runner may take, after a row's time limit, to report the time-out."
     )
@@ -447,12 +447,12 @@ class Settings(BaseSettings):
     max_rows_per_batch: int = Field(
         10_000, ge=1, description="How many rows a batch request, or a request that creates a job, may contain."
     )
-    max_timeout_s: float = Field(120.0, gt=0, description="Ceiling for limits.timeout_s.")
-    max_memory_mb: int = Field(2048, ge=64, description="Ceiling for limits.memory_mb.")
-    max_processes: int = Field(256, ge=1, description="Ceiling for limits.processes.")
-    max_disk_mb: int = Field(1024, ge=1, description="Ceiling for limits.disk_mb.")
-    max_log_kb: int = Field(256, ge=1, le=256, description="Ceiling for limits.log_kb.")
-    max_result_kb: int = Field(16_384, ge=1, le=32_768, description="Ceiling for limits.result_kb.")
+    max_timeout_s: float = Field(120.0, gt=0, description="Maximum of limits.timeout_s.")
+    max_memory_mb: int = Field(2048, ge=64, description="Maximum of limits.memory_mb.")
+    max_processes: int = Field(256, ge=1, description="Maximum of limits.processes.")
+    max_disk_mb: int = Field(1024, ge=1, description="Maximum of limits.disk_mb.")
+    max_log_kb: int = Field(256, ge=1, le=256, description="Maximum of limits.log_kb.")
+    max_result_kb: int = Field(16_384, ge=1, le=32_768, description="Maximum of limits.result_kb.")
 
     pip_index_url: SecretStr | None = Field(
         None, description="PEP 503 index of Python packages; may contain user:password."
@@ -474,7 +474,7 @@ class Settings(BaseSettings):
     allow_source_builds: bool = Field(default=False, description="Build packages that have no wheel, inside a sandbox.")
     build_memory_mb: int = Field(4096, ge=256, description="Memory limit for installing one package set.")
     environments_mb: int = Field(
-        20_480, ge=1, description="Disk for installed package sets; the least recently used are removed first."
+        20_480, ge=1, description="Disk for installed package sets. The host removes the least recently used first."
     )
 
     @field_validator("models", "workspace_limits", mode="before")

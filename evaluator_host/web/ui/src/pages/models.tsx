@@ -227,7 +227,7 @@ function SecretsList({ found, models }: { found: Loaded<SecretReport[]>; models:
                     onConfirm={() => remove(one.name)}
                     onForce={() => remove(one.name, true)}
                   >
-                    Models and evaluators that need it will then fail.
+                    Models and evaluators that need this secret will then fail.
                   </Confirm>
                 </span>
               </td>
