@@ -640,7 +640,9 @@ async def test_an_evaluator_of_another_platform_is_tried_with_its_own_row(page: 
     await expect(score(card)).to_have_text("1")
     await expect(card).to_contain_text("exact")
     await own.fill("")
-    await expect(page.get_by_text("If this is empty, it is made from the inputs and outputs.")).to_be_visible()
+    await expect(
+        page.get_by_text("If you leave this empty, the host makes it from the inputs and outputs.")
+    ).to_be_visible()
     await page.get_by_role("button", name="Start from an example").click()
     await expect(own).to_contain_text("itemExpectedOutput")
 

@@ -93,7 +93,7 @@ async def test_a_job_with_doubtful_scores_says_so_and_is_run_again_with_a_mappin
     await page.goto(f"/jobs/{made.id}")
     await status(page, "scores doubtful")
     card = page.get_by_role("region", name="Warnings")
-    await expect(card).to_contain_text("These scores cannot be relied on")
+    await expect(card).to_contain_text("You cannot rely on these scores")
     await expect(card).to_contain_text("missing_outputs 500 rows")
     await expect(card.get_by_role("link", name="row 0")).to_be_visible()
     await picture(page, f"job-doubtful-{width}-{theme}")

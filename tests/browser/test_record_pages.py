@@ -31,7 +31,7 @@ def places(seeds: Seeds) -> dict[str, str]:
         "/jobs/new?evaluator=length&dataset=many": "Preview of the first row",
         f"/jobs/{seeds.before}": "2,000 rows",
         f"/jobs/{seeds.small}/rows/3": "4 spans",
-        f"/compare/{seeds.before}/{seeds.after}": "Points above the line rose",
+        f"/compare/{seeds.before}/{seeds.after}": "Rows above the line have a higher value",
     }
 
 

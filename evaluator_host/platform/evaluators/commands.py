@@ -73,7 +73,7 @@ def store(
     budget_tokens: options.TokensOption = None,
     budget_cost: options.CostOption = None,
     judge: Annotated[
-        bool, typer.Option("--judge", help="FILE is the form of a judge without code, in JSON or YAML.")
+        bool, typer.Option("--judge", help="FILE describes a judge without code, in JSON or YAML.")
     ] = False,
     require_cases: Annotated[
         bool,

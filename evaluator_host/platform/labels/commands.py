@@ -40,7 +40,7 @@ def create(
     min_: Annotated[float, typer.Option("--min", help="The lowest score.")] = 0.0,
     max_: Annotated[float, typer.Option("--max", help="The highest score.")] = 1.0,
     rows: Annotated[RowChoice, typer.Option(help="Which rows of the job to label.")] = RowChoice.ALL,
-    evaluator: Annotated[str | None, typer.Option(help="Evaluator by whose results the rows are chosen.")] = None,
+    evaluator: Annotated[str | None, typer.Option(help="Evaluator whose results decide which rows to label.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of rows, spread evenly.")] = 10_000,
     instructions: Annotated[str, typer.Option(help="Instructions for the people who label.")] = "",
     show_results: Annotated[

@@ -51,7 +51,7 @@ def delete(name: _NameArgument, *, force: ForceOption = False, client: ClientOpt
 def rotate(
     *,
     drop_old: Annotated[
-        bool, typer.Option("--drop-old", help="Create no new key; remove all keys but the newest from the key file.")
+        bool, typer.Option("--drop-old", help="Remove old keys from the key file, and do not create a new one.")
     ] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,

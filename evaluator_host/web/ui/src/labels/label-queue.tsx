@@ -185,7 +185,7 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
             <ResultView result={one.result} />
           </Panel>
         ))}
-        <Field label="Your name" value={by} onValue={(value) => (setBy(value), keep(PERSON, value.trim() || null))} autocomplete="off" hint="Kept with your labels. On a host with keys it is the key’s name." />
+        <Field label="Your name" value={by} onValue={(value) => (setBy(value), keep(PERSON, value.trim() || null))} autocomplete="off" hint="The host keeps it with your labels. If the host has keys, it is your key’s name." />
       </div>
       <p class="visually-hidden" role="status">
         {said}

@@ -26,7 +26,7 @@ export function Verdict({ migration, actions }: { migration: Migration; actions?
       </header>
       <div class="panel-body verdict stack">
         {said.text && <p class="muted">{said.text}</p>}
-        {migration.contract !== null && <p>It is written for the contract {migration.contract}, under which it runs as it is.</p>}
+        {migration.contract !== null && <p>It already runs as it is, with the contract {migration.contract}.</p>}
         {migration.proof && <ProofText proof={migration.proof} alone={migration.contract !== null} />}
         <div class="remarks">
           <Remarks title="For you to change" remarks={migration.unresolved} tone="warn" />

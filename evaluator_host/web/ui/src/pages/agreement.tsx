@@ -51,7 +51,7 @@ export default function AgreementPage({ params, query }: PageProps) {
       </form>
       {found.value !== null && queues.length === 0 && (
         <p class="muted">
-          People’s labels are in a column of the data set, or are given in a queue: <Link to={`/labels?new=1&job=${id}`}>label rows of this job</Link>.
+          Labels of people come from a column of the data set, or from a queue: <Link to={`/labels?new=1&job=${id}`}>label rows of this job</Link>.
         </p>
       )}
       {shown !== null && <Report key={shown} id={id} label={shown} />}

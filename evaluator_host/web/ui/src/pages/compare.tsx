@@ -213,7 +213,7 @@ function Scatter({ ids, route, comparison, metric, names, byPlace }: { ids: Ids;
           rows={pairs.points.map((point) => [point.before, point.after, point.count, point.row])}
           onRow={open}
         >
-          Points above the line rose. {pairs.binned ? "Nearby points are merged. " : ""}Click a point to open its first row.
+          Rows above the line have a higher value in the later job. {pairs.binned ? "Nearby points are merged. " : ""}Click a point to open its first row.
         </Plot>
       )}
     </Panel>

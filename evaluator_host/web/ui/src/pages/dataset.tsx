@@ -59,7 +59,7 @@ export default function DatasetPage({ params, query }: PageProps) {
             {!old && <Button onClick={() => void pickFiles().then(([one]) => setFile(one ?? null))}>Upload a new version…</Button>}
             {!old && (
               <Confirm label="Delete" title={`Delete ${name}?`} onConfirm={() => remove()} onForce={() => remove(true)}>
-                Its {counted(report.rows, "row")} and its older versions are deleted. Jobs that used them keep their rows.
+                This also deletes its {counted(report.rows, "row")} and its older versions. Jobs that used them keep their rows.
               </Confirm>
             )}
           </>

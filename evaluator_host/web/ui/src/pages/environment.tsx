@@ -48,7 +48,7 @@ export default function EnvironmentPage({ params }: PageProps) {
         {report.status === "failed" && <Button onClick={() => void again().catch((error: unknown) => toast(String(error)))}>Try again</Button>}
         {report.status !== "building" && (
           <Confirm label="Delete" title="Delete this environment?" onConfirm={remove}>
-            Its files and its lock are deleted. If an evaluator pins these packages, they are installed again when it next runs.
+            This deletes its files and its lock. If an evaluator pins these packages, the host installs them again when that evaluator next runs.
           </Confirm>
         )}
       </PageHead>

@@ -95,7 +95,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
         </Link>
         <UseIt reference={reference} />
         <Confirm label="Delete" title={`Delete ${name}?`} onConfirm={() => remove()} onForce={() => remove(true)}>
-          All {counted(versions.length, "version")} and the scored live traces are deleted. Jobs keep the code that they ran.
+          This deletes all {counted(versions.length, "version")} and the scored live traces. Jobs keep the code that they ran.
         </Confirm>
       </PageHead>
       <div class="record-description">

@@ -67,7 +67,7 @@ function Rows({ job }: { job: JobReport }) {
     );
   }
   if (!hasOwnRows(job)) return null;
-  return <p class="note note-warn">{name === null ? "The rows of that job came with it, and are not in a stored data set." : `${name} has been deleted since.`} Choose a data set.</p>;
+  return <p class="note note-warn">{name === null ? "That job brought its own rows, which are not in a stored data set." : `${name} has been deleted since.`} Choose a data set.</p>;
 }
 
 interface FormProps {

@@ -151,7 +151,7 @@ function MoreActions({ job, query }: { job: JobReport; query: URLSearchParams })
       </Menu>
       {deleting && (
         <ConfirmDialog label="Delete" title="Delete this job?" onConfirm={() => remove()} onForce={() => remove(true)} onClose={() => setDeleting(false)}>
-          Its results are deleted. Its evaluators and its data set are not.
+          This deletes its results, but not its evaluators and its data set.
         </ConfirmDialog>
       )}
     </>

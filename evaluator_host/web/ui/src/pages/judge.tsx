@@ -83,7 +83,7 @@ export default function JudgePage({ query }: PageProps) {
       {error !== null && <ErrorNote title="That did not work" error={error} />}
       {models.value?.length === 0 && (
         <Empty title="There is no model to judge with">
-          <p>A judge asks a model with a rubric and takes the answer as the score. Rubrics for faithfulness, tone, refusal and more are ready, or write your own.</p>
+          <p>A judge shows a rubric and the row to a model, and takes the model’s answer as the score. Rubrics for faithfulness, tone, refusal and more are ready, or write your own.</p>
           <p>
             <Button kind="primary" onClick={() => setAdding(true)}>
               Add a model
@@ -108,7 +108,7 @@ export default function JudgePage({ query }: PageProps) {
                 )}
                 <Select label="Model" value={model} options={(known.some((one) => one.name === model) || model === "" ? known.map((one) => one.name) : [model, ...known.map((one) => one.name)]).map((value) => ({ value, label: value }))} onValue={(value) => set({ model: value })} />
                 <Area label="Prompt" value={form.prompt} hint="A template: {{ inputs.question }}, {{ outputs }}, and columns by name." rows={6} onValue={(prompt) => set({ prompt })} />
-                <Area label="System" value={form.system} hint="System message. The host adds the form in which the model must answer." rows={3} onValue={(system) => set({ system })} />
+                <Area label="System" value={form.system} hint="System message. The host adds instructions on how to answer." rows={3} onValue={(system) => set({ system })} />
               </div>
             </Panel>
             <Answers form={form} set={set} faults={faults} />

@@ -164,7 +164,7 @@ function Hosts({ models }: { models: readonly RegisteredModel[] }) {
   if (!hosts.value.may_allow) {
     return (
       <p class="muted">
-        The operator decides which hosts evaluators may ask, by EVALUATOR_HOST_JUDGE_HOSTS: {hosts.value.hosts.join(", ") || "none"}.
+        The operator allows these hosts for models, with EVALUATOR_HOST_JUDGE_HOSTS: {hosts.value.hosts.join(", ") || "none"}.
       </p>
     );
   }
@@ -302,10 +302,10 @@ function Keys() {
           <p>This host has no keys: only programs on its own machine can reach it. Once it has a key, every request needs a key, including the requests of these pages.</p>
         )}
       </Panel>
-      <Panel title="Keys are made on the host’s machine">
+      <Panel title="Create keys on the host’s machine">
         <div class="stack">
           <p class="muted">
-            Keys are managed in a terminal there, by anybody who may read the host’s files. No page and no route makes, lists or revokes keys, so that a stolen key cannot be used to make another one. See{" "}
+            Anybody who may read the host’s files can manage keys there, in a terminal. Pages and the API cannot create, list or revoke keys, so nobody can use a stolen key to create another one. See{" "}
             <Link to="/help/api#authentication">Authentication</Link> and <Link to="/help/cli#keys">the commands</Link>.
           </p>
           <Table label="Commands for keys" head={heads(["To", "Command", ""])}>
@@ -349,7 +349,7 @@ function Usage() {
             ["Recorded answers", answers.value === null ? "–" : count(answers.value.answers)],
           ]}
         />
-        <p class="muted">Jobs and evaluators have budgets of their own. The operator sets the budget of the day (EVALUATOR_HOST_MODEL_DAY). The table shows the last 30 days.</p>
+        <p class="muted">Jobs and evaluators have their own budgets. The operator sets the daily budget (EVALUATOR_HOST_MODEL_DAY). The table shows the last 30 days.</p>
         </div>
       </Panel>
       {usage.value.length === 0 ? (

@@ -86,7 +86,7 @@ export function DatasetVersions({ name, query, onRestored }: Props) {
           </tr>
         ))}
       </Table>
-      <p class="muted">The ten newest versions are kept, and all versions that a job used.</p>
+      <p class="muted">The host keeps the ten newest versions, and all versions that a job used.</p>
       {versions.length > 1 && <Compared versions={versions} from={query.get("from")} to={query.get("to")} />}
     </>
   );

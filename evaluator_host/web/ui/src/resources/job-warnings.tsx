@@ -13,7 +13,7 @@ export function JobWarnings({ job, statistics }: { job: string; statistics: Eval
   if (doubt === null && shown.length === 0) return others.length > 0 ? <Others warnings={others} job={job} statistics={statistics} /> : null;
   return (
     <section class={doubt === null ? "note note-warn job-warnings" : "note note-error job-warnings"} aria-label="Warnings">
-      <p class="strong">{doubt === null ? "Some scores are doubtful" : <Prose text={`These scores cannot be relied on: ${doubt}`} />}</p>
+      <p class="strong">{doubt === null ? "Some scores are doubtful" : <Prose text={`You cannot rely on these scores: ${doubt}`} />}</p>
       <WarningCounts warnings={shown} job={job} evaluator={statistics.evaluator} />
       {others.length > 0 && <Others warnings={others} job={job} statistics={statistics} />}
       {(mends.has("mapping") || mends.has("code")) && (

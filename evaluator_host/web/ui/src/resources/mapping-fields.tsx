@@ -24,7 +24,7 @@ export function MappingFields({ mapping, columns, reads, isSuggested, outputs, o
   return (
     <div class="stack">
       <p class="muted">
-        Without a mapping, every column is an input and the column <code>outputs</code> or <code>output</code> is the output. A source is a column name, a dotted path or a template: <code>{"{{ first }} {{ last }}"}</code>.
+        Without a mapping, every column is an input, and the column <code>outputs</code> or <code>output</code> is also the output. A source is a column name, a dotted path or a template: <code>{"{{ first }} {{ last }}"}</code>.
       </p>
       {isSuggested && mapping.length > 0 && <p>Suggested by the columns; change what does not fit.</p>}
       {mapping.map((line, at) => (

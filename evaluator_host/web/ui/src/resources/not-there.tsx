@@ -28,7 +28,7 @@ export function NotThere({ error, onRetry, list, at }: Props) {
         </p>
       ) : (
         <p>
-          It may have been deleted, or the link belongs to another host, or to a workspace to which your key does not give access.
+          Perhaps it was deleted, or the link belongs to another host, or to a workspace that your key cannot open.
         </p>
       )}
       <Link to={list.to} class="button">

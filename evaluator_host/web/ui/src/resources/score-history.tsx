@@ -35,7 +35,7 @@ export function ScoresOverTime({ dataset, query }: Props) {
       {history === null && found.loading && <Spinner label="Loading the scores" />}
       {history?.evaluators.length === 0 && (
         <Empty title="No completed job with a stored evaluator yet">
-          <p>Each job over this data set becomes a column here, and each evaluator a line.</p>
+          <p>Here each job over this data set has a column, and each evaluator has a line.</p>
           <Link to={`/jobs/new?dataset=${encodeURIComponent(dataset)}`} class="button">
             Start a job
           </Link>

@@ -183,7 +183,7 @@ function Messages({ alerts }: { alerts: readonly AlertReport[] }) {
   const told = alerts.flatMap((alert) => alert.deliveries.map((one) => ({ alert, one }))).sort((a, b) => b.one.created_at.localeCompare(a.one.created_at));
   return (
     <Panel title="Messages">
-      {told.length === 0 && <p class="muted">No alerts yet. An alert checks a job when it has ended, and live traces every few seconds.</p>}
+      {told.length === 0 && <p class="muted">No alerts yet. An alert checks each job when the job has ended, and live traces every few seconds.</p>}
       {told.length > 0 && (
         <ul class="messages">
           {told.slice(0, SHOWN).map(({ alert, one }) => (

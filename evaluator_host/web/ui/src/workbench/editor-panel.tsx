@@ -309,7 +309,7 @@ function Signature({ draft, contract, ran }: { draft: Draft; contract: string | 
         </dl>
       ) : (
         <p class="muted">
-          Code of another platform, run as it is. <Link to="/help/contracts">Contracts</Link> says how it is called.
+          Another platform’s code, which runs as it is. <Link to="/help/contracts">Contracts</Link> says how it is called.
         </p>
       )}
     </details>

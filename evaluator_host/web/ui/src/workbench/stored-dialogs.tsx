@@ -41,7 +41,7 @@ export function OpenDialog({ onClose, onOpen, onDraft }: OpenDialogProps) {
 
 function EarlierDrafts({ onDraft }: { onDraft: (draft: Draft) => void }) {
   const [drafts] = useState(earlierDrafts);
-  if (drafts.length === 0) return <Empty title="No earlier drafts">This browser keeps what you write, a draft for each tab. You can restore the drafts here.</Empty>;
+  if (drafts.length === 0) return <Empty title="No earlier drafts">This browser keeps a draft of what you write in each tab. You can restore these drafts here.</Empty>;
   return (
     <ul class="stack">
       {drafts.map(({ id, at, draft }) => (

@@ -91,7 +91,7 @@ function RowEditor({ field, text, fault, native, start, onText, onRun }: { field
           {fault}
         </p>
       )}
-      {native !== undefined && text === "" && <p class="muted">If this is empty, it is made from the inputs and outputs.</p>}
+      {native !== undefined && text === "" && <p class="muted">If you leave this empty, the host makes it from the inputs and outputs.</p>}
       {text === "" && start !== null && (
         <Button small onClick={() => onText(JSON.stringify(start, null, 2))}>
           {native === undefined ? "Start from its fields" : "Start from an example"}
