@@ -84,7 +84,11 @@ def _write_fix(file: Path, report: CheckReport) -> None:
     fix = next((problem.fix for problem in report.problems if problem.fix is not None), None)
     if fix is None or fix.code is None:
         lost = any(problem.code == "syntax_error" for problem in report.problems)
-        why = "it could be indented in several ways, or in none; correct it by hand" if lost else "no fault was found"
+        why = (
+            "its indentation can be restored in several ways, or not at all; correct it by hand"
+            if lost
+            else "no fault was found"
+        )
         err.print(plain(f"{file} stays as it is: {why}"))
         return
     with writing(file):

@@ -246,7 +246,10 @@ def _fault(
 
     score, because = result.score, f": {result.reason}" if result.reason else ""
     if score is None:
-        return f"no score, the row is {result.status}{'' if result.error is None else _told(result.error)}"
+        return (
+            "there is no score, because the row is "
+            f"{result.status}{'' if result.error is None else _told(result.error)}"
+        )
     if at_least is None and at_most is None and equal is None and passed is None:
         at_least = _ENOUGH
     wrong = {

@@ -49,7 +49,7 @@ def parse(source: bytes, language: Language) -> Node:
     root = tree_sitter.Parser(_grammar(language)).parse(source).root_node
     for node, depth in _outline(root):
         if depth > DEPTH:
-            raise Unreadable(f"the code nests deeper than {DEPTH} levels", _line(node))
+            raise Unreadable(f"the code is nested more than {DEPTH} levels deep", _line(node))
         if node.is_error or node.is_missing:
             raise Unreadable(f"the code is not valid {_TITLES[language]}", _line(node))
     return root

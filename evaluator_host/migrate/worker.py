@@ -41,7 +41,7 @@ def _read_deeply(read: Callable[[], T], otherwise: Callable[[Unreadable], T]) ->
     except Unreadable as error:
         return otherwise(error)
     except RecursionError:
-        return otherwise(Unreadable("the code nests too deeply to be rewritten"))
+        return otherwise(Unreadable("the code is nested too deeply to be rewritten"))
     finally:
         sys.setrecursionlimit(before)
 

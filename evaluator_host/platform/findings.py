@@ -34,7 +34,7 @@ async def database_findings(settings: Settings) -> list[Finding]:
     try:
         usage.Quota(reserve_bytes=settings.free_disk_mb << 20, data_dir=settings.data_dir).require_disk()
     except HostError as error:
-        refused = "uploads and new packages are refused, jobs pause"
+        refused = "the host refuses uploads and new packages, and pauses jobs"
         disk = Finding(disk.name, ok=False, detail=f"{refused}: {error.detail}")
     try:
         address = database.address(url, settings.data_dir)

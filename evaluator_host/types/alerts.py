@@ -82,7 +82,7 @@ class DeliveryReport:
     text: Annotated[str, Doc("The message in a sentence.")]
     job: Annotated[str | None, Doc("Id of the job that it is about; None for live traces and tests.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
-    attempts: Annotated[int, Doc("Requests so far.")]
+    attempts: Annotated[int, Doc("Number of attempts to send the message so far.")]
     status: Annotated[str, Doc("`waiting`, `sent`, `failed` (after the last attempt), `shown` (without a webhook).")]
     error: Annotated[str | None, Doc("Why the last attempt failed; None when it succeeded.")]
 
@@ -92,7 +92,7 @@ class AlertReport:
     """An alert, the response to `GET /v1/alerts/{name}`."""
 
     name: Annotated[str, Doc("Unique within the workspace.")]
-    rule: Annotated[AlertRule, Doc("When it fires, and where it sends its message.")]
+    rule: Annotated[AlertRule, Doc("When the alert fires, and where it sends its message.")]
     paused: Annotated[bool, Doc("Whether it is paused, and so watches nothing.")]
     firing: Annotated[bool, Doc("Whether the number was out of bounds at the last check.")]
     acknowledged: Annotated[

@@ -47,12 +47,12 @@ class NodeState(StrEnum):
 class JobNode:
     """A node that evaluates rows of a job."""
 
-    name: Annotated[str, Doc("Its address in the cluster.")]
+    name: Annotated[str, Doc("Address of the node in the cluster.")]
     state: Annotated[
         NodeState, Doc("Whether it works; `excluded` when it cannot start sandboxes or install the packages.")
     ] = NodeState.READY
-    rows: Annotated[int, Doc("Results that came from it, over all evaluators.")] = 0
-    reason: Annotated[str | None, Doc("Why it is excluded or lost.")] = None
+    rows: Annotated[int, Doc("Number of results that came from the node, over all evaluators.")] = 0
+    reason: Annotated[str | None, Doc("Why the node is excluded or lost.")] = None
 
 
 class Failures(StrEnum):
@@ -103,8 +103,8 @@ class JobEstimate:
 
     rows: Annotated[int, Doc("Results that the job would have: rows times evaluators.")]
     sampled: Annotated[int, Doc("Results on which the estimate is based.")]
-    failed: Annotated[int, Doc("Failed results among them.")]
-    sample: Annotated[ModelUsage, Doc("Use by these results.")]
+    failed: Annotated[int, Doc("Number of these results that failed.")]
+    sample: Annotated[ModelUsage, Doc("What these results used of models.")]
     usage: Annotated[
         ModelUsage,
         Doc(
@@ -129,7 +129,7 @@ class JobEstimate:
 class EvaluatorReads:
     """The parts of a row that one of a job's evaluators reads."""
 
-    evaluator: Annotated[str, Doc("Its label in the job.")]
+    evaluator: Annotated[str, Doc("Label of the evaluator in the job.")]
     outputs: Annotated[bool, Doc("Whether the code reads the outputs.")]
     inputs: Annotated[tuple[str, ...], Doc("Keys that it reads of the inputs, or of the variables.")]
 
@@ -153,7 +153,7 @@ class Target:
     base_url: Annotated[
         str, Doc("`https://host/v1`, without a user, a query and `/chat/completions`.", min_length=1, max_length=2000)
     ]
-    model: Annotated[str, Doc("Sent as `model`.", min_length=1, max_length=200)]
+    model: Annotated[str, Doc("Name of the model, sent as `model` in each request.", min_length=1, max_length=200)]
     api_key: Annotated[str | None, Doc("Name of the secret to send as a bearer token; None for no key.")] = None
     prompt_template: Annotated[str | None, Doc("Template of the user's message; None when `messages` are given.")] = (
         None
@@ -199,8 +199,8 @@ class JobProgress:
 class JobScore:
     """The scores that one of a job's evaluators has given so far."""
 
-    evaluator: Annotated[str, Doc("Its label in the job.")]
-    rows: Annotated[int, Doc("Rows that it has to score.")]
+    evaluator: Annotated[str, Doc("Label of the evaluator in the job.")]
+    rows: Annotated[int, Doc("Number of rows that the evaluator has to score.")]
     scored: Annotated[int, Doc("Rows that it scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed; see `config.failures`.")]
     skipped: Annotated[int, Doc("Rows that it did not have to score.")]
@@ -309,9 +309,9 @@ class JobReport:
 
     id: Annotated[str, Doc("`job_` and 20 hex digits.")]
     name: Annotated[str | None, Doc("Name that somebody gave the job; None if it has none.")]
-    status: Annotated[JobStatus, Doc("The present state.")]
+    status: Annotated[JobStatus, Doc("State of the job.")]
     evaluators: Annotated[tuple[str, ...], Doc("Labels of its evaluators, in order.")]
-    scores: Annotated[tuple[JobScore, ...], Doc("What each of them scored so far.")]
+    scores: Annotated[tuple[JobScore, ...], Doc("What each evaluator scored so far.")]
     dataset: Annotated[str, Doc("Name of its data set; the id of one without a name.")]
     dataset_name: Annotated[
         str | None, Doc("Name that the data set had when the job was made; None for rows that came with the job.")
@@ -321,7 +321,7 @@ class JobReport:
     target: Annotated[Target | None, Doc("The model that writes the outputs; None if the data set has them.")]
     config: Annotated[JobConfig, Doc("Parallelism and limits.")]
     progress: Annotated[JobProgress, Doc("Counts, rate and time left.")]
-    error: Annotated[JobError | None, Doc("Why it failed; None unless it did.")]
+    error: Annotated[JobError | None, Doc("Why the job failed; None unless it did.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
     started_at: Annotated[datetime | None, Doc("When a host first ran it, in UTC.")]
     finished_at: Annotated[datetime | None, Doc("When it ended, in UTC.")]

@@ -139,6 +139,6 @@ def _levels_after(kinds: bytes, levels: int) -> int:
     for start in range(0, len(brackets), _LEVELS_AT_ONCE):
         some = brackets[start : start + _LEVELS_AT_ONCE]
         if levels + len(some) > _MOST_LEVELS:
-            raise NotPlain("the text nests too deeply")
+            raise NotPlain("the text is nested too deeply")
         levels = max(0, levels + 2 * some.count(b"[") - len(some))
     return levels

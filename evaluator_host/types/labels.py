@@ -81,9 +81,9 @@ class LabelEntry:
     index: Annotated[int, Doc("Number of the row in the data set, from 0.")]
     state: Annotated[str, Doc("`waiting`, `labelled` or `skipped`.")]
     label: Annotated[Json, Doc("true or false, a number, or one of the choices; None if the row has no label.")]
-    note: Annotated[str, Doc("What the person added.")]
+    note: Annotated[str, Doc("Note that the person added to the label.")]
     by: Annotated[str | None, Doc("Name of the key, or the name that the person gave on a host without keys.")]
-    at: Annotated[datetime | None, Doc("When it was labelled or skipped, in UTC.")]
+    at: Annotated[datetime | None, Doc("When the row was labelled or skipped, in UTC.")]
 
 
 @dataclass(frozen=True, slots=True)

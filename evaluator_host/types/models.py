@@ -49,10 +49,10 @@ class ModelHosts:
 class ModelTest:
     """The outcome of one short request to a model."""
 
-    ok: Annotated[bool, Doc("Whether it answered.")]
-    output: Annotated[str | None, Doc("Beginning of its answer; None when it gave none.")]
-    error: Annotated[str | None, Doc("Why it did not answer; None if it answered.")]
-    latency_ms: Annotated[float, Doc("Milliseconds of the request.")]
+    ok: Annotated[bool, Doc("Whether the model answered.")]
+    output: Annotated[str | None, Doc("Beginning of the model's answer; None when there was none.")]
+    error: Annotated[str | None, Doc("Why the model did not answer; None if it answered.")]
+    latency_ms: Annotated[float, Doc("Duration of the request in milliseconds.")]
     input_tokens: Annotated[int, Doc("Tokens as the provider counts them.")] = 0
     output_tokens: Annotated[int, Doc("Tokens as the provider counts them.")] = 0
     cost: Annotated[float | None, Doc("Cost by the prices of the model; None if it has no prices.")] = None

@@ -62,7 +62,7 @@ class Kind(StrEnum):
 class Note:
     """A warning about a row that did not fail: a converted value, a score out of range, a converted trace."""
 
-    code: Annotated[str, Doc("Stable, for programs.")]
+    code: Annotated[str, Doc("Stable code of the warning, for programs.")]
     message: Annotated[str, Doc("What happened.")]
     remedy: Annotated[str | None, Doc("What to do about it; None if nothing needs to be done.")] = None
 
@@ -78,7 +78,7 @@ class Logs:
 
     stdout: Annotated[str, Doc("Standard output, truncated at the limit `log_kb`.")] = ""
     stderr: Annotated[str, Doc("Standard error, truncated at the limit `log_kb`.")] = ""
-    truncated: Annotated[bool, Doc("Whether either was truncated.")] = False
+    truncated: Annotated[bool, Doc("Whether standard output or standard error was truncated.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Fix:
 class EvaluationError:
     """Why a row failed: a code, a message, and the place in the user's code."""
 
-    code: Annotated[ErrorCode, Doc("Stable, for programs.")]
+    code: Annotated[ErrorCode, Doc("Stable code of the error, for programs.")]
     message: Annotated[str, Doc("What happened.")]
     type: Annotated[str | None, Doc("Type of the user's exception, `ValueError`; None if there is no exception.")] = (
         None
@@ -292,11 +292,17 @@ class Timing:
     The first row of each sandbox also waits for the sandbox and loads the code.
     """
 
-    queue: Annotated[float, Doc("Waiting for a sandbox.")] = 0.0
-    environment: Annotated[float, Doc("Preparing the packages.")] = 0.0
-    load: Annotated[float, Doc("Starting the sandbox and loading the code; 0 in a warm sandbox.")] = 0.0
-    run: Annotated[float, Doc("Running the code.")] = 0.0
-    total: Annotated[float, Doc("All of these and the rest, such as sending the row and waiting for models.")] = 0.0
+    queue: Annotated[float, Doc("Time in which the row waited for a sandbox.")] = 0.0
+    environment: Annotated[float, Doc("Time in which the host prepared the packages.")] = 0.0
+    load: Annotated[float, Doc("Time in which the sandbox started and loaded the code; 0 in a warm sandbox.")] = 0.0
+    run: Annotated[float, Doc("Time in which the code ran.")] = 0.0
+    total: Annotated[
+        float,
+        Doc(
+            "Time of the whole call, including what no other field counts, such as sending the row and waiting for "
+            "models."
+        ),
+    ] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,8 +361,10 @@ class ModelUsage:
     connections: Annotated[int, Doc("Connections to other hosts.")] = 0
     network_bytes: Annotated[int, Doc("Bytes that these connections carried, in both directions.")] = 0
     replayed_input_tokens: Annotated[int, Doc("Tokens that `replayed` requests would have sent to models.")] = 0
-    replayed_output_tokens: Annotated[int, Doc("Tokens of the recorded answers.")] = 0
-    replayed_cost: Annotated[float | None, Doc("What they would have cost; None without a price.")] = 0.0
+    replayed_output_tokens: Annotated[int, Doc("Tokens of the recorded answers that served `replayed` requests.")] = 0
+    replayed_cost: Annotated[float | None, Doc("What the replayed requests would have cost; None without a price.")] = (
+        0.0
+    )
     estimated: Annotated[
         int, Doc("Requests whose tokens are estimated, four characters each, because the provider reported none.")
     ] = 0

@@ -24,7 +24,7 @@ class RowDifference:
 
     row: Annotated[int, Doc("Number of the row, from 0.")]
     given: Annotated[Row, Doc("The row.")]
-    message: Annotated[str, Doc("How the results differ.")]
+    message: Annotated[str, Doc("How the two results differ.")]
     old: Annotated[EvaluationResult, Doc("Result of the old code.")]
     new: Annotated[EvaluationResult, Doc("Result of the new code.")]
 
@@ -41,7 +41,7 @@ class Proof:
         int, Doc("Rows without ground truth, which the legacy contract refuses before any code runs.")
     ] = 0
     differing: Annotated[int, Doc("Rows with different results.")] = 0
-    differences: Annotated[tuple[RowDifference, ...], Doc("The first of these rows.")] = ()
+    differences: Annotated[tuple[RowDifference, ...], Doc("The first rows with different results.")] = ()
     why: Annotated[str | None, Doc("Why nothing could be compared; None unless the verdict is `not_comparable`.")] = (
         None
     )

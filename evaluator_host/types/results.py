@@ -15,7 +15,7 @@ class Bin:
 
     lower_bound: Annotated[float, Doc("Lowest value of the bin.")]
     upper_bound: Annotated[float, Doc("Upper bound of the bin, which only the last bin includes.")]
-    count: Annotated[int, Doc("Values in the bin.")]
+    count: Annotated[int, Doc("Number of values in the bin.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class LevelCount:
     """The number of rows at one level of a rubric."""
 
     label: Annotated[str, Doc("Label of the level.")]
-    count: Annotated[int, Doc("Rows with this level.")]
+    count: Annotated[int, Doc("Number of rows with this level.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Aggregate:
     `jobs.results.aggregate` has the formulas and their source.
     """
 
-    name: Annotated[str, Doc("The metric.")]
-    count: Annotated[int, Doc("Finite values.")]
+    name: Annotated[str, Doc("Name of the metric.")]
+    count: Annotated[int, Doc("Number of finite values.")]
     nan_count: Annotated[int, Doc("Number of values that are not finite, and of scored rows that lack the metric.")]
     sum: Annotated[float | None, Doc("Sum of the values.")] = None
     mean: Annotated[float | None, Doc("Mean of the values.")] = None
@@ -80,8 +80,8 @@ class Difference:
         ),
     ]
     significant: Annotated[bool, Doc("Whether the interval excludes zero.")]
-    better: Annotated[int, Doc("Rows whose value rose.")]
-    worse: Annotated[int, Doc("Rows whose value fell.")]
+    better: Annotated[int, Doc("Number of rows whose value rose.")]
+    worse: Annotated[int, Doc("Number of rows whose value fell.")]
     note: Annotated[str | None, Doc("Why there is no interval: `too few rows`; None when there is one.")] = None
 
 
@@ -90,8 +90,8 @@ class ErrorCount:
     """The number of failed rows with one error code."""
 
     code: Annotated[str, Doc("Error code, such as `timeout` (docs/api.md).")]
-    count: Annotated[int, Doc("Rows with this code.")]
-    example_row: Annotated[int, Doc("The first of these rows.")]
+    count: Annotated[int, Doc("Number of rows with this code.")]
+    example_row: Annotated[int, Doc("Number of the first row with this code.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,9 @@ class EvaluatorStatistics:
     warnings: Annotated[
         tuple[WarningCount, ...], Doc("Warnings of its rows, those that make a score doubtful first.")
     ] = ()
-    doubt: Annotated[str | None, Doc("The same as in `scores` of the job.")] = None
+    doubt: Annotated[
+        str | None, Doc("Why the scores cannot be relied on, as in `scores` of the job; None if they can.")
+    ] = None
     not_passed: Annotated[int | None, Doc("Rows with `passed` false; None if no row has `passed`.")] = None
     judged: Annotated[int, Doc("Rows over which the pass rate is computed.")] = 0
 
@@ -170,14 +172,16 @@ class ColumnStatistics:
         GroupStatistics | None,
         Doc("All rows with a further value, or one of over 200 characters; None if there are no such rows."),
     ] = None
-    doubt: Annotated[str | None, Doc("The same as in `scores` of the job.")] = None
+    doubt: Annotated[
+        str | None, Doc("Why the scores cannot be relied on, as in `scores` of the job; None if they can.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """A row whose score rose or fell between two jobs."""
 
-    row: Annotated[int, Doc("Its number in the data set, from 0.")]
+    row: Annotated[int, Doc("Number of the row in the data set, from 0.")]
     before: Annotated[float | None, Doc("Score in the earlier job; None if it has none.")]
     after: Annotated[float | None, Doc("Score in the later job; None if it has none.")]
 
@@ -186,7 +190,7 @@ class Change:
 class ChangePage:
     """Rows whose score changed, in order, the response to `GET /v1/jobs/{id}/compare/{other}/changes`."""
 
-    changes: Annotated[tuple[Change, ...], Doc("At most `limit` of them.")]
+    changes: Annotated[tuple[Change, ...], Doc("At most `limit` rows.")]
     next: Annotated[int | None, Doc("`after` of the next page; None if this is the last page.")]
 
 
@@ -201,8 +205,8 @@ class Changed:
             "`failed rows` (how they count) of the job."
         ),
     ]
-    before: Annotated[str, Doc("Its value in the earlier job, shortened.")]
-    after: Annotated[str, Doc("Its value in the later job.")]
+    before: Annotated[str, Doc("Value of the setting in the earlier job, shortened.")]
+    after: Annotated[str, Doc("Value of the setting in the later job.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +217,7 @@ class Comparison:
     """
 
     before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
-    after: Annotated[str, Doc("Its label in the later job.")]
+    after: Annotated[str, Doc("Label of the evaluator in the later job.")]
     changed: Annotated[tuple[Changed, ...], Doc("Differences between the jobs; empty if there are none.")]
     metrics: Annotated[tuple[Difference, ...], Doc("Paired differences of the metrics that both jobs have.")]
     regressions: Annotated[
@@ -230,14 +234,16 @@ class Comparison:
     pass_rate_before: Annotated[
         float | None, Doc("Share of these rows that passed in the earlier job, 0 to 1; None if there are no such rows.")
     ] = None
-    pass_rate_after: Annotated[float | None, Doc("The same in the later job.")] = None
-    passes_lost: Annotated[int, Doc("Of these rows, those that passed in the earlier job only.")] = 0
-    passes_gained: Annotated[int, Doc("Of these rows, those that passed in the later job only.")] = 0
+    pass_rate_after: Annotated[float | None, Doc("Share of these rows that passed in the later job.")] = None
+    passes_lost: Annotated[int, Doc("Number of these rows that passed only in the earlier job.")] = 0
+    passes_gained: Annotated[int, Doc("Number of these rows that passed only in the later job.")] = 0
     passes_lost_rows: Annotated[
         tuple[int, ...], Doc("Of the rows in `passes_lost`, the first 100 that are not regressions by score.")
     ] = ()
-    warnings_before: Annotated[tuple[WarningCount, ...], Doc("Warnings of its rows in the earlier job.")] = ()
-    warnings_after: Annotated[tuple[WarningCount, ...], Doc("Warnings of its rows in the later job.")] = ()
+    warnings_before: Annotated[
+        tuple[WarningCount, ...], Doc("Warnings of the evaluator's rows in the earlier job.")
+    ] = ()
+    warnings_after: Annotated[tuple[WarningCount, ...], Doc("Warnings of the evaluator's rows in the later job.")] = ()
     unscored: Annotated[
         int, Doc("Rows with a score in only one of the jobs, and without a failure: neither better nor worse.")
     ] = 0
@@ -254,11 +260,11 @@ class Comparison:
 class RowDiff:
     """The difference of one row between two jobs, for one evaluator."""
 
-    row: Annotated[int, Doc("Its number in the data set, from 0.")]
+    row: Annotated[int, Doc("Number of the row in the data set, from 0.")]
     before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
-    after: Annotated[str, Doc("Its label in the later job.")]
+    after: Annotated[str, Doc("Label of the evaluator in the later job.")]
     outputs: Annotated[str, Doc("Unified diff of the outputs; empty if they are equal.")]
-    results: Annotated[str, Doc("The same for score, label, reason and error.")]
+    results: Annotated[str, Doc("Unified diff of score, label, reason and error; empty if they are equal.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +276,8 @@ class Point:
 
     before: Annotated[float, Doc("Value in the earlier job; the mean of the rows when binned.")]
     after: Annotated[float, Doc("Value in the later job; the mean of the rows when binned.")]
-    count: Annotated[int, Doc("Rows at this point.")]
-    row: Annotated[int, Doc("The first of these rows.")]
+    count: Annotated[int, Doc("Number of rows at this point.")]
+    row: Annotated[int, Doc("Number of the first row at this point.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +285,7 @@ class Pairs:
     """A scatter plot of one metric in two jobs."""
 
     before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
-    after: Annotated[str, Doc("Its label in the later job.")]
+    after: Annotated[str, Doc("Label of the evaluator in the later job.")]
     metric: Annotated[str, Doc("Name of the metric.")]
     n: Annotated[int, Doc("Rows with a finite value in both jobs.")]
     points: Annotated[tuple[Point, ...], Doc("Points sorted by `before`, then `after`; at most 2,000.")]
@@ -293,7 +299,7 @@ class AgreementCell:
     human: str
     judged: str
     rows: int
-    first: Annotated[tuple[int, ...], Doc("The first of these rows, at most five.")] = ()
+    first: Annotated[tuple[int, ...], Doc("Numbers of the first five rows with this pair.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +319,7 @@ class ClassAgreement:
 class Agreement:
     """How well one evaluator in a job agrees with people's labels; confidence intervals are at 95 %."""
 
-    evaluator: Annotated[str, Doc("Its label in the job.")]
+    evaluator: Annotated[str, Doc("Label of the evaluator in the job.")]
     label: Annotated[str, Doc("Column of the labels, or `queue NAME`, or `label queues`.")]
     rows: Annotated[int, Doc("Rows with a label and a result that can be compared with it.")]
     unlabelled: Annotated[int, Doc("Rows without a label.")]
@@ -354,7 +360,7 @@ class FailureGroup:
     type: Annotated[str | None, Doc("Type of the exception; None if there is none.")]
     message: Annotated[str, Doc("Message of the first row.")]
     line: Annotated[int | None, Doc("Line of the evaluator's code, from 1; None if it is not known.")]
-    count: Annotated[int, Doc("Rows of the group.")]
+    count: Annotated[int, Doc("Number of rows in the group.")]
     rows: Annotated[tuple[int, ...], Doc("The first five of these rows.")]
     hint: Annotated[str | None, Doc("What to do, for the first row; None if nothing is known to help.")] = None
 
@@ -419,7 +425,7 @@ class JobRowDetail:
 class JobEvaluatorReport:
     """An evaluator of a job, as it was when the job was created."""
 
-    label: Annotated[str, Doc("Its name in results.")]
+    label: Annotated[str, Doc("Label of the evaluator, by which results name it.")]
     name: Annotated[str | None, Doc("Name of a stored evaluator; None for a pasted one.")]
     version: Annotated[int | None, Doc("Version of a stored evaluator; None for a pasted one.")]
     digest: Annotated[str, Doc("`sha256:…` of its content.")]

@@ -58,8 +58,8 @@ class ReadyJudge:
 
     name: Annotated[str, Doc("`faithfulness`.")]
     title: Annotated[str, Doc("For people.")]
-    description: Annotated[str, Doc("What it judges.")]
-    threshold: Annotated[float, Doc("The lowest score that passes.")]
+    description: Annotated[str, Doc("What the judge checks.")]
+    threshold: Annotated[float, Doc("Lowest score with which a row passes.")]
     judge: Annotated[dict[str, Json], Doc("The form of the judge, without `model`.")]
     cases: Annotated[
         list[dict[str, Json]],
@@ -86,7 +86,7 @@ class BadLine:
     """A line of an uploaded file that is not a valid row."""
 
     line: Annotated[int, Doc("Number of the line, from 1; in JSON and Parquet, the number of the item.")]
-    message: Annotated[str, Doc("Why it is not a row.")]
+    message: Annotated[str, Doc("Why the line is not a valid row.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ class DatasetFacts:
     format: Annotated[str, Doc("Format of the uploaded file.")]
     rows: Annotated[int, Doc("Number of rows.")]
     bad_rows: Annotated[int, Doc("Number of lines that are not rows; these are not stored.")]
-    bad_lines: Annotated[tuple[BadLine, ...], Doc("The first of these lines.")]
+    bad_lines: Annotated[tuple[BadLine, ...], Doc("The first lines that are not rows.")]
     columns: Annotated[tuple[str, ...], Doc("Column names in order of appearance.")]
-    size_bytes: Annotated[int, Doc("Size of the rows as JSON lines.")]
+    size_bytes: Annotated[int, Doc("Size of the rows as JSON lines, in bytes.")]
     digest: Annotated[str, Doc("`sha256:…` of the rows as JSON lines.")]
     notes: Annotated[
         tuple[str, ...],
@@ -115,7 +115,7 @@ class DatasetReport:
     format: Annotated[str, Doc("Format of the uploaded file: `jsonl`, `csv`, `tsv`, `json`, `parquet` or `xlsx`.")]
     rows: Annotated[int, Doc("Number of rows.")]
     bad_row_count: Annotated[int, Doc("Number of lines that are not rows.")]
-    bad_rows: Annotated[tuple[BadLine, ...], Doc("The first 100 of these lines.")]
+    bad_rows: Annotated[tuple[BadLine, ...], Doc("The first 100 lines that are not rows.")]
     columns: Annotated[tuple[str, ...], Doc("Column names in order of appearance, at most 1,000.")]
     size_bytes: Annotated[int, Doc("Size of the rows as JSON lines, in bytes.")]
     digest: Annotated[str, Doc("`sha256:…` of the rows as JSON lines.")]
@@ -235,7 +235,7 @@ class UsageReport:
     total_bytes: Annotated[int, Doc("Bytes that it stores: the sum of the following.")] = 0
     datasets_bytes: Annotated[int, Doc("Rows of data sets, including those that came with jobs.")] = 0
     files_bytes: Annotated[int, Doc("Files and other objects that dialects store for their callers.")] = 0
-    evaluators_bytes: Annotated[int, Doc("Versions of named evaluators, with their locks.")] = 0
+    evaluators_bytes: Annotated[int, Doc("Stored versions of evaluators, with the locks of their packages.")] = 0
     jobs_bytes: Annotated[int, Doc("Jobs: their evaluators, results and answers of models.")] = 0
     traces_bytes: Annotated[int, Doc("Scored traces of live traffic.")] = 0
     labels_bytes: Annotated[int, Doc("Label queues.")] = 0

@@ -228,7 +228,7 @@ class WarningCount:
     count: Annotated[int, Doc("Rows that have it.")]
     message: Annotated[str, Doc("What happened, in the first row seen.")]
     remedy: Annotated[str | None, Doc("What to do about it; None if nothing needs to be done.")]
-    rows: Annotated[tuple[int, ...], Doc("The first of these rows, at most five.")]
+    rows: Annotated[tuple[int, ...], Doc("Numbers of the first five rows that have it.")]
     doubtful: Annotated[bool, Doc("Whether it makes the score of a row doubtful.")] = False
     mend: Annotated[
         Mend | None, Doc("Place where its cause can be mended: the mapping or the code; None for neither.")

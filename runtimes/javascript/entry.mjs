@@ -159,7 +159,7 @@ function search(offers, { contract, entry, code, source = code, lineOf = () => n
   if (others.length === 0) return notFound(offers, OWN_NAMES, code);
   if (others.length === 1) return others[0].found;
   const columned = others.map((one) => one.name);
-  return together(others, [{ code: 'several_entries', message: `the score is the mean of the functions that find all their parameters in the row, of ${shown(columned, functionsOf(offers), lineOf)}; to use one of them, name it in \`settings.entry\`` }]);
+  return together(others, [{ code: 'several_entries', message: `the score is the mean of those functions that find all their parameters in the row, among ${shown(columned, functionsOf(offers), lineOf)}; to use one of them, name it in \`settings.entry\`` }]);
 }
 
 /** Words, besides those of `SCORES`, in the names of functions that may score a row. */

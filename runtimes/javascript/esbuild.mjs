@@ -226,5 +226,5 @@ function notStarted(error) {
 
 /** @param {string} how */
 function broken(how) {
-  return `esbuild does not work on this host (${how}), and the code is not at fault: \`evaluator-host doctor\` tells the operator more`;
+  return `esbuild does not work on this host (${how}), which is not a fault of the code; the operator can see more with \`evaluator-host doctor\``;
 }

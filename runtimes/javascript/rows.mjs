@@ -216,7 +216,7 @@ function withUnreached(payload, hosts) {
 /** Add a note on the variables for keys that the code read in vain. @param {string} payload @param {unknown} keys from user code's thread */
 function withKeys(payload, keys) {
   const names = Array.isArray(keys) ? keys.filter((one) => typeof one === 'string').slice(0, MOST_UNREACHED) : [];
-  return names.length === 0 ? payload : withNote(payload, 'missing_key', `the environment lacks ${names.join(', ')}, which the code reads, so the score is what the code gives without it`);
+  return names.length === 0 ? payload : withNote(payload, 'missing_key', `the environment has no value for ${names.join(', ')}, which the code reads; the score is what the code returns without it`);
 }
 
 /** @param {string} payload a result's body @param {string} code @param {string} message */

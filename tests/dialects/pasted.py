@@ -117,7 +117,7 @@ PASTED: Final = [
             return [starts_with("P"), starts_with("Q")]
         """,
         "entry_ambiguous",
-        contains="`load_evaluators()` returns several evaluators of one name, `starts`",
+        contains="`load_evaluators()` returns several evaluators with the same name, `starts`",
     ),
     Pasted(
         "one of a loader, by its name",

@@ -80,7 +80,7 @@ def test_a_workbook_becomes_jobs_with_names_and_statistics(client: Client, url: 
     assert (second.mean, second.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
     # the change is None, because the two jobs count failed rows differently
     assert (second.previous, second.change) == (jobs[0].id, None)
-    told = "not compared by its mean (its last two jobs scored different rows, or count failed rows differently"
+    told = "cannot be compared, because its last two jobs scored different rows or count failed rows differently"
     assert told in command(url, "datasets", "scores", "qa")
     shown = [command(url, "jobs", "show", job.id) for job in jobs]
     assert ("mean 0.5 over 2 of 3 rows, " in shown[0], "over 3 of 3 rows (1 failed, counted as 0), " in shown[1]) == (
@@ -253,7 +253,7 @@ def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: 
     command(url, "jobs", "compare", before, after, "--out", str(tmp_path / "worse.xlsx"), code=2)
     assert "0 rows better, 2 worse (1 of which fail now)" in shown
     assert "passed: 100.0% -> 50.0% (-50.0 points), over 2 rows with a verdict in both" in shown
-    assert "lost-exact is not compared by its mean" in command(url, "datasets", "scores", "lost")
+    assert "the means of lost-exact cannot be compared" in command(url, "datasets", "scores", "lost")
     command(url, "jobs", "watch", before)
     command(url, "jobs", "watch", after, code=1)
     once = ("jobs", "create", "-e", "lost-exact", "-d", "lost", "--map", "outputs=new", "--wait")

@@ -166,7 +166,7 @@ def test_an_id_writes_no_lines_of_its_own(host: Host) -> None:
     assert host.attacker.post("/v1/evaluators", json={"name": "gone", "code": ONE}).is_success
     assert host.attacker.post("/v1/evaluators/gone/traces", content=export(span(odd))).status_code == 200
     assert host.attacker.delete("/v1/evaluators/gone").is_success
-    eventually(lambda: "1 trace not scored by gone" in host.server.log)
+    eventually(lambda: "1 trace could not be scored by gone" in host.server.log)
     assert "forged" not in host.server.log
     assert "\x1b" not in host.server.log
 
@@ -187,5 +187,5 @@ def test_a_flood_of_traces_has_turns_with_others_and_does_not_keep_the_host_from
     assert host.server.process.wait(60) == 0, (
         "the host must not first score all traces, which would take ten times as long"
     )
-    assert "not scored by slow; the last one: " in host.server.log
+    assert "could not be scored by slow; the last one: " in host.server.log
     assert "the host is stopping" in host.server.log

@@ -322,8 +322,8 @@ def test_large_numbers_agree_only_if_all_their_digits_do() -> None:
 
 def test_labels_of_another_kind_than_the_results_are_told() -> None:
     assert of_pairs((1, 0.9), ("0", 0.2), (1, 1)).note == (
-        "people's labels are only 0 and 1, but 2 scores are neither; labels of yes and no are compared with the verdict "
-        "instead"
+        "people's labels are only 0 and 1, but 2 scores are neither; to compare labels with the verdict, use labels "
+        "such as yes and no"
     )
     assert of_pairs((1, 1), (0, 1), (0, 0)).note is None
     assert of_pairs((4, 0.8), (5, 1)).note == (
@@ -344,5 +344,5 @@ def test_a_score_that_decides_without_a_verdict_is_told() -> None:
     found = agreement("fuzzy@1", "human", labelled)
     assert found.rows == 4
     assert found.note is not None
-    assert found.note.startswith("2 rows without a verdict, so a score of at least 0.5 counts as passed")
+    assert found.note.startswith("2 rows have no verdict, so a score of at least 0.5 counts as passed")
     assert agreement("exact@1", "human", LabelledRows(labelled.pairs)).note is None

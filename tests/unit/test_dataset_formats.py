@@ -431,7 +431,7 @@ def test_an_unknown_format_is_refused_with_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('{"a": ' + "[" * 900 + "]" * 900 + "}", "deeper than 200 levels"),
+        ('{"a": ' + "[" * 900 + "]" * 900 + "}", "nested more than 200 levels deep"),
         ('{"a": NaN, "b": "\\ud83d"}', "half of a surrogate pair"),
         ('{"a": NaN, "b": 1e400}', "not JSON"),
         ('{"a": 1e400}', "too large for a float"),

@@ -30,9 +30,9 @@ async def ended_processes() -> AsyncIterator[None]:
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        ("[" * 30_000 + "]" * 30_000, "the code nests deeper than 1000 levels"),
-        ("-" * 200_000 + "1", "the code nests deeper than 1000 levels"),
-        ("output" + ".x" * 60_000, "the code nests deeper than 1000 levels"),
+        ("[" * 30_000 + "]" * 30_000, "the code is nested more than 1000 levels deep"),
+        ("-" * 200_000 + "1", "the code is nested more than 1000 levels deep"),
+        ("output" + ".x" * 60_000, "the code is nested more than 1000 levels deep"),
         ("1 " * 200_000, "at most 256 KB can be rewritten"),
         ("(" * 100_000, "the code is not valid Python"),
         ("\0", "the code is not valid Python"),
@@ -57,8 +57,8 @@ async def test_extreme_programs_are_rewritten_or_refused(expression: str, reason
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        ("[" * 30_000 + "]" * 30_000, "the code nests deeper than 1000 levels"),
-        ("x" + " => x" * 40_000, "the code nests deeper than 1000 levels"),
+        ("[" * 30_000 + "]" * 30_000, "the code is nested more than 1000 levels deep"),
+        ("x" + " => x" * 40_000, "the code is nested more than 1000 levels deep"),
         ("`${" * 20_000, "the code is not valid"),
         (" + ".join(["output"] * 900), None),
     ],

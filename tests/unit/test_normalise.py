@@ -345,7 +345,7 @@ def test_a_result_has_a_thousand_metrics_and_the_rest_in_its_value() -> None:
     found = result(value, EVALUATE)
     assert (len(found.metrics), found.metrics["m998"], codes(found)) == (1000, 998, ["too_many_metrics"])
     assert found.value == value
-    assert "only value keeps 4001 numbers" in found.warnings[0].message
+    assert "4001 numbers can be found only in `value`" in found.warnings[0].message
 
 
 def test_names_of_metrics_cannot_outgrow_the_result() -> None:

@@ -141,5 +141,5 @@ def test_spans_below_spans_have_an_end() -> None:
     span: dict[str, Any] = {"name": "leaf"}
     for _ in range(100):
         span = {"name": "above", "children": [span]}
-    with pytest.raises(NotATrace, match="nests deeper than 64 spans"):
+    with pytest.raises(NotATrace, match="has spans nested more than 64 levels deep"):
         read_spans({"spans": [span]})

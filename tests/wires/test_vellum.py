@@ -62,7 +62,7 @@ def test_failures_are_400_with_the_log(client: httpx.Client) -> None:
         assert refused(call(returns(repr(text)), "NUMBER")) == "Expected an output of type 'float', but received 'str'"
     assert (
         refused(call("def main(a):\n    return a\n"))
-        == "`main` needs `a`, which the row does not have; available: none"
+        == "`main` needs `a`, which the row does not have; the row has: none"
     )
     assert refused(call("def main():\n    return {}['x']\n")) == "KeyError: 'x' (line 2)"
     assert refused(call("def main(:", a="x"))

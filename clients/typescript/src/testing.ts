@@ -37,7 +37,7 @@ export async function assertScore(host: EvaluatorHost, evaluator: Evaluator, row
 }
 
 function fault(result: Result, expected: Expected): string | null {
-  if (result.status !== "scored" || result.score === null) return `no score, the row is ${result.status}: ${result.error ? told(result.error) : (result.reason ?? "no reason was given")}`;
+  if (result.status !== "scored" || result.score === null) return `there is no score, because the row is ${result.status}: ${result.error ? told(result.error) : (result.reason ?? "no reason was given")}`;
   const { equal, tolerance = 1e-6, passed } = expected;
   const nothing = equal === undefined && passed === undefined && expected.atMost === undefined;
   const { atLeast = nothing ? 0.5 : undefined, atMost } = expected;

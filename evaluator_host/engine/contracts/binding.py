@@ -40,7 +40,7 @@ def encode(binding: Binding) -> bytes | EvaluationError:
     try:
         if nests_within(binding.body, ROW_DEPTH):
             return json.dumps(binding.body, separators=(",", ":"), allow_nan=False).encode()
-        problem = f"it nests deeper than {ROW_DEPTH} levels"
+        problem = f"it is nested more than {ROW_DEPTH} levels deep"
     except (TypeError, ValueError) as error:
         problem = str(error)
     return EvaluationError(

@@ -128,7 +128,7 @@ def mapping(value: dict[str, Json], language: Language, *, needs_score: bool = F
         return _non_finite((refused.path,), language)
     except TooDeep:
         return EvaluationError(
-            ErrorCode.CRASHED, f"the returned value nests deeper than {VALUE_DEPTH} levels; return a flatter one"
+            ErrorCode.CRASHED, f"the returned value is nested more than {VALUE_DEPTH} levels deep; return a flatter one"
         )
     label = _label(value.get("label"))
     if score is None:

@@ -118,7 +118,8 @@ def too_many_metrics(left_out: int) -> Note:
     """Return the note on a result with too many metrics: `left_out` numbers are only in the result's `value`."""
     return Note(
         "too_many_metrics",
-        f"only value keeps {counted(left_out, 'number')}: a result has at most {MOST_METRICS} metrics, with names of "
+        f"{counted(left_out, 'number')} can be found only in `value`: a result has at most {MOST_METRICS} metrics, "
+        "with names of "
         f"at most {NAME_CHARS} characters",
     )
 

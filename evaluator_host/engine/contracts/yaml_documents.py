@@ -60,7 +60,7 @@ def read_yaml(text: str) -> Json:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark is not None else ""
-        what = getattr(error, "problem", None) or str(error).partition("\n")[0] or "the text nests too deeply"
+        what = getattr(error, "problem", None) or str(error).partition("\n")[0] or "the text is nested too deeply"
         raise InvalidRequest(f"the text is not valid YAML or JSON{place}: {what}") from error
     _require_plain(value)
     return value

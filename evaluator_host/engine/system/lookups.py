@@ -107,8 +107,8 @@ class Lookups:
         own = self._running[lookup.workspace]
         if own:
             return (
-                f"{lookup.host} was not looked up: name servers of {own} other names that this workspace looks up do "
-                "not answer"
+                f"{lookup.host} was not looked up, because the host still waits for the name servers of {own} other "
+                "names that this workspace looks up"
             )
         why = f"{lookup.host} was not looked up within {self._limit_s:g} s"
         return f"{why}: other workspaces look up names whose servers do not answer; try again"

@@ -353,7 +353,7 @@ def _decoded(text: bytes, where: str, note: Notes) -> Any:
         again = orjson.dumps(value)
     except TypeError:  # raised for an integer beyond 64 bits, or for values that are nested too deeply
         if not nests_within(value, ROW_DEPTH):
-            return BadRow(f"it nests deeper than {ROW_DEPTH} levels")
+            return BadRow(f"it is nested more than {ROW_DEPTH} levels deep")
         again = encode_json(value)
     if (path := repeated_key(text, again)) is not None:
         note.once("repeated", f"{where} has the key {path} twice; only the last value was kept")

@@ -153,7 +153,7 @@ class RecordTemplate:
         except TemplateSyntaxError as error:
             raise BadTemplate(f"{error.message} (line {error.lineno})") from error
         except (RecursionError, OverflowError, ValueError, MemoryError, SyntaxError) as error:
-            raise BadTemplate("the template cannot be parsed: it is too long or nests too deeply") from error
+            raise BadTemplate("the template cannot be parsed: it is too long or nested too deeply") from error
 
     def render(self, record: dict[str, Any]) -> Any:
         """Return the template rendered with a record.

@@ -25,7 +25,7 @@ _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})
 PORTS: Final = {"http": 80, "https": 443}
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _ADDRESS_S: Final = 3.0  # time limit, in seconds, for connecting to one address of a host
-_TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes into a secret"
+_TARGET_EXAMPLE: Final = "write an address such as https://api.example.com/v1; store the key as a secret"
 
 
 class ModelAccess:
@@ -101,7 +101,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
     """
     where, what = ("target.base_url", "target") if path_only else (field, "address")
     refused = partial(InvalidRequest.of, where, what=what)
-    example = _TARGET_EXAMPLE if path_only else "write it whole, such as https://hooks.example.com/T0/B1"
+    example = _TARGET_EXAMPLE if path_only else "write the whole address, such as https://hooks.example.com/T0/B1"
     try:
         parts = urlsplit(base_url)
         whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0

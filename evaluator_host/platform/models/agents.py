@@ -128,6 +128,6 @@ class AgentEndpoint(Endpoint):
             answer = decode_json(data)
             response = read_whole(answer, **how)
         if not nests_within(answer, VALUE_DEPTH - 2) or not nests_within(response, VALUE_DEPTH - 2):
-            raise ValueError(f"it nests deeper than {VALUE_DEPTH - 2} levels")
+            raise ValueError(f"it is nested more than {VALUE_DEPTH - 2} levels deep")
         output = response["choices"][0]["message"]["content"]
         return Completion(output, {"answer": answer}, {"agent": response})

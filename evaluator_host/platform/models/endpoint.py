@@ -99,7 +99,7 @@ def _require_answer(body: Any) -> None:
     if not isinstance(body, dict):
         raise BadAnswer(f"it is {type(body).__name__}, not an object")
     if not nests_within(body, VALUE_DEPTH):
-        raise BadAnswer(f"it nests deeper than {VALUE_DEPTH} levels")
+        raise BadAnswer(f"it is nested more than {VALUE_DEPTH} levels deep")
     if body.get("error"):
         raise BadAnswer(_said(body) or "it is an error")
 

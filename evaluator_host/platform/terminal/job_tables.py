@@ -140,9 +140,9 @@ def history_table(history: ScoreHistory) -> Text:
         if last.change is not None and last.change < 0:
             made.append(plain(f"\n{name} fell by {rounded(-last.change)}: {compare}"))
         elif last.not_compared:
-            why = "its last two jobs scored different rows, or count failed rows differently, or the scores of the "
+            why = "its last two jobs scored different rows or count failed rows differently, or the scores of the "
             why += "first one are doubtful"
-            made.append(plain(f"\n{name} is not compared by its mean ({why}): {compare}"))
+            made.append(plain(f"\nthe means of {name} cannot be compared, because {why}; compare its rows: {compare}"))
     return made
 
 

@@ -165,7 +165,7 @@ def _from_json(data: bytes) -> dict[str, Any]:
     if not isinstance(decoded, dict):
         raise InvalidRequest('the body is not an OTLP export; send {"resourceSpans": […]}')
     if not nests_within(decoded, _DEPTH):
-        raise InvalidRequest(f"the body nests deeper than {_DEPTH} levels")
+        raise InvalidRequest(f"the body is nested more than {_DEPTH} levels deep")
     groups = first_of(decoded, "resourceSpans", "resource_spans")
     _require_few(sum(1 for _ in islice(raw_spans(groups), REQUEST_SPANS + 1)))
     return decoded

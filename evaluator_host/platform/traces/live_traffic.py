@@ -398,7 +398,7 @@ class Traffic:
     def _tell_dropped(self) -> None:
         for (_, reference), reasons in self._untold.items():
             dropped = counted(len(reasons), "trace")
-            _log.warning("%s not scored by %s; the last one: %s", dropped, reference, reasons[-1])
+            _log.warning("%s could not be scored by %s; the last one: %s", dropped, reference, reasons[-1])
         self._untold.clear()
         for reference, spans in self._untold_late.items():
             late = counted(spans, "span")

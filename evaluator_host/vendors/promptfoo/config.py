@@ -44,7 +44,7 @@ _REASONS: Final = {
     "targets": "the host does not call promptfoo's providers: give a job a target, or rows with outputs",
     "derivedMetrics": "the host does not compute scores from several asserts: compute them from the job's summary, or "
     "return all of them as namedScores of one python assert",
-    "extensions": "the hooks belong to promptfoo's own run",
+    "extensions": "only promptfoo itself runs its hooks",
     "transform": "the host does not transform outputs: do so in the evaluator, or before the import",
     "postprocess": "the host does not transform outputs: do so in the evaluator, or before the import",
     "contextTransform": "the host does not transform outputs: do so in the evaluator",
@@ -55,7 +55,7 @@ _REASONS: Final = {
     "rubricPrompt": "an imported judge has a prompt of its own",
     "metric": "",
 }
-_OTHER: Final = "the option belongs to promptfoo's own run"
+_OTHER: Final = "the option has an effect only in promptfoo itself"
 _ROW_FIELDS: Final = ("description", "metadata")
 _SPECIAL: Final = re.compile(
     r"__(expected\d*|description|prefix|suffix|providerOutput|metric|threshold)|__(?:metadata|config):.*"

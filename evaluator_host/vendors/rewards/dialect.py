@@ -119,8 +119,8 @@ def _notes(rewards: list[dict[str, Any]], value: dict[str, Any]) -> tuple[Note, 
 def _grouped(found: dict[str, Any]) -> Note:
     row, alone, among = (shown(found.get(key)) for key in ("row", "alone", "among"))
     message = (
-        f"`{str(found.get('name'))[:80]}` gave row {row} the reward {alone} on its own, which is the score, "
-        f"and {among} together with all rows"
+        f"`{str(found.get('name'))[:80]}` gave row {row} the reward {alone} when it was scored alone, which is its "
+        f"score, and {among} when all rows were scored together"
     )
     return Note("rewards_of_group", message, DIALECT.warnings["rewards_of_group"].remedy)
 

@@ -68,7 +68,7 @@ def _found(trace: Json) -> Iterator[tuple[str, dict[str, Any]]]:
 def _below(spans: Json, where: str, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the spans in a list, or in an object with spans by id or name; parents come before their children."""
     if depth == 0:
-        raise NotATrace(f"{where} nests deeper than {_DEPTH} spans")
+        raise NotATrace(f"{where} has spans nested more than {_DEPTH} levels deep")
     if not isinstance(spans, list | dict):
         raise NotATrace(f"{where} is {_named(spans)}, neither a list nor an object of spans")
     pairs = spans.items() if isinstance(spans, dict) else enumerate(spans)

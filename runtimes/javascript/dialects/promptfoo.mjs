@@ -88,10 +88,10 @@ function body(code) {
 function fill(text, vars, run) {
   /** @param {any} value @returns {string} */
   const shown = (value) => (value === null || value === undefined ? '' : String(value));
-  if (/\{%|\{#/.test(text)) throw new SyntaxError('the template has {% %} or {# #}; only {{name}} and {{a.b}} are supported: read context.vars in the code instead');
+  if (/\{%|\{#/.test(text)) throw new SyntaxError('a template may contain only the path of a variable, such as {{name}} or {{a.b}}, not {% %} or {# #}: read context.vars in the code instead');
   const filled = text.replace(/\{\{(.*?)\}\}/g, (all, inner) => {
     const path = inner.trim();
-    if (!/^[\p{L}_$][\p{L}\p{N}_$-]*(?:\.[\p{L}\p{N}_$-]+|\[(?:\d+|'[^']*'|"[^"]*")\])*$/u.test(path)) throw new SyntaxError(`the template ${all} is more than the path of a variable: read context.vars in the code instead`);
+    if (!/^[\p{L}_$][\p{L}\p{N}_$-]*(?:\.[\p{L}\p{N}_$-]+|\[(?:\d+|'[^']*'|"[^"]*")\])*$/u.test(path)) throw new SyntaxError(`a template may contain only the path of a variable, not ${all}: read context.vars in the code instead`);
     const keys = path.replace(/\[(?:'([^']*)'|"([^"]*)"|(\d+))\]/g, '.$1$2$3').split('.');
     return shown(keys.reduce((/** @type {any} */ at, /** @type {string} */ key) => at?.[key], vars));
   });

@@ -105,7 +105,7 @@
   function writeString(state, value, at) {
     if (value.length > state.limit) throw STOP;
     if (p.isWellFormed(value)) return grow(state, p.quote(value));
-    note(state, 'coerced', 'half of a surrogate pair at ' + pathOf(at) + ' replaced');
+    note(state, 'coerced', 'half of a surrogate pair at ' + pathOf(at) + ' was replaced');
     return grow(state, p.quote(p.toWellFormed(value)));
   }
 
@@ -202,7 +202,7 @@
 
   function nameIn(state, key, at) {
     if (p.isWellFormed(key)) return key;
-    note(state, 'coerced', 'half of a surrogate pair in a key at ' + pathOf(at) + ' replaced');
+    note(state, 'coerced', 'half of a surrogate pair in a key at ' + pathOf(at) + ' was replaced');
     return p.toWellFormed(key);
   }
 

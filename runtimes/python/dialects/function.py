@@ -393,7 +393,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         if len(names) + len(equal) > 1:
             failure = candidates.several(outline, [*names, *equal], "functions that may be the evaluator")
             if equal:
-                failure.shown = f"the functions that find their parameters in the row, of {failure.shown}"
+                failure.shown = f"those functions that find all their parameters in the row, among {failure.shown}"
                 failure.uses = candidates.uses_of(outline, equal)
             raise failure
         methods = [] if names else _methods(outline)
@@ -443,7 +443,7 @@ def by_columns(namespace: dict[str, Any]) -> Failure | None:
     if not names or (len(names) == 1 and not _may_score_alone(outline.functions[names[0]])):
         return None  # the host's usual error lists the functions
     failure = candidates.several(outline, names, "functions that may be the evaluator")
-    failure.shown = f"the functions that find all their parameters in the row, of {failure.shown}"
+    failure.shown = f"those functions that find all their parameters in the row, among {failure.shown}"
     failure.uses = candidates.uses_of(outline, names)
     return failure
 
@@ -519,11 +519,11 @@ class _Binding:
         if self._lists:
             names = " and ".join(f"`{one}`" for one in self._lists)
             yield (
-                f"`{self._found.name}` goes through {names} in pairs, so a row with one value of each gives it lists "
-                "of one value"
+                f"`{self._found.name}` goes through {names} in pairs, so the host puts each of these values of the "
+                "row into a list of its own"
             )
         if self._output is not None:
-            yield f"`{self._output}` gets the outputs of rows that have no column of this name"
+            yield f"if a row has no column `{self._output}`, this parameter gets the outputs"
 
     def arguments(self, row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments for a row. A parameter that the code never reads needs no value.
@@ -558,7 +558,9 @@ class _Binding:
         kind = "" if self._function is None else self._function.annotation_of(name)
         missing = _missing(self._found.name, name, self._roles.get(name), columns, kind)
         if _OUTPUT not in self._roles.values() and "." not in self._found.name:
-            missing.hint = f"{missing.hint}; name `{self._found.name}` in `settings.entry`, if it is called by position"
+            missing.hint = (
+                f"{missing.hint}; name `{self._found.name}` in `settings.entry` if it takes its arguments by position"
+            )
         return missing
 
 
@@ -634,7 +636,7 @@ def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, An
     elif "." in kind and kind.partition(".")[0] not in sys.stdlib_module_names:
         hint = f"a row cannot have an object such as `{kind}`: make it in the code, and make it the parameter's default"
     return Failure(
-        "missing_input", f"`{entry_name}` needs `{name}`, which the row does not have; its columns: {have}", hint=hint
+        "missing_input", f"`{entry_name}` needs `{name}`, which the row does not have; the row has: {have}", hint=hint
     )
 
 

@@ -74,7 +74,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     if not _is_inline(text):
         return _function(namespace, name or _only(namespace, Outline(text)))
     if "_getattr_" in namespace:
-        raise Failure("policy_violation", "an inline assert cannot be run with policy restricted")
+        raise Failure("policy_violation", "an inline assert cannot run under the policy restricted")
     has_template = "{{" in text or "{%" in text
     found = entry.Entry("inline assert", (_templated if has_template else _call)(text, namespace))
     found.reason = "an inline assert"
@@ -169,7 +169,7 @@ def _parts(text: str) -> list[Any]:
 def _too_much(what: str) -> Failure:
     return Failure(
         "syntax_error",
-        f"the template {what} is more than the path of a variable, such as {{{{name}}}} or {{{{a.b}}}}",
+        f"a template may contain only the path of a variable, such as {{{{name}}}} or {{{{a.b}}}}, not {what}",
         hint="read the variable in the code instead: context['vars']['name']",
     )
 

@@ -44,7 +44,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
       Failure: the policy is `restricted`, which does not allow programs.
     """
     if "_getattr_" in namespace:
-        raise Failure("policy_violation", "a script cannot be run with policy restricted")
+        raise Failure("policy_violation", "a script cannot run under the policy restricted")
     text = namespace["__loader__"].get_source("evaluator")
     found = entry.Entry("script", lambda row: _run(row, text, namespace["__builtins__"]))
     found.reason = "declared"

@@ -53,7 +53,9 @@ def _is_read_by_own_code() -> bool:
 def added_to(body: bytes) -> bytes:
     """Add a note on the missing environment variables to a result's body."""
     told = ", ".join(names)
-    message = f"the environment lacks {told}, which the code reads, so the score is what the code gives without it"
+    message = (
+        f"the environment has no value for {told}, which the code reads; the score is what the code returns without it"
+    )
     note = jsontext.to_bytes(jsontext.encode({"code": "missing_key", "message": message}))
     if body.endswith(_NO_NOTES):
         return body[:-2] + note + b"]}"

@@ -97,6 +97,6 @@ def _missing(entry: str, missing: list[str], named: dict[str, Any]) -> Failure:
     available = ", ".join(f"`{name}`" for name in list(named)[:50]) or "none"
     return Failure(
         "missing_input",
-        f"`{entry}` needs {names}, which the row does not have; available: {available}",
+        f"`{entry}` needs {names}, which the row does not have; the row has: {available}",
         hint="add the variable to the row, rename the parameter, or give it a default",
     )

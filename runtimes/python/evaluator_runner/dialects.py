@@ -352,7 +352,7 @@ def _by_columns(namespace: dict[str, Any]) -> Entry | None:
     else:
         found = _all_of(namespace, several, lambda name: dialect_of("function").find_by_columns(namespace, name))
     found.contract, found.source = "function", "inferred"
-    found.reason = "no other evaluator was found, so the names of parameters are columns of the row"
+    found.reason = "no other evaluator was found, so each parameter gets the column of its name"
     return found
 
 

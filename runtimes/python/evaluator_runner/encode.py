@@ -147,7 +147,7 @@ class _Encoding:
                 value.encode()
             except UnicodeEncodeError:
                 value = jsontext.scalar_text(value)
-                self._note(f"half of a surrogate pair at {render_path(path)} replaced")
+                self._note(f"half of a surrogate pair at {render_path(path)} was replaced")
         self._emit(_quote(value))
         return "string"
 
@@ -207,7 +207,7 @@ class _Encoding:
             name = self._key(key, path)
             if name in items:
                 self._note(
-                    f"key {name!r} at {render_path(path)} occurs twice once keys are strings; the last one counts"
+                    f"several keys at {render_path(path)} become {name!r} once they are strings; the last one counts"
                 )
             items[name] = item
         return items.items()
@@ -217,7 +217,7 @@ class _Encoding:
             text = str.__str__(key)
             clean = jsontext.scalar_text(text)
             if clean != text:
-                self._note(f"half of a surrogate pair in a key at {render_path(path)} replaced")
+                self._note(f"half of a surrogate pair in a key at {render_path(path)} was replaced")
             return clean
         try:
             text = _key_text(key)

@@ -165,7 +165,7 @@ def object_of(namespace: dict[str, Any], name: str, config: dict[str, Any]) -> A
     if missing:
         raise Failure(
             "load_error",
-            f"objects of {name} need {', '.join(missing)}",
+            f"an object of {name} cannot be made without {', '.join(missing)}",
             hint=(
                 f"make one in the code (`metric = {name}(…)`), give the class defaults, "
                 "or put the values into `settings.config`"
@@ -192,8 +192,8 @@ def evaluate_contract(namespace: dict[str, Any], name: str | None) -> str | None
     if parameters is None or (parameters.var_positional is not None and not parameters.positional):
         raise Failure(
             "entry_ambiguous",
-            f"`{name}` takes any number of arguments, so it may be either of: evaluate (inputs, outputs, trace); "
-            "evaluate-v1 (app_params, inputs, output, correct_answer)",
+            f"`{name}` takes any number of arguments, so its contract may be evaluate (inputs, outputs, trace) "
+            "or evaluate-v1 (app_params, inputs, output, correct_answer)",
             hint="set `contract` to evaluate or evaluate-v1",
         )
     names = [*parameters.positional, *parameters.keyword_only]
@@ -457,8 +457,8 @@ def _on_judges() -> str | None:
     for platform, modules in JUDGES.items():
         if judges := [one for one in later.lacking_of(*modules) if one[:1].isupper()]:
             return (
-                f"{', '.join(judges[:10])} of {platform} ask a model, and are not called: write a function that asks "
-                "a granted model (`models`), or use a judge of the host in their place (docs/models.md)"
+                f"{', '.join(judges[:10])} of {platform} ask a model, so the host does not call them: write a "
+                "function that asks a model granted in `models`, or use one of the host's judges (docs/models.md)"
             )
     return None
 

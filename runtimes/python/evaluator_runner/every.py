@@ -142,8 +142,11 @@ def _that_apply(
     able = [name for name in found if name not in uses or _has_columns(binds[name], args)]
     if not able:
         shown = ", ".join(_shown(name, one) for name, one in list(found.items())[:_LISTED])
-        message = f"the row has the columns of none of these functions: {shown}"
-        hint = "add the columns of the evaluator to the row; if it is called by position, name it in `settings.entry`"
+        message = f"none of these functions finds all its columns in the row: {shown}"
+        hint = (
+            "add the columns that the evaluator needs; if it takes its arguments by position, name it in "
+            "`settings.entry`"
+        )
         raise Failure("missing_input", message, hint=hint)
     used = {other for name in able for other in uses.get(name, ()) if other != name}
     return {name: found[name] for name in able if name not in used or name not in uses}

@@ -18,9 +18,9 @@ _NAMES = {
     24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
 }  # fmt: skip
 _SIGNAL_HINTS = {
-    9: "either the code killed it, or memory ran out: then use less at once, or raise limits.memory_mb",
+    9: "the code killed it, or memory ran out; in the second case, use less at once, or raise limits.memory_mb",
     11: "a native extension crashed, recursion went too deep for the stack, or memory ran out (raise limits.memory_mb)",
-    25: "a file grew beyond limits.disk_mb",
+    25: "a file grew beyond limits.disk_mb; write less, or raise it",
     31: "the sandbox does not allow that system call",
 }
 _SIGXFSZ = 25

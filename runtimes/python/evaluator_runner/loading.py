@@ -77,7 +77,7 @@ class Loading:
             self._give_up(
                 (
                     "crashed",
-                    "the evaluator's code wrote to its runner's channel",
+                    "the evaluator's code wrote to the channel between its runner and the host",
                     None,
                 )
             )

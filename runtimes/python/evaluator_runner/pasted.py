@@ -44,7 +44,7 @@ class Held:
             returned = _returned(namespace[factory]())
             names = [name for name, _ in returned]
             if twice := next((name for name in names if names.count(name) > 1), None):
-                message = f"`{factory}()` returns several evaluators of one name, `{twice}`"
+                message = f"`{factory}()` returns several evaluators with the same name, `{twice}`"
                 way = f"def first(outputs, expected): return {factory}()[0](outputs, expected)"
                 raise Failure("entry_ambiguous", message, hint=f"write a function for each, such as `{way}`")
             for name, one in returned:

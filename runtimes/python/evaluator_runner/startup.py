@@ -25,7 +25,10 @@ def run(arguments: list[str]) -> None:
     _move_channel()
     options = Options(arguments)
     if not kernel.adopt_orphans():
-        print("runner: cannot adopt orphans; a process that leaves its session may outlive its row", file=sys.stderr)
+        print(
+            "runner: the kernel does not let the runner adopt orphaned processes, so a process may outlive its row",
+            file=sys.stderr,
+        )
     try:
         if options.drop_to is not None:
             kernel.drop_to(*options.drop_to)

@@ -104,8 +104,8 @@ def test_what_has_no_json_form_is_named(scratch, statement, path, kind):
         ("return new Map([['a', 1]])", "the returned Map was taken as an object"),
         ("class Score { a = 1 }; return new Score()", "the returned instance of Score was taken as"),
         ("return {d: new Date(0)}", "Date at $.d"),
-        ("return {t: 'a\\udc00'}", "half of a surrogate pair at $.t replaced"),
-        ("return {t: {'\\udc00': 1}}", "half of a surrogate pair in a key at $.t replaced"),
+        ("return {t: 'a\\udc00'}", "half of a surrogate pair at $.t was replaced"),
+        ("return {t: {'\\udc00': 1}}", "half of a surrogate pair in a key at $.t was replaced"),
     ],
 )
 def test_a_coercion_is_noted(scratch, statement, words):

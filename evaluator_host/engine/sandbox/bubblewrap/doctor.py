@@ -114,7 +114,11 @@ def require_program(path: Path) -> None:
 def binary_finding(bwrap: Bubblewrap) -> Finding:
     """Return a finding with the path and version of bubblewrap."""
     version = ".".join(map(str, bwrap.version))
-    note = "" if bwrap.can_disable_userns else "; 0.8 would also forbid user namespaces by itself (the filter does too)"
+    note = (
+        ""
+        if bwrap.can_disable_userns
+        else "; user namespaces in sandboxes are forbidden by the filter only, since 0.8 also by bubblewrap"
+    )
     return Finding("bubblewrap", ok=True, detail=f"{bwrap.path} {version}{note}")
 
 

@@ -196,14 +196,14 @@ def _note(by_score: int, human: Counter[str], said: Counter[str]) -> str | None:
     notes = []
     if by_score:
         notes.append(
-            f"{counted(by_score, 'row')} without a verdict, so a score of at least {_PASSING} counts as passed; "
-            "to change this, give the evaluator a `threshold`"
+            f"{counted(by_score, 'row')} {'has' if by_score == 1 else 'have'} no verdict, so a score of at least "
+            f"{_PASSING} counts as passed; to change this, give the evaluator a `threshold`"
         )
     if human.keys() <= _BINARY and (others := sum(count for name, count in said.items() if name not in _BINARY)):
         scores = "1 score is" if others == 1 else f"{others} scores are"
         notes.append(
-            f"people's labels are only 0 and 1, but {scores} neither; labels of yes and no are compared with the "
-            "verdict instead"
+            f"people's labels are only 0 and 1, but {scores} neither; to compare labels with the verdict, use labels "
+            "such as yes and no"
         )
     elif human and human.keys().isdisjoint(said) and not said.keys() <= _SAID:
         notes.append(

@@ -109,13 +109,18 @@ def _left_out(scores: list[str]) -> tuple[dict[str, str], ...]:
 def _of_packages(scores: list[str]) -> Failure:
     names = _short(scores)
     if not names[0].isidentifier():
-        message = f"`Eval` scores with {', '.join(names)}, and the code has no scorer that is a function"
-        return Failure("entry_not_found", message, hint="write it as `def handler(input, output, expected): return …`")
+        message = f"`Eval` scores with {', '.join(names)}, but none of these scorers is a function in the code"
+        return Failure(
+            "entry_not_found",
+            message,
+            hint="write the scorer as a function: `def handler(input, output, expected): return …`",
+        )
     return Failure(
         "entry_not_found",
         f"the scores of `Eval` come from a package ({', '.join(names)}): the code has no scorer of its own",
         hint=f"write a scorer that calls it, and pin its package: `def handler(input, output, expected): return "
-        f"{names[0]}()(output=output, expected=expected)`. Scorers that call a model need a granted model",
+        f"{names[0]}()(output=output, expected=expected)`. A scorer that calls a model needs one that is granted in "
+        "`models`",
     )
 
 

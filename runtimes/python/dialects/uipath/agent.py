@@ -64,7 +64,7 @@ def simulate(mocks):
     import uipath.eval.mocks
 
     if not hasattr(uipath.eval.mocks, "set_behaviors"):
-        raise RuntimeError("only the light module uipath.eval.mocks simulates mockingStrategy: do not pin uipath")
+        raise RuntimeError("the pinned package uipath cannot simulate mockingStrategy here: leave out its pin")
     uipath.eval.mocks.set_behaviors(mocks)
 
 

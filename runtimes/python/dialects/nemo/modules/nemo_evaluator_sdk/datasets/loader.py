@@ -47,7 +47,7 @@ def load_dataset_as_dicts(dataset: DatasetInput | str | Path) -> list[dict[str, 
         return list(to_rows())
     if isinstance(dataset, str | Path):
         return [row for file in _files(Path(dataset)) for row in _read(file)]
-    raise DatasetLoadError(f"a data set is rows, a table or a path, not {type(dataset).__name__}")
+    raise DatasetLoadError(f"a data set must be rows, a table or a path, not {type(dataset).__name__}")
 
 
 def _files(path: Path) -> list[Path]:
@@ -84,7 +84,7 @@ def _read(file: Path) -> list[dict[str, Any]]:
             rows = whole if isinstance(whole, list) else [whole]
         case other:
             kind = f"files with the suffix {other}" if other else "files without a suffix"
-            raise DatasetLoadError(f"{file.name} cannot be read: only the real package reads {kind}")
+            raise DatasetLoadError(f"{file.name} cannot be read: pin the package nemo-platform, which reads {kind}")
     if not all(isinstance(row, dict) for row in rows):
-        raise DatasetLoadError(f"{file.name} holds something that is not an object")
+        raise DatasetLoadError(f"{file.name} has a row that is not an object")
     return rows

@@ -132,7 +132,7 @@ class LocalBackend:
             )
         if target is not None:
             raise TypeError(
-                f"a target is a Model, a GenericAgent or a NemoAgentToolkitAgent, not {type(target).__name__}"
+                f"a target must be a Model, a GenericAgent or a NemoAgentToolkitAgent, not {type(target).__name__}"
             )
         samples = offline_samples(rows)
         for index, sample in enumerate(samples):

@@ -22,4 +22,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    raise ImportError(f"the light modules have no {name}, only base classes; pin uipath, as in uipath==2.14.44")
+    raise ImportError(f"without a pin of uipath there are only base classes, not {name}; pin it, as in uipath==2.14.44")
