@@ -70,7 +70,7 @@ async def open_engine(
     metrics = _metrics(pool, supervisor, peers)
     environments: Environments | None = None
     processes = LimitedProcesses(supervisor=supervisor)
-    tasks = [("the removal of idle sandboxes", pool.run_reaper)]
+    tasks = [("the task that removes idle sandboxes", pool.run_reaper)]
     try:
         swept = await chosen.sweep()
         if swept:
@@ -81,11 +81,11 @@ async def open_engine(
         first = _FirstSandbox(pool, settings, None if in_image else settings.data_dir)
         if prewarm and not await first.has_started():
             supervisor.checks.append(first.require_started)
-            tasks.append(("the start of the first sandbox", first.run))
+            tasks.append(("the task that starts the first sandbox", first.run))
         if not in_image:
             supervisor.checks.append(toolchain.watch_tools(settings.data_dir))
         environments = await asyncio.to_thread(_environments, settings, chosen, pool, peers)
-        tasks.append(("the release of unused package sets", environments.run_releases))
+        tasks.append(("the task that releases unused package sets", environments.run_releases))
         async with AsyncExitStack() as running:
             for name, work in tasks:
                 await running.enter_async_context(supervisor.running(name, work))

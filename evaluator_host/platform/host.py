@@ -41,7 +41,6 @@ class Host:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the host."""
         return self.service.settings
 
     def open_resources(self) -> None:
@@ -87,8 +86,8 @@ async def open_host(service: Service, store: Store, *given: object) -> AsyncIter
         *(each for one in resources for each in one.kept()),
     ]
     tasks = (
-        Task("the watch of the database", store.watch.run),
-        Task("the deletion of old data", partial(_delete_old, kept)),
+        Task("the task that watches the database", store.watch.run),
+        Task("the task that deletes old data", partial(_delete_old, kept)),
         *(task for one in resources for task in one.tasks()),
     )
     async with AsyncExitStack() as running:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Task(NamedTuple):
-    """A task that runs until the host stops. Messages call the task by its `name`: "the alerts"."""
+    """A task that runs until the host stops. Messages use its `name`: "the task that checks alerts"."""
 
     name: str
     run: Callable[[], Awaitable[None]]

@@ -77,7 +77,7 @@ class Supervisor:
         self, name: str, pid: Callable[[], int], ask: Callable[[], Awaitable[None]]
     ) -> AsyncIterator[None]:
         """Watch a child process during the `with` block, as `watch_child` does."""
-        async with self.running(f"the watch of {name}", lambda: watch_child(name, pid, ask, self.silent)):
+        async with self.running(f"the task that watches {name}", lambda: watch_child(name, pid, ask, self.silent)):
             yield
 
     async def repeat(self, name: str, work: Callable[[], Awaitable[None]]) -> None:

@@ -40,7 +40,7 @@ class AlertResource(Resource):
         return alerts_api(self._alerts, access).routes
 
     def tasks(self) -> Iterable[Task]:
-        return (Task("the alerts", self._alerts.run),)
+        return (Task("the task that checks alerts", self._alerts.run),)
 
     async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
         """Return `alert NAME` for each alert that watches this object, or signs its messages with this secret."""

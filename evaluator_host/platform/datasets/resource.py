@@ -64,7 +64,7 @@ class DatasetResource(Resource):
             yield
 
     def tasks(self) -> Iterable[Task]:
-        return (Task("the removal of unreferenced files", self._sweep_again),)
+        return (Task("the task that removes unreferenced files", self._sweep_again),)
 
     async def _sweep_again(self) -> None:
         """Remove unreferenced files every hour, because the sweep at the start spares new files."""

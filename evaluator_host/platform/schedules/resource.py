@@ -31,7 +31,7 @@ class ScheduleResource(Resource):
         return schedules_api(self._schedules, self.host.users, access).routes
 
     def tasks(self) -> Iterable[Task]:
-        return (Task("the schedules of jobs", self._schedules.run),)
+        return (Task("the task that creates jobs on schedule", self._schedules.run),)
 
     async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
         """Return `schedule NAME` for each schedule with jobs that use this object."""

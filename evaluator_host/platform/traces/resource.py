@@ -29,7 +29,7 @@ class TraceResource(Resource):
         return traces_api(self._traffic, access, body_bytes=self.host.settings.traces_mb << 20).routes
 
     def tasks(self) -> Iterable[Task]:
-        return (Task("the scoring of live traffic", self._traffic.run),)
+        return (Task("the task that scores live traces", self._traffic.run),)
 
     def kept(self) -> Iterable[Kept]:
         return (Kept("traces", self.host.settings.traces_days, self._traces.delete_before),)

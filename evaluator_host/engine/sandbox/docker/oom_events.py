@@ -75,7 +75,7 @@ class OomEvents:
         """Start listening, unless this object is listening already."""
         if self._task is None:
             work = partial(self._listen, endpoint, api_version)
-            self._task = asyncio.create_task(self._supervisor.repeat("the watch of containers", work))
+            self._task = asyncio.create_task(self._supervisor.repeat("the task that watches containers", work))
 
     def count(self, container: str) -> int:
         """Return the number of `oom` events of the container with this name."""
@@ -86,7 +86,6 @@ class OomEvents:
         self._counts.pop(container, None)
 
     async def stop(self) -> None:
-        """Stop listening."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

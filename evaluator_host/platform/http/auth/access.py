@@ -205,7 +205,7 @@ async def open_access(
     access = Access(store, settings, connections, parts=parts)
     await access.keyring.refresh()
     try:
-        async with supervisor.running("the refresh of keys and the audit log", access.run):
+        async with supervisor.running("the task that refreshes keys and writes the audit log", access.run):
             yield access
     finally:
         await access.close()
