@@ -95,7 +95,6 @@ def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]
 
 
 def given_cases(cases: Sequence[Mapping[str, Json]] | None) -> dict[str, Any]:
-    """Return `{"cases": cases}`, or `{}` if `cases` is None."""
     return {} if cases is None else {"cases": cases}
 
 

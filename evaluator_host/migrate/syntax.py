@@ -42,7 +42,7 @@ def parse(source: bytes, language: Language) -> Node:
     """Return the root of a program's syntax tree.
 
     Raises:
-      Unreadable: the program is too large, nests too deeply, or is not valid in that language.
+      Unreadable: the program is too large, nested too deeply, or not valid in that language.
     """
     if len(source) > SOURCE_BYTES:
         raise Unreadable(f"the code is {len(source) >> 10} KB long; at most {SOURCE_BYTES >> 10} KB can be rewritten")

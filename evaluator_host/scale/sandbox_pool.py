@@ -271,7 +271,6 @@ class SandboxPool:
 
     @property
     def settings(self) -> Settings:
-        """Return the settings of the pool."""
         return self._pool.settings
 
     def open(self) -> None:

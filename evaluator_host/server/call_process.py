@@ -131,7 +131,7 @@ class CallOwners(Peers):
             channel = await self._channel_to(owner)
             headers = spans.carrier() if (spans := recorder()) is not None else None
             result: EvaluationResult = await channel.call("evaluate", headers, evaluator, row, caller)
-        except (OSError, ChannelClosed, RecursionError):  # the owner is not running, or the row nests too deeply
+        except (OSError, ChannelClosed, RecursionError):  # the owner is not running, or the row is nested too deeply
             return None
         else:
             return result

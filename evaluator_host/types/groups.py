@@ -26,7 +26,6 @@ class Numbers:
         self._squares = 0  # the exact sum of squares, in units of 1 / _UNIT**2
 
     def add(self, value: float) -> None:
-        """Add one number."""
         self.count += 1
         numerator, denominator = value.as_integer_ratio()
         units = numerator * (_UNIT // denominator)

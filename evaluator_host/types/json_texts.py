@@ -109,7 +109,7 @@ def _require_utf_8(text: Octets) -> None:
 
 
 def _require_common_values(text: Octets) -> None:
-    """Check that the numbers in JSON are finite, and that it does not nest too deeply for any decoder."""
+    """Check that the numbers in JSON are finite, and that it is not nested too deeply for any decoder."""
     levels = 0
     for start in range(0, len(text), _PIECE_BYTES):
         before = min(start, _OVERLAP)

@@ -63,7 +63,7 @@ export function needs(program, entry, at = null, calls = false) {
   try {
     return tree.body.some((/** @type {Node} */ one) => mayReadGlobals(one)) || readsPlaceholder(tree.body, entry, at) || (calls && readsPlaceholder(tree.body, entry, at, true));
   } catch (error) {
-    if (error instanceof RangeError) return true; // the code nests too deeply
+    if (error instanceof RangeError) return true; // the code is nested too deeply
     throw error;
   }
 }

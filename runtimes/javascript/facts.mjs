@@ -70,7 +70,7 @@ function factsIn({ uses, rest }, text) {
   };
 }
 
-/** Return what a function returns, or null if the code nests too deeply. @template T @param {() => T | null} read @returns {T | null} */
+/** Return what a function returns, or null if the code is nested too deeply. @template T @param {() => T | null} read @returns {T | null} */
 function orNothing(read) {
   try {
     return read();

@@ -540,7 +540,9 @@ def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(ma
         assert f"is not ready: {esbuild} was removed or changed" in one_line(machine.command("doctor"))
         error = host.client.post("/v1/evaluate", json={"evaluator": TYPESCRIPT}).json()["error"]
         assert error["code"] == "load_error"
-        assert re.search(r"esbuild does not work on this host \(E\w+\), which is not a fault of the code", error["message"])
+        assert re.search(
+            r"esbuild does not work on this host \(E\w+\), which is not a fault of the code", error["message"]
+        )
         python = {"code": "def evaluate(inputs, outputs, trace):\n    return 1\n"}
         assert host.client.post("/v1/evaluate", json={"evaluator": python}).json()["score"] == 1.0
 

@@ -106,7 +106,6 @@ def test_an_object_may_have_as_many_keys_as_its_field_says() -> None:
 
 
 def made(evaluator: dict[str, Any]) -> Evaluator:
-    """Return the evaluator of a request."""
     given = EvaluateIn.model_validate({"evaluator": evaluator}).evaluator
     assert isinstance(given, EvaluatorIn)
     return given.to_model()

@@ -29,7 +29,7 @@ class Binding:
 
 
 def encode(binding: Binding) -> bytes | EvaluationError:
-    """Encode the call's body as JSON, or return an error if values nest too deeply.
+    """Encode the call's body as JSON, or return an error if values are nested too deeply.
 
     Integers of any length stay exact.
     """

@@ -92,7 +92,7 @@ def interpret_every(
 
 
 def _within_only(names: list[str], chosen: str | None) -> str | None:
-    """Return the chosen score's name within the only evaluator.
+    """Return the name that the only evaluator itself gives to the chosen score.
 
     Return None if all its scores count, or if there are several evaluators.
     """

@@ -215,7 +215,6 @@ class RowShape:
     unless: tuple[str, frozenset[Json], str] | None = None
 
     def fits(self, item: dict[str, Json]) -> bool:
-        """Return whether an object has this shape."""
         return all(any(name in item for name in group) for group in self.needs)
 
     def record(self, item: dict[str, Json]) -> dict[str, Json]:

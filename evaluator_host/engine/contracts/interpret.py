@@ -1,7 +1,7 @@
 """Reads returned values by the rules that dialects share: numbers, bools, objects with a score, and errors.
 
 The evaluator's code produced the value, so this module does not trust it. A value that contradicts the kind that the
-runner reports, or that nests deeper than a runner allows, counts as a crash of the evaluator.
+runner reports, or that is nested deeper than a runner allows, counts as a crash of the evaluator.
 """
 
 import json
@@ -26,7 +26,7 @@ _KEYS_READ: Final = 50
 _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
-# texts that runners send in place of a type, if a value is cyclic or nests too deeply
+# texts that runners send in place of a type if a value is cyclic or nested too deeply
 _SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")
 
 
@@ -95,7 +95,7 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
 
 
 def _is_score_and_reason(value: Json) -> TypeGuard[tuple[float | int, str | list[Json] | None]]:
-    """Return whether a value is a pair of a score and its reason, which may be null, or a list without numbers."""
+    """Return whether a value is a list of a score and its reason: a string, null, or a list without numbers."""
     if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], float | int):
         return False
     told = value[1]

@@ -56,7 +56,7 @@ def add_leaves(
 
     Raises:
       NotFinite: a metric is too large for a float, or a float in the object is not finite.
-      TooDeep: the object nests too deeply.
+      TooDeep: the object is nested too deeply.
     """
     found = _Metrics(metrics, notes)
     levels: list[tuple[Iterator[tuple[Any, Json]], str | None]] = [(iter(value.items()), "")]

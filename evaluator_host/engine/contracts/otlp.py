@@ -62,7 +62,6 @@ def first_of(raw: dict[str, Any], *keys: str) -> Any:
 
 
 def as_text(value: Any) -> str | None:
-    """Return the value if it is a string, else None."""
     return value if isinstance(value, str) else None
 
 

@@ -97,7 +97,6 @@ class Record:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        """Return the record as JSON."""
         return json.dumps({"format": _FORMAT, **asdict(self)}, indent=1)
 
     def report(self) -> EnvironmentReport:

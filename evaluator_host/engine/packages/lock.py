@@ -100,7 +100,6 @@ class Lock:
         return "sha256:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def to_json(self) -> str:
-        """Return the lock as JSON."""
         return json.dumps({"format": _FORMAT, "digest": self.digest, **asdict(self)}, sort_keys=True)
 
     @classmethod

@@ -71,7 +71,6 @@ class Tools:
 
     @property
     def npm_command(self) -> tuple[str, str]:
-        """Return the command that starts npm."""
         return str(self.node), str(self.npm / "bin" / "npm-cli.js")
 
     @cached_property

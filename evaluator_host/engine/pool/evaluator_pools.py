@@ -89,10 +89,10 @@ class EvaluatorPool:
         self._shares.begin(self.workspace, spec.memory_mb)
 
     def begin_turn(self, *, started: float) -> None:
-        """For a while, end none of this evaluator's sandboxes for other evaluators, because one has just started.
+        """Protect this evaluator's sandboxes, one of which has just started, from being ended for other evaluators.
 
-        `started` is the monotonic time at which the start of this sandbox began. The protection lasts at least as long
-        as the start took. Otherwise, on a busy machine, sandboxes might be ended before their first call.
+        `started` is the monotonic time at which the host began to start this sandbox. The protection lasts at least as
+        long as the start took. Otherwise, on a busy machine, sandboxes might be ended before their first call.
         """
         now = time.monotonic()
         self.turn_until = now + max(TURN_S, now - started)
@@ -115,7 +115,7 @@ class EvaluatorPool:
         return slot
 
     def pause(self, slot: Slot) -> None:
-        """While its row waits for an answer from outside, count a leased sandbox only with the memory that it uses."""
+        """Count a leased sandbox only with the memory that it uses while its row waits for an answer from outside."""
         self.paused[slot] = unused_mb = slot.sandbox.spec.memory_mb - slot.sandbox.idle_mb
         self._shares.end(self.workspace, unused_mb)
 
@@ -188,7 +188,6 @@ class EvaluatorPools:
         self._counted = 0
 
     def pool_for(self, request: LeaseRequest) -> EvaluatorPool:
-        """Return the pool of the evaluator in a request."""
         key = request.key
         found = self._by_key.get(key)
         if found is None:

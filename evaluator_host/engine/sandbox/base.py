@@ -72,7 +72,7 @@ class Link(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Return, without waiting, whether the runner is known to have ended and all its output has been read."""
+        """Return without waiting whether the runner is known to have ended and all its output has been read."""
         ...
 
     @property

@@ -77,7 +77,6 @@ class LoadRequest:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
     def header(self, load_id: str) -> dict[str, Json]:
-        """Return the header of the `load` frame."""
         header = {"data_files": True} if any(not path.endswith(_MODULES) for path in self.files) else {}
         return {
             **header,
@@ -102,7 +101,6 @@ class LoadRequest:
         }
 
     def body(self) -> dict[str, Json]:
-        """Return the body of the `load` frame."""
         body: dict[str, Json] = {"code": self.code, "bundle": self.bundle}
         if self.files:
             body |= {"files": self.files, "path": self.path}

@@ -453,7 +453,7 @@ def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError |
 
 
 def _value(returned: Returned) -> Json:
-    """Return a refused value, so that the result shows it, or None if it is not JSON or nests too deeply."""
+    """Return a refused value, so that the result shows it, or None if it is not JSON or is nested too deeply."""
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value

@@ -131,7 +131,6 @@ class Service:
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult:
-        """Evaluate one row."""
         if not evaluator.models:
             given_on = await self._peers.evaluate(evaluator, row, caller)
             if given_on is not None:
@@ -385,7 +384,7 @@ class Service:
         await self.pool.probe(default_spec(Language.PYTHON, self.settings))
 
     def info(self) -> HostInfo:
-        """Return the host's version, backend, limits and runtimes, but only the default version of Python."""
+        """Return the host's version, backend, limits and runtimes; of Python, only the default version."""
         return host_info(self.settings, self.pool, self.environments)
 
     async def full_info(self) -> HostInfo:

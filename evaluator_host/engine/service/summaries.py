@@ -54,7 +54,7 @@ def summarise(
 
 
 def host_info(settings: Settings, pool: Pool, environments: Environments) -> HostInfo:
-    """Return the version, backend, limits and runtimes of a host, but only its default Python version."""
+    """Return the version, backend, limits and runtimes of a host; of Python, only the default version."""
     return HostInfo(
         version=__version__,
         backend=pool.backend.name,

@@ -28,13 +28,10 @@ class Adapter(Generic[T]):
         return TypeAdapter(self._kind)
 
     def read(self, value: Any) -> T:
-        """Convert dictionaries and lists to a value of the type."""
         return self._made.validate_python(value)
 
     def read_json(self, text: str | bytes) -> T:
-        """Parse JSON to a value of the type."""
         return self._made.validate_json(text)
 
     def json(self, value: T) -> str:
-        """Encode a value as JSON."""
         return self._made.dump_json(value).decode()

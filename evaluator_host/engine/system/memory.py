@@ -95,11 +95,9 @@ class Reservation:
         self._size = 0
 
     def __enter__(self) -> Self:
-        """Return the reservation."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Free the memory."""
         self._budget.resize(self._workspace, self._size, 0)
         self._size = 0
 

@@ -56,7 +56,6 @@ class Entry:
 
     @property
     def is_folder(self) -> bool:
-        """Return whether the entry is a folder."""
         return stat.S_ISDIR(self.stat.st_mode)
 
     @property
@@ -66,7 +65,6 @@ class Entry:
 
     @property
     def is_link(self) -> bool:
-        """Return whether the entry is a symbolic link."""
         return stat.S_ISLNK(self.stat.st_mode)
 
     def open(self) -> BufferedReader:

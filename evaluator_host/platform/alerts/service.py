@@ -192,7 +192,6 @@ class Alerts:
         return await asyncio.to_thread(lambda: [_report(one) for one in found])
 
     async def get_alert(self, workspace_id: str, name: str) -> AlertReport:
-        """Return an alert."""
         return _report(await self._objects.get_object(KIND, workspace_id, name))
 
     async def change_alert(
@@ -224,7 +223,6 @@ class Alerts:
         return await self.get_alert(workspace_id, name)
 
     async def delete_alert(self, workspace_id: str, name: str) -> None:
-        """Delete an alert."""
         await self._objects.delete_object(KIND, workspace_id, name)
 
     async def run(self) -> None:

@@ -59,7 +59,7 @@ async def render_records(
     function: Callable[[Any, dict[str, Any]], Any],
     given: Any,
 ) -> list[Any]:
-    """Return, for the record in each JSON line, the result of `function(given, record)` or the `BadRow` that it raises.
+    """Return the result of `function(given, record)` for the record in each JSON line, or the `BadRow` that it raises.
 
     Raises:
       LimitExceeded: one record takes too much processor time or memory.
@@ -80,7 +80,7 @@ async def render_records(
 async def mapped_rows(
     processes: LimitedProcesses, workspace: str, lines: Sequence[bytes], mapping: Mapping
 ) -> list[Row | BadRow]:
-    """Return, for the record in each JSON line, the row that it maps to, or a `BadRow` if it cannot become a row.
+    """Return the row that the record in each JSON line maps to, or a `BadRow` if it cannot become a row.
 
     Raises:
       LimitExceeded: the templates take too much processor time or memory.
@@ -110,7 +110,7 @@ def names_in_templates(templates: Sequence[str]) -> dict[str, list[str]]:
 
 
 def template_faults(templates: Sequence[str]) -> list[str | None]:
-    """Return, for each template, an error message, or None if the template is valid."""
+    """Return an error message for each template, or None if the template is valid."""
     return [_fault(template) for template in templates]
 
 

@@ -50,7 +50,6 @@ class Shard:
         return cls(int(found[1]), int(found[2]))
 
     def has(self, index: int) -> bool:
-        """Return whether a row is in this shard."""
         return index % self.of == self.number
 
     def indexes(self, rows: int) -> range:

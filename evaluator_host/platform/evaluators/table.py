@@ -218,7 +218,6 @@ class Evaluators(Repository):
             found = await self._part(query.where(EvaluatorTable.name > found[-1].name))
 
     async def names(self, workspace_id: str) -> list[str]:
-        """Return the names of the evaluators, in order."""
         query = select(EvaluatorTable.name).where(EvaluatorTable.workspace_id == workspace_id)
         return list(await self._database.fetch_values(query.order_by(EvaluatorTable.name)))
 

@@ -105,7 +105,6 @@ def describe_error(status: int | str, text: str) -> dict[int | str, dict[str, An
 
 
 def problem_response(error: HostError) -> Response:
-    """Return the response for an error of the host."""
     headers = _headers(error)
     body = {
         "type": "about:blank",

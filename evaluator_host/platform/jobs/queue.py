@@ -331,7 +331,7 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 
 
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
-    """Store, for each evaluator of a completed job, the newest earlier completed job over the same rows.
+    """For each evaluator of a completed job, store the newest earlier completed job over the same rows.
 
     Two different versions of an evaluator match only if each of the two jobs has exactly one version that the other job
     does not have.

@@ -261,7 +261,6 @@ class JobRun:
         return Caller(self._job.workspace_id, kept.lock, self._terms)
 
     async def _scored(self, kept: JobEvaluator) -> AsyncGenerator[Row, None]:
-        """Yield the rows that have a score from this evaluator."""
         unscored = await self._context.queue.unscored_rows(self._job.id, kept.position, count=self._job.rows)
         async for chunk in self._chunks(kept, unscored):
             for row in chunk.rows:

@@ -210,7 +210,6 @@ class JobService:
         return len(StoredSpec(config=spec.config).shard.indexes(min(rows, spec.config.limit_samples or rows)))
 
     async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
-        """Return a job."""
         return job_report(await self.jobs.get_overview(workspace_id, job_id))
 
     async def list_jobs(self, workspace_id: str, *, limit: int = 100, **chosen: Any) -> list[JobReport]:

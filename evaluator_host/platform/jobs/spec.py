@@ -61,12 +61,10 @@ _NODES: Final = Adapter(list[JobNode])
 
 
 def spec_to_json(request: StoredSpec) -> str:
-    """Convert a stored spec to JSON."""
     return _REQUEST.json(request)
 
 
 def spec_from_json(text: str) -> StoredSpec:
-    """Parse a stored spec from JSON."""
     return _REQUEST.read_json(text)
 
 

@@ -348,7 +348,6 @@ class Jobs(Repository):
         return next((as_job(row) for row in await self._database.fetch_all(query)), None)
 
     async def get_job(self, workspace_id: str, job_id: str) -> Job:
-        """Return a job."""
         query = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.id == job_id)
         found = await self._database.fetch_first(query)
         if found is None:
@@ -443,7 +442,7 @@ class Jobs(Repository):
         return await _converted(await self._database.fetch_all(query), _job_and_tally)
 
     async def last_scores(self, workspace_id: str) -> list[tuple[Job, EvaluatorTally]]:
-        """Return, for each stored evaluator, the newest job that ran it (ended or not), and its scores in that job.
+        """Return the newest job that ran each stored evaluator (ended or not), and the evaluator's scores in that job.
 
         The `request` of these jobs has only its `config`, since mappings and prompts can be long.
         """

@@ -112,7 +112,6 @@ class Schedules:
         return await asyncio.to_thread(lambda: {one.name: _STORED.read_json(one.content).spec for one in found})
 
     async def get_schedule(self, workspace_id: str, name: str) -> ScheduleReport:
-        """Return a schedule."""
         return _report(await self._objects.get_object(KIND, workspace_id, name))
 
     async def require_schedule(self, workspace_id: str, name: str) -> None:

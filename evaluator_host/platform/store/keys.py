@@ -47,7 +47,6 @@ def generate_key() -> GeneratedKey:
 
 
 def key_id_of(text: str) -> str | None:
-    """Return the id inside a key, or None for a string that is not a key."""
     match = _TOKEN.fullmatch(text)
     return match.group(1) if match else None
 

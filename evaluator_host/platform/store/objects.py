@@ -100,7 +100,6 @@ class Objects(Repository):
         return found
 
     async def get_object(self, kind: str, workspace_id: str, name: str) -> StoredObject:
-        """Return an object."""
         query = _objects().where(_of(kind), _in(workspace_id), EntityTable.name == name)
         found = await self._database.fetch_first(query)
         if found is None:
@@ -134,7 +133,6 @@ class Objects(Repository):
         return await self._database.now()
 
     async def delete_object(self, kind: str, workspace_id: str, name: str) -> None:
-        """Delete an object."""
         found = await self.get_object(kind, workspace_id, name)
         await self._database.change_rows(delete(EntityTable).where(EntityTable.id == found.id))
 

@@ -348,7 +348,6 @@ class Secrets(Repository):
         return KeyRotation(added, resealed, tuple(closed), dropped)
 
     async def delete_secret(self, workspace_id: str, name: str) -> None:
-        """Delete a secret."""
         _require_possible(name)
         if not await self._database.change_rows(delete(SecretTable).where(_this(workspace_id, name))):
             raise await self._missing(workspace_id, name)

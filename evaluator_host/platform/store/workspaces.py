@@ -43,7 +43,6 @@ class Workspaces(Repository):
             return await ensure_workspace(connection, name)
 
     async def name_of(self, workspace_id: str) -> str | None:
-        """Return the name of the workspace with this id, or None."""
         query = select(WorkspaceTable.name).where(WorkspaceTable.id == workspace_id)
         found = await self._database.fetch_value(query)
         return None if found is None else str(found)

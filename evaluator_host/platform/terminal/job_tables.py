@@ -49,7 +49,6 @@ class OwnedJob:
 
 
 def jobs_table(jobs: Sequence[JobReport]) -> Text:
-    """Return a table of jobs."""
     return table(_JOB_HEADER, [row for job in jobs for row in _job_rows(job)])
 
 
@@ -239,7 +238,7 @@ def groups_table(statistics: ColumnStatistics, column: str) -> Text:
 
 
 def all_groups_table(found: Sequence[ColumnStatistics], column: str) -> Text:
-    """Return, for each evaluator of a job, a table of its scores by the values of a column."""
+    """Return a table for each evaluator of a job: its scores by the values of a column."""
     heads = (f"{one.evaluator}:{'' if one.doubt is None else f' doubtful: {in_options(one.doubt)}'}" for one in found)
     tables = (groups_table(one, column) for one in found)
     return Text("\n\n").join(Text(f"{plain(head)}\n").append(one) for head, one in zip(heads, tables, strict=True))

@@ -77,7 +77,6 @@ class RemoteService:
             return
 
     async def evaluate(self, evaluator: Evaluator, row: Row, *, caller: Caller = DEFAULT_CALLER) -> EvaluationResult:
-        """Evaluate one row, and return its result."""
         batch = await self._client.evaluate_batch(evaluator, [row], replay=caller.terms.replay)
         return batch.results[0]
 

@@ -36,7 +36,6 @@ class Percentiles:
         self._buckets: Counter[int] = Counter()
 
     def add(self, value: float) -> None:
-        """Add one number."""
         self._buckets[math.floor(math.log(max(value, 1e-6), _STEP))] += 1
 
     def at(self, fraction: float) -> float | None:

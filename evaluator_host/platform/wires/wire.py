@@ -163,7 +163,6 @@ def wire_request(scope: Scope) -> WireRequest:
 
 
 def query_key(scope: Scope) -> str | None:
-    """Return the parameter `key` of the query, or None."""
     return next(iter(parse_qs(scope["query_string"].decode("latin-1")).get("key", ())), None)
 
 

@@ -78,7 +78,6 @@ class StoredEntities(Repository):
     """Finds entities in the database."""
 
     async def find_entity(self, place: Place, name: str) -> Entity | None:
-        """Return the entity with this name, or None."""
         row = await self._database.fetch_first(_entities().where(_named(place, name)))
         return None if row is None else await _off_loop(len(row.content), lambda: _entity(row))
 

@@ -429,7 +429,7 @@ def find_by_columns(namespace: dict[str, Any], name: str) -> entry.Entry:
 
 
 def by_columns(namespace: dict[str, Any]) -> Failure | None:
-    """Return a failure that lists the functions to call for rows with columns named like all of their parameters.
+    """Return a failure that lists the functions whose parameters are columns; rows with all these columns are scored.
 
     Only public functions are listed, and only if they return a number or have a name that says that they may score.
     Return None if there are no such functions.

@@ -54,7 +54,7 @@ def outline_of(namespace: dict[str, Any]) -> Outline:
 
 
 def meant(outline: Outline, names: list[str]) -> list[str]:
-    """Return, in the given order, the names that may be the evaluator.
+    """Return the names that may be the evaluator, in the given order.
 
     If the code has a list of evaluators (`evaluators=[correct]`), these are the names in the list. Otherwise they are
     the names that no other name uses, public before private ones, without functions like `extract_answer(text)`.
@@ -124,7 +124,7 @@ def note_others(entry: Entry, place: str, names: list[str]) -> None:
 
 
 def uses_of(outline: Outline, names: list[str]) -> dict[str, set[str]]:
-    """Return, for each of `names`, the names that it uses, directly or through other names."""
+    """Map each of `names` to the names that it uses, directly or through other names."""
     uses = _Uses(outline)
     return {one: uses.by(one) for one in names}
 

@@ -37,7 +37,7 @@ class _Context:
 def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[..., Any]:
     """Return a function that decodes JSON text, starting at an index; `object_hook` converts each object.
 
-    The function raises ValueError if the text is not JSON, and RecursionError if the text nests too deeply.
+    The function raises ValueError if the text is not JSON, and RecursionError if the text is nested too deeply.
     """
     scan = _json.make_scanner(_Context(object_hook))  # type: ignore[arg-type]
 

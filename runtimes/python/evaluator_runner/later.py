@@ -443,7 +443,6 @@ class Finder(Loader):
         return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: Any) -> Any:
-        """Return the module."""
         _given[spec.name] = None
         module = _Module(spec.name)
         module.__dict__["__known__"] = self._known

@@ -278,7 +278,7 @@ class Outline:
 
 
 def definitions_in(outline: Outline, *, with_required: bool = False) -> dict[str, list[str]]:
-    """Return, for each function that defines functions or classes and returns a value, the names of these definitions.
+    """Map each function that defines functions or classes and returns a value to the names of these definitions.
 
     Decorated functions are left out; without `with_required`, functions with required parameters are left out, too.
     """
@@ -294,7 +294,7 @@ def definitions_in(outline: Outline, *, with_required: bool = False) -> dict[str
 
 
 def returned_by_way_of(outline: Outline, makers: set[str]) -> dict[str, set[str]]:
-    """Return, for each function that needs no arguments, the functions in `makers` that its `return` statements use."""
+    """Map each function that needs no arguments to the functions in `makers` that its `return` statements use."""
     found = {}
     for function in outline.functions.values():
         if function.required or function.decorators or function.name in makers:

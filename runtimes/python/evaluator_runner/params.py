@@ -26,7 +26,6 @@ class Params(dict):  # type: ignore[type-arg]
         raise KeyError(key)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return the value of a key, or the default."""
         return self[key] if self._look_for(key) else default
 
     def __contains__(self, key: object) -> bool:

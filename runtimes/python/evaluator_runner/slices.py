@@ -155,7 +155,7 @@ class Slices:
 
 
 def slices_of(code: str) -> Slices | None:
-    """Return the statements of code, or None if the code does not parse, or nests too deeply."""
+    """Return the statements of code, or None if the code does not parse, or is nested too deeply."""
     try:
         return Slices(compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -256,7 +256,6 @@ class Builds:
 
     @property
     def running(self) -> Iterator[Build]:
-        """Yield the builds that are running."""
         return (build for build, _ in self._running.values())
 
     @property

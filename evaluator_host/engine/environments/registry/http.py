@@ -186,7 +186,7 @@ class _Layers:
 
     @contextmanager
     def archive(self, path: str) -> Iterator[Iterator[bytes]]:
-        """Yield, in pieces, a tar of the file or folder at `path`; the last layer that contains this path counts."""
+        """Yield a tar of the file or folder at `path` in pieces; the last layer that contains this path counts."""
         but = ", so the image is not a package set; check its name"
         if len(self.layers) > _LAYERS:
             raise PackagesFailed(f"the image has {len(self.layers)} layers{but}")

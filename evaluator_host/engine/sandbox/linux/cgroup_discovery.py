@@ -82,9 +82,10 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, str, list[str]]]:
 
 
 def _own_group(mount: Path, root: str, path: str) -> Path:
-    """Return the folder of the group with this path.
+    """Return the folder of the cgroup at `path` in the hierarchy that is mounted at `mount`.
 
-    `root` is the part of the hierarchy that is mounted; a container may see only a part.
+    `root` is the group at the mount point. In a container, this may be a group below the root of the hierarchy. If the
+    group cannot be seen here, return `mount`.
     """
     if path.startswith("/.."):  # the group is outside the part of the hierarchy that this process can see
         return mount

@@ -543,7 +543,7 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
 
 
 def _by_name(evaluators: list[JobEvaluator], besides: Collection[str]) -> dict[str | None, JobEvaluator]:
-    """Return, by name, the evaluators whose name is unique. Evaluators with a label in `besides` are ignored."""
+    """Return the evaluators whose name is unique, by name. Evaluators with a label in `besides` are ignored."""
     rest = [one for one in evaluators if one.name is not None and one.label not in besides]
     counts = Counter(one.name for one in rest)
     return {one.name: one for one in rest if counts[one.name] == 1}

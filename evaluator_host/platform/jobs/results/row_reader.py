@@ -307,7 +307,7 @@ class RowReader:
     async def every(
         self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None, first: int = 0
     ) -> AsyncGenerator[list[JobRow], None]:
-        """Yield, in order, all rows from `first` on that have a result matching `which`. Each part has a few MB.
+        """Yield all rows from `first` on that have a result matching `which`, in order. Each part has a few MB.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.

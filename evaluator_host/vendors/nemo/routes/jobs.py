@@ -60,7 +60,7 @@ def add_reading(router: APIRouter, jobs: NemoJobs, results: NemoResults, access:
         sort: parts.Sort = Order.CREATED_DOWN,
         keep: Filter | None = _FILTER,
     ) -> Response:
-        """List jobs, but not their pickled metrics."""
+        """List jobs, without their pickled metrics."""
         fetch = partial(jobs.all, parts.workspace_of(request), workspace, order=sort)
         return await large_json_response(await filtered(fetch, keep, number=number, size=page_size))
 

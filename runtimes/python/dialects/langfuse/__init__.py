@@ -38,7 +38,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def names() -> dict[str, Any]:
-    """Return, by name, the classes that code may use without an import."""
+    """Return the classes that code may use without an import, by name."""
     from evaluator_runner.dialects.langfuse import types
 
     return {name: getattr(types, name) for name in _GIVEN}

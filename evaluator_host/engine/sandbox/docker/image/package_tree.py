@@ -98,7 +98,7 @@ def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
 
 
 def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[bytes]:
-    """Yield, in pieces, a tar of a few small files and whole trees, without a whole copy on disk or in memory.
+    """Yield a tar of a few small files and whole trees in pieces, without a whole copy on disk or in memory.
 
     Root owns all entries, only root may write them, and every user may read them. Modification times are kept, because
     compiled Python files record the modification time of their source.

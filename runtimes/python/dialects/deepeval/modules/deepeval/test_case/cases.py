@@ -74,7 +74,7 @@ class ConversationalTestCase(_Fields):
 
 
 class LLMTestCaseParams:
-    """Names of the fields of a test case."""
+    """The fields of a test case, which metrics use to name the fields that they need."""
 
     INPUT = "input"
     ACTUAL_OUTPUT = "actual_output"

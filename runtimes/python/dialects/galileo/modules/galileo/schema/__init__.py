@@ -1,1 +1,1 @@
-"""Schemas of the package."""
+"""The subpackage for the schemas of metrics and traces."""

@@ -1,1 +1,1 @@
-"""Schemas of the package."""
+"""The subpackage for the schemas of what Galileo logs."""

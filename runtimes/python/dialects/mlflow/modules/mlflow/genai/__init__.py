@@ -1,4 +1,4 @@
-"""Scorers."""
+"""The subpackage for scorers."""
 
 from mlflow.genai import scorers as scorers
 from mlflow.genai.scorers import Scorer as Scorer

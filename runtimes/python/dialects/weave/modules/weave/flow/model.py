@@ -4,4 +4,4 @@ from weave.flow.obj import Object
 
 
 class Model(Object):
-    """A model, which a scorer may have as a field."""
+    """The base class of models. A scorer may have a model as a field."""

@@ -28,7 +28,7 @@ class Scorer(Object):
 
 
 class WeaveScorerResult(Object):
-    """A verdict and metadata."""
+    """The result of a scorer: a verdict and metadata."""
 
     passed: bool
     metadata: dict = {}  # noqa: RUF012 - as in the real package
@@ -38,7 +38,7 @@ class WeaveScorerResult(Object):
         self.passed = _verdict(self.passed)
 
     def model_dump(self):
-        """Return the fields."""
+        """Return the fields as a dict."""
         return {"passed": self.passed, "metadata": self.metadata}
 
 

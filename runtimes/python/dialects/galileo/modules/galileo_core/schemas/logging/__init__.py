@@ -1,1 +1,1 @@
-"""Schemas of the package."""
+"""The subpackage for messages, spans, traces and sessions."""

@@ -1,4 +1,4 @@
-"""Sessions."""
+"""The class of sessions."""
 
 from galileo_core.schemas.logging.step import BaseStep, StepType
 from galileo_core.schemas.logging.trace import Trace

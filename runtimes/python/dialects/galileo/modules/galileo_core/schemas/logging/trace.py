@@ -1,4 +1,4 @@
-"""Traces."""
+"""The class of traces."""
 
 from galileo_core.schemas.logging.span import StepWithChildSpans
 from galileo_core.schemas.logging.step import StepType

@@ -1,1 +1,1 @@
-"""Schemas of the package."""
+"""The subpackage for schemas that several kinds of spans share."""

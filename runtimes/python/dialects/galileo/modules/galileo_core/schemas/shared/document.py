@@ -4,6 +4,6 @@ from galileo_core.schemas.fields import Fields
 
 
 class Document(Fields):
-    """Text and metadata."""
+    """A document: its text and its metadata."""
 
     _defaults = {"content": "", "metadata": {}}  # noqa: RUF012 - read only
