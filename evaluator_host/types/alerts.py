@@ -26,11 +26,11 @@ class ScheduleReport:
     name: Annotated[str, Doc("Unique within the workspace.")]
     cron: Annotated[str, Doc("`0 7 * * 1`: minute, hour, day of the month, month, day of the week.")]
     timezone: Annotated[str, Doc("Name of the time zone of `cron`: `Europe/Berlin`.")]
-    paused: Annotated[bool, Doc("Whether it is paused, and so does not create jobs.")]
+    paused: Annotated[bool, Doc("Whether the schedule is paused, and so does not create jobs.")]
     next_runs: Annotated[
-        tuple[datetime, ...], Doc("The next three times at which it will run; empty while it is paused.")
+        tuple[datetime, ...], Doc("The next three times at which the schedule will run; empty while it is paused.")
     ]
-    last_at: Annotated[datetime | None, Doc("Time of its last run, on schedule or by hand; None before the first run.")]
+    last_at: Annotated[datetime | None, Doc("Time of the last run, on schedule or by hand; None before the first run.")]
     last_job: Annotated[
         str | None, Doc("Id of the job of that run; None before the first run, and when no job could be made.")
     ]
@@ -55,9 +55,9 @@ class AlertRule:
         str | None,
         Doc("The webhook: a POST with a JSON body; None to show messages only on the pages.", max_length=2000),
     ] = None
-    job: Annotated[str | None, Doc("Id of the job that it watches; None for another source.", **_NAME)] = None
-    schedule: Annotated[str | None, Doc("Name of the schedule whose jobs it watches.", **_NAME)] = None
-    live: Annotated[str | None, Doc("Name of the evaluator whose live traces it watches.", **_NAME)] = None
+    job: Annotated[str | None, Doc("Id of the job that the alert watches; None for another source.", **_NAME)] = None
+    schedule: Annotated[str | None, Doc("Name of the schedule whose jobs the alert watches.", **_NAME)] = None
+    live: Annotated[str | None, Doc("Name of the evaluator whose live traces the alert watches.", **_NAME)] = None
     evaluator: Annotated[
         str | None, Doc("Label or name of the only evaluator of a job to watch; None for all.", **_NAME)
     ] = None
@@ -80,7 +80,7 @@ class DeliveryReport:
     id: Annotated[str, Doc("Sent as `webhook-id`; the same in each attempt.")]
     type: Annotated[str, Doc("`alert.firing`, `alert.resolved` or `alert.test`.")]
     text: Annotated[str, Doc("The message in a sentence.")]
-    job: Annotated[str | None, Doc("Id of the job that it is about; None for live traces and tests.")]
+    job: Annotated[str | None, Doc("Id of the job that the message is about; None for live traces and tests.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
     attempts: Annotated[int, Doc("Number of attempts to send the message so far.")]
     status: Annotated[str, Doc("`waiting`, `sent`, `failed` (after the last attempt), `shown` (without a webhook).")]
@@ -93,15 +93,16 @@ class AlertReport:
 
     name: Annotated[str, Doc("Unique within the workspace.")]
     rule: Annotated[AlertRule, Doc("When the alert fires, and where it sends its message.")]
-    paused: Annotated[bool, Doc("Whether it is paused, and so watches nothing.")]
+    paused: Annotated[bool, Doc("Whether the alert is paused, and so watches nothing.")]
     firing: Annotated[bool, Doc("Whether the number was out of bounds at the last check.")]
     acknowledged: Annotated[
-        bool, Doc("Whether somebody has seen that it fired, or paused it; then the pages no longer count it.")
+        bool,
+        Doc("Whether somebody has seen that the alert fired, or has paused it; the pages then no longer count it."),
     ]
     value: Annotated[float | None, Doc("The number at the last check; None if there was no check or no number.")]
     checked_at: Annotated[datetime | None, Doc("Time of the last check of rows; None before the first.")]
     deliveries: Annotated[
-        tuple[DeliveryReport, ...], Doc("Its last 20 messages, and up to 100 that wait, the newest first.")
+        tuple[DeliveryReport, ...], Doc("The alert's last 20 messages, and up to 100 that wait, the newest first.")
     ]
     unsent: Annotated[int, Doc("Messages that were dropped before they were sent, because 100 waited.")]
     created_at: Annotated[datetime, Doc("In UTC.")]

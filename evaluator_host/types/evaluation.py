@@ -32,7 +32,7 @@ class Reads:
     outputs: Annotated[
         tuple[str, ...], Doc("Names by which the code reads the outputs; empty if it does not read them.")
     ] = ()
-    inputs: Annotated[tuple[str, ...], Doc("Keys of the inputs, or of the variables, that it reads.")] = ()
+    inputs: Annotated[tuple[str, ...], Doc("Keys of the inputs, or of the variables, that the code reads.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class CheckReport:
         tuple[MissingImport, ...],
         Doc("Imports that the evaluator needs, and that neither a pin nor the standard library provides."),
     ]
-    problems: Annotated[tuple[EvaluationError, ...], Doc("Why it does not load; empty when it does.")]
+    problems: Annotated[tuple[EvaluationError, ...], Doc("Why the evaluator does not load; empty when it does.")]
     notes: Annotated[tuple[Note, ...], Doc("Warnings, such as a parameter that is always null.")]
     environment: Annotated[EnvironmentInfo, Doc("The runtime and packages of the sandbox.")]
     logs: Annotated[Logs, Doc("Output of the code at module level.")] = field(default_factory=Logs)
@@ -58,11 +58,16 @@ class CheckReport:
     ] = ()
     not_loaded: Annotated[
         tuple[str, ...],
-        Doc("Imported modules, and names in them, that no pin provides and that it can do without. At most 50."),
+        Doc(
+            "Imported modules, and names in them, that no pin provides and that the evaluator can do without. At "
+            "most 50."
+        ),
     ] = ()
-    models: Annotated[tuple[str, ...], Doc("Registered models that it was granted, as in its `models`.")] = ()
-    network: Annotated[tuple[str, ...], Doc("Other hosts that it was granted.")] = ()
-    secrets: Annotated[dict[str, str], Doc("Names of the secrets that its code may see, by variable.")] = field(
+    models: Annotated[
+        tuple[str, ...], Doc("Registered models that the evaluator was granted, as in its `models`.")
+    ] = ()
+    network: Annotated[tuple[str, ...], Doc("Other hosts that the evaluator was granted.")] = ()
+    secrets: Annotated[dict[str, str], Doc("Names of the secrets that the code may see, by variable.")] = field(
         default_factory=dict
     )
     failing_cases: Annotated[
@@ -72,7 +77,7 @@ class CheckReport:
         str | None,
         Doc("With the warning `suspicious_parameters`: the code as it was probably meant, if that is clear."),
     ] = None
-    reads: Annotated[Reads, Doc("What the code reads from a row; empty if it does not load.")] = Reads()
+    reads: Annotated[Reads, Doc("What the code reads from a row; empty if the code does not load.")] = Reads()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +129,8 @@ class HostInfo:
 
     version: Annotated[str, Doc("Version of Evaluator Host.")]
     backend: Annotated[str, Doc("`bubblewrap`, `docker` or `none`.")]
-    languages: Annotated[tuple[str, ...], Doc("Languages of evaluators.")]
-    contracts: Annotated[tuple[str, ...], Doc("Contracts of evaluators.")]
+    languages: Annotated[tuple[str, ...], Doc("Languages in which evaluators may be written.")]
+    contracts: Annotated[tuple[str, ...], Doc("Contracts that evaluators may have.")]
     sandboxes: Annotated[int, Doc("Sandboxes that run now.")]
     max_sandboxes: Annotated[int, Doc("Maximum number of sandboxes at a time.")]
     waiting: Annotated[int, Doc("Calls that wait for a sandbox.")]

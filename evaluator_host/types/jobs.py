@@ -49,7 +49,7 @@ class JobNode:
 
     name: Annotated[str, Doc("Address of the node in the cluster.")]
     state: Annotated[
-        NodeState, Doc("Whether it works; `excluded` when it cannot start sandboxes or install the packages.")
+        NodeState, Doc("Whether the node works; `excluded` when it cannot start sandboxes or install the packages.")
     ] = NodeState.READY
     rows: Annotated[int, Doc("Number of results that came from the node, over all evaluators.")] = 0
     reason: Annotated[str | None, Doc("Why the node is excluded or lost.")] = None
@@ -68,7 +68,11 @@ class JobConfig:
 
     parallelism: Annotated[
         int | None,
-        Doc("Sandboxes at once for all its evaluators; None for the host's limit for one evaluator.", ge=1, le=1024),
+        Doc(
+            "Sandboxes at once for all evaluators of the job; None for the host's limit for one evaluator.",
+            ge=1,
+            le=1024,
+        ),
     ] = None
     limit_samples: Annotated[
         int | None, Doc("Rows of the data set to score, from the first on; None for all.", ge=1)
@@ -131,7 +135,7 @@ class EvaluatorReads:
 
     evaluator: Annotated[str, Doc("Label of the evaluator in the job.")]
     outputs: Annotated[bool, Doc("Whether the code reads the outputs.")]
-    inputs: Annotated[tuple[str, ...], Doc("Keys that it reads of the inputs, or of the variables.")]
+    inputs: Annotated[tuple[str, ...], Doc("Keys of the inputs, or of the variables, that the code reads.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,9 @@ class Target:
     messages: Annotated[
         tuple[dict[str, Json], ...], Doc('Chat messages `{"role", "content"}` whose texts are templates.')
     ] = ()
-    system: Annotated[str | None, Doc("Template of the system message before them; None for no such message.")] = None
+    system: Annotated[
+        str | None, Doc("Template of the system message before the others; None for no such message.")
+    ] = None
     inference: Annotated[dict[str, Json], Doc("Further fields of the request: `temperature`, `max_tokens`, …")] = field(
         default_factory=dict
     )
@@ -183,8 +189,8 @@ class JobProgress:
     """The progress of a job."""
 
     rows: Annotated[int, Doc("Results that the finished job has: rows times evaluators.")]
-    done: Annotated[int, Doc("Results so far.")]
-    failed: Annotated[int, Doc("Results so far that failed.")]
+    done: Annotated[int, Doc("Number of results so far.")]
+    failed: Annotated[int, Doc("Number of results so far that failed.")]
     rows_per_s: Annotated[
         float | None,
         Doc("Results a second while a host ran the job; None before the first result, and while its host is silent."),
@@ -201,9 +207,9 @@ class JobScore:
 
     evaluator: Annotated[str, Doc("Label of the evaluator in the job.")]
     rows: Annotated[int, Doc("Number of rows that the evaluator has to score.")]
-    scored: Annotated[int, Doc("Rows that it scored; the score of some may be null.")]
+    scored: Annotated[int, Doc("Rows that the evaluator scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed; see `config.failures`.")]
-    skipped: Annotated[int, Doc("Rows that it did not have to score.")]
+    skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
     mean: Annotated[
         float | None,
         Doc(
@@ -227,7 +233,7 @@ class JobScore:
         Doc("The mean minus the mean of `previous`; None if there is no such job, or if rows or `failures` differ."),
     ]
     warnings: Annotated[
-        tuple[WarningCount, ...], Doc("Warnings of its rows, those that make a score doubtful first.")
+        tuple[WarningCount, ...], Doc("Warnings of the evaluator's rows; those that make a score doubtful come first.")
     ] = ()
     doubt: Annotated[
         str | None,
@@ -310,33 +316,36 @@ class JobReport:
     id: Annotated[str, Doc("`job_` and 20 hex digits.")]
     name: Annotated[str | None, Doc("Name that somebody gave the job; None if it has none.")]
     status: Annotated[JobStatus, Doc("State of the job.")]
-    evaluators: Annotated[tuple[str, ...], Doc("Labels of its evaluators, in order.")]
-    scores: Annotated[tuple[JobScore, ...], Doc("What each evaluator scored so far.")]
-    dataset: Annotated[str, Doc("Name of its data set; the id of one without a name.")]
+    evaluators: Annotated[tuple[str, ...], Doc("Labels of the job's evaluators, in order.")]
+    scores: Annotated[tuple[JobScore, ...], Doc("What each evaluator has scored so far.")]
+    dataset: Annotated[str, Doc("Name of the data set; its id if it has no name.")]
     dataset_name: Annotated[
         str | None, Doc("Name that the data set had when the job was made; None for rows that came with the job.")
     ]
-    schedule: Annotated[str | None, Doc("Name of the schedule that made it; None for others.")]
+    schedule: Annotated[str | None, Doc("Name of the schedule that made the job; None for other jobs.")]
     mapping: Annotated[dict[str, str], Doc("Sources by row field, as given.")]
     target: Annotated[Target | None, Doc("The model that writes the outputs; None if the data set has them.")]
     config: Annotated[JobConfig, Doc("Parallelism and limits.")]
     progress: Annotated[JobProgress, Doc("Counts, rate and time left.")]
-    error: Annotated[JobError | None, Doc("Why the job failed; None unless it did.")]
+    error: Annotated[JobError | None, Doc("Why the job failed; None if it did not fail.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
-    started_at: Annotated[datetime | None, Doc("When a host first ran it, in UTC.")]
-    finished_at: Annotated[datetime | None, Doc("When it ended, in UTC.")]
+    started_at: Annotated[datetime | None, Doc("When a host first ran the job, in UTC.")]
+    finished_at: Annotated[datetime | None, Doc("When the job ended, in UTC.")]
     nodes: Annotated[tuple[JobNode, ...], Doc("The nodes of a job with executor `ray`, so far.")] = ()
     doubt: Annotated[
         str | None,
-        Doc("The `doubt` of its evaluators that have one, each after its label; None if no evaluator has one."),
+        Doc("The `doubt` of each evaluator that has one, after the evaluator's label; None if no evaluator has one."),
     ] = None
     title: Annotated[
         str,
-        Doc("Its name; else evaluators, data set with column of answers, and day: `exact · qa (answer) · 25 Nov`."),
+        Doc(
+            "Name of the job; if it has none, its evaluators, data set with the column of answers, and day: `exact · "
+            "qa (answer) · 25 Nov`."
+        ),
     ] = ""
     dataset_version: Annotated[
         int | None,
-        Doc("Version of its data set; None for rows that came with the job, and once the data set was deleted."),
+        Doc("Version of the job's data set; None for rows that came with the job, and once the data set was deleted."),
     ] = None
     dataset_newest: Annotated[
         int | None, Doc("Newest version of that data set, higher if it was replaced or edited since.")

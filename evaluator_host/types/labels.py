@@ -60,7 +60,7 @@ class LabelQueue:
     """A queue of rows, the response to `GET /v1/label-queues/{name}`."""
 
     name: Annotated[str, Doc("Unique within the workspace.")]
-    job: Annotated[str | None, Doc("Id of the job whose rows it has; None for a data set.")]
+    job: Annotated[str | None, Doc("Id of the job whose rows the queue has; None for rows of a data set.")]
     dataset: Annotated[
         str | None, Doc("Name of the data set when the queue was made; None for rows that came with a job.")
     ]

@@ -20,7 +20,7 @@ class RegisteredModel:
     model: Annotated[str, Doc("Name of the model at the provider.")] = ""
     secret: Annotated[
         str | None,
-        Doc("Name of the workspace's secret that holds its key; None for no key, or for the operator's key."),
+        Doc("Name of the workspace's secret that holds the model's key; None for no key, or for the operator's key."),
     ] = None
     input_price: Annotated[float | None, Doc("Price of a million tokens of requests; None when it is not known.")] = (
         None
@@ -30,8 +30,10 @@ class RegisteredModel:
     )
     timeout_s: Annotated[float, Doc("Seconds for one answer.")] = 60.0
     retries: Annotated[int, Doc("Tries after the first one.")] = 2
-    operator: Annotated[bool, Doc("Whether the operator configured it (EVALUATOR_HOST_MODELS).")] = False
-    created_at: Annotated[datetime | None, Doc("When it was registered; None for a model of the operator.")] = None
+    operator: Annotated[bool, Doc("Whether the operator configured the model (EVALUATOR_HOST_MODELS).")] = False
+    created_at: Annotated[datetime | None, Doc("When the model was registered; None for a model of the operator.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class ModelTest:
     latency_ms: Annotated[float, Doc("Duration of the request in milliseconds.")]
     input_tokens: Annotated[int, Doc("Tokens as the provider counts them.")] = 0
     output_tokens: Annotated[int, Doc("Tokens as the provider counts them.")] = 0
-    cost: Annotated[float | None, Doc("Cost by the prices of the model; None if it has no prices.")] = None
+    cost: Annotated[float | None, Doc("Cost at the model's prices; None if the model has no prices.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,11 @@ class DayUsage:
 
     day: Annotated[str, Doc("`2026-01-31`.")]
     model: Annotated[str, Doc("Name of the registered model.")]
-    requests: Annotated[int, Doc("Requests to its provider.")]
-    replayed: Annotated[int, Doc("Requests that recorded answers served.")]
+    requests: Annotated[int, Doc("Number of requests to the model's provider.")]
+    replayed: Annotated[int, Doc("Number of requests that recorded answers served.")]
     input_tokens: Annotated[int, Doc("Tokens of the requests to the provider.")]
-    output_tokens: Annotated[int, Doc("Tokens of its answers.")]
-    cost: Annotated[float, Doc("Cost by the prices of the model; requests without a price count as 0.")]
+    output_tokens: Annotated[int, Doc("Tokens of the provider's answers.")]
+    cost: Annotated[float, Doc("Cost at the prices that the model had; requests without a price count as 0.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,18 +132,18 @@ class EvaluatorClass:
     """An evaluator class found by a check, in dialects whose evaluators are classes."""
 
     name: str
-    line: Annotated[int | None, Doc("Line on which it is defined.")] = None
+    line: Annotated[int | None, Doc("Line on which the class is defined.")] = None
     docstring: Annotated[str | None, Doc("Docstring of the class, unchanged.")] = None
     id: Annotated[str | None, Doc("What `get_evaluator_id()` returns.")] = None
-    abstract: Annotated[tuple[str, ...], Doc("Methods that it lacks.")] = ()
-    error: Annotated[EvaluationError | None, Doc("Why it cannot be used.")] = None
+    abstract: Annotated[tuple[str, ...], Doc("Methods that the class lacks.")] = ()
+    error: Annotated[EvaluationError | None, Doc("Why the class cannot be used.")] = None
     types: Annotated[
         dict[str, Json] | None,
         Doc('`{"evaluatorTypeId", "evaluatorConfigSchema", "evaluationCriteriaSchema", "justificationSchema"}`.'),
     ] = None
     config: Annotated[
         dict[str, Json] | None,
-        Doc("Its configuration by default, keys in camelCase; null when there is a key without a default."),
+        Doc("The class's default configuration, with keys in camelCase; null when there is a key without a default."),
     ] = None
 
 
@@ -152,10 +152,10 @@ class ParameterFacts:
     """How a function's code uses one of the function's parameters."""
 
     name: str
-    read: Annotated[bool, Doc("Whether the code reads it.")] = False
+    read: Annotated[bool, Doc("Whether the code reads the parameter.")] = False
     tested: Annotated[bool, Doc("Whether the code tests if there is a value.")] = False
-    keys: Annotated[tuple[str, ...], Doc("Keys and attributes that the code reads from it.")] = ()
-    compared: Annotated[tuple[str, ...], Doc("Other parameters with which the code compares it as a whole.")] = ()
+    keys: Annotated[tuple[str, ...], Doc("Keys and attributes that the code reads from the parameter.")] = ()
+    compared: Annotated[tuple[str, ...], Doc("Other parameters with which the code compares the whole parameter.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +163,10 @@ class FunctionFacts:
     """Facts about a function's code, which a parser found in the sandbox."""
 
     name: Annotated[str, Doc("Name of the function; a method has its class before it: `Judge.score`.")]
-    line: Annotated[int | None, Doc("Line on which it begins, from 1; None if that is not known.")] = None
-    rest: Annotated[bool, Doc("Whether it reads arguments that no parameter names.")] = False
+    line: Annotated[int | None, Doc("Line on which the function begins, from 1; None if that is not known.")] = None
+    rest: Annotated[bool, Doc("Whether the function reads arguments that no parameter names.")] = False
     parameters: Annotated[
-        tuple[ParameterFacts, ...], Doc("Its parameters, without those that take any number of arguments.")
+        tuple[ParameterFacts, ...], Doc("The function's parameters, without those that take any number of arguments.")
     ] = ()
 
 
@@ -175,10 +175,10 @@ class ReadFacts:
     """A field that code reads by a constant name (an attribute or a key), or a parameter whose value it tests."""
 
     of: Annotated[
-        str | None, Doc("Name of the value that has it, empty for a value without a name; None for a parameter.")
+        str | None, Doc("Name of the value that has the field; empty for a value without a name; None for a parameter.")
     ]
     key: Annotated[str, Doc("The name.")]
-    tested: Annotated[bool, Doc("Whether the code tests it, or tests with `if` the value that has it.")]
+    tested: Annotated[bool, Doc("Whether the code tests the field, or tests with `if` the value that has it.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +195,14 @@ class Loaded:
     imports: tuple["MissingImport", ...] = ()
     bundle: Json = None
     logs: Logs = Logs()
-    together: Annotated[bool, Doc("Whether it also scores all rows together.")] = False
-    classes: Annotated[tuple[EvaluatorClass, ...], Doc("Its evaluator classes, if the load was a check.")] = ()
+    together: Annotated[bool, Doc("Whether the evaluator also scores all rows together.")] = False
+    classes: Annotated[tuple[EvaluatorClass, ...], Doc("The code's evaluator classes, if the load was a check.")] = ()
     facts: Annotated[
         tuple[FunctionFacts, ...], Doc("Facts about the functions that a row calls; empty if they are not known.")
     ] = ()
     reads: Annotated[
-        tuple[ReadFacts, ...], Doc("What all of its code reads, except its own files; empty if that is not known.")
+        tuple[ReadFacts, ...],
+        Doc("What all code of the evaluator reads, except its own files; empty if that is not known."),
     ] = ()
     not_loaded: Annotated[
         tuple[str, ...], Doc("Imported modules that the evaluator does without, as in a result.")
@@ -216,8 +217,10 @@ class MissingImport:
         str, Doc("Name of the module as it is imported; for a module of one's own its whole name, or relative path.")
     ]
     line: Annotated[int, Doc("Line of the import, from 1.")]
-    pin: Annotated[str | None, Doc("The package that probably provides it; None if no package does.")] = None
-    file: Annotated[str | None, Doc("Path of the evaluator's file that has the import; None for its code.")] = None
+    pin: Annotated[str | None, Doc("The package that probably provides the module; None if no package does.")] = None
+    file: Annotated[
+        str | None, Doc("Path of the evaluator's file that has the import; None if its code has the import.")
+    ] = None
     path: Annotated[
         str | None,
         Doc(
@@ -226,7 +229,7 @@ class MissingImport:
         ),
     ] = None
     names: Annotated[tuple[str, ...], Doc("Names that the code reads from the module; empty if not known.")] = ()
-    problem: Annotated[str | None, Doc("Why no package provides it here; None if a package does.")] = None
+    problem: Annotated[str | None, Doc("Why no package provides the module here; None if a package does.")] = None
     optional: Annotated[bool, Doc("Whether the code continues with another value, or with a stand-in.")] = False
 
 
@@ -311,12 +314,12 @@ class EvaluatorInfo:
 
     name: Annotated[str | None, Doc("Name of a stored evaluator; None for a pasted one.")]
     version: Annotated[int | None, Doc("Version of a stored evaluator; None for a pasted one.")]
-    digest: Annotated[str, Doc("`sha256:…` of its content.")]
-    language: Annotated[Language, Doc("Language of its code.")]
+    digest: Annotated[str, Doc("`sha256:…` of the evaluator's content.")]
+    language: Annotated[Language, Doc("Language of the evaluator's code.")]
     contract: Annotated[Contract | None, Doc("The contract that applied; None when the code did not load.")]
     contract_source: Annotated[str | None, Doc("`declared` or `inferred`; None when the code did not load.")]
     grants: Annotated[
-        tuple[str, ...], Doc("Models, hosts and secrets that it was granted, as `Evaluator.grants`.")
+        tuple[str, ...], Doc("Models, hosts and secrets that the evaluator was granted, as in `Evaluator.grants`.")
     ] = ()
 
 
@@ -353,7 +356,7 @@ class ModelUsage:
     requests: Annotated[int, Doc("Requests that models answered, or failed to answer.")] = 0
     replayed: Annotated[int, Doc("Requests that recorded answers served.")] = 0
     input_tokens: Annotated[int, Doc("Tokens of the requests to models.")] = 0
-    output_tokens: Annotated[int, Doc("Tokens of their answers.")] = 0
+    output_tokens: Annotated[int, Doc("Tokens of the models' answers.")] = 0
     cost: Annotated[
         float | None, Doc("Cost by the prices of the models; None if a model without a price was called.")
     ] = 0.0
@@ -421,7 +424,7 @@ class EvaluationResult:
     ]
     value: Annotated[Json, Doc("The returned value as JSON, unchanged.")]
     warnings: Annotated[tuple[Note, ...], Doc("Coercions, out-of-range scores, converted traces.")]
-    error: Annotated[EvaluationError | None, Doc("Why the row failed; None unless it did.")]
+    error: Annotated[EvaluationError | None, Doc("Why the row failed; None if it did not fail.")]
     logs: Annotated[Logs, Doc("Output of the code for this row.")]
     timing_ms: Annotated[Timing, Doc("Milliseconds by phase.")]
     evaluator: Annotated[EvaluatorInfo, Doc("The evaluator and its contract.")]

@@ -69,13 +69,14 @@ class Difference:
 
     metric: Annotated[str, Doc("Name of the metric.")]
     n: Annotated[int, Doc("Rows with a finite value in both jobs.")]
-    before: Annotated[float | None, Doc("Mean of these rows in the earlier job.")]
-    after: Annotated[float | None, Doc("Mean of these rows in the later job.")]
+    before: Annotated[float | None, Doc("Mean of the compared rows in the earlier job.")]
+    after: Annotated[float | None, Doc("Mean of the compared rows in the later job.")]
     difference: Annotated[float | None, Doc("`after - before`.")]
     interval: Annotated[
         tuple[float, float] | None,
         Doc(
-            "Its 95 % confidence interval (Student's t), within -1..1 where all values are in 0..1; None for fewer "
+            "The 95 % confidence interval of the difference (Student's t), within -1..1 where all values are in "
+            "0..1; None for fewer "
             "than ten rows, or when it is not finite."
         ),
     ]
@@ -90,8 +91,8 @@ class ErrorCount:
     """The number of failed rows with one error code."""
 
     code: Annotated[str, Doc("Error code, such as `timeout` (docs/api.md).")]
-    count: Annotated[int, Doc("Number of rows with this code.")]
-    example_row: Annotated[int, Doc("Number of the first row with this code.")]
+    count: Annotated[int, Doc("Number of rows with this error code.")]
+    example_row: Annotated[int, Doc("Number of the first row with this error code.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class EvaluatorStatistics:
 
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
     rows: Annotated[int, Doc("Rows with a result.")]
-    scored: Annotated[int, Doc("Rows that it scored; the score of some may be null.")]
+    scored: Annotated[int, Doc("Rows that the evaluator scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
     skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
     pass_rate: Annotated[
@@ -125,10 +126,11 @@ class EvaluatorStatistics:
         ),
     ] = None
     usage: Annotated[
-        ModelUsage | None, Doc("What all its rows used of granted models; None for an evaluator without a grant.")
+        ModelUsage | None,
+        Doc("What all rows of the evaluator used of granted models; None for an evaluator without a grant."),
     ] = None
     warnings: Annotated[
-        tuple[WarningCount, ...], Doc("Warnings of its rows, those that make a score doubtful first.")
+        tuple[WarningCount, ...], Doc("Warnings of the evaluator's rows; those that make a score doubtful come first.")
     ] = ()
     doubt: Annotated[
         str | None, Doc("Why the scores cannot be relied on, as in `scores` of the job; None if they can.")
@@ -152,7 +154,7 @@ class GroupStatistics:
     rows: Annotated[int, Doc("Rows with a result.")]
     scored: Annotated[int, Doc("Rows that the evaluator scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Rows that failed.")]
-    skipped: Annotated[int, Doc("Rows that it did not have to score.")]
+    skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
     mean: Annotated[float | None, Doc("Mean score; None if no row has one.")]
     mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")]
     pass_rate: Annotated[
@@ -232,11 +234,17 @@ class Comparison:
     gained: Annotated[int, Doc("Improvements that failed before.")] = 0
     judged: Annotated[int, Doc("Rows with a verdict in both jobs.")] = 0
     pass_rate_before: Annotated[
-        float | None, Doc("Share of these rows that passed in the earlier job, 0 to 1; None if there are no such rows.")
+        float | None,
+        Doc(
+            "Share of the rows with a verdict in both jobs that passed in the earlier job, 0 to 1; None if there are "
+            "no such rows."
+        ),
     ] = None
-    pass_rate_after: Annotated[float | None, Doc("Share of these rows that passed in the later job.")] = None
-    passes_lost: Annotated[int, Doc("Number of these rows that passed only in the earlier job.")] = 0
-    passes_gained: Annotated[int, Doc("Number of these rows that passed only in the later job.")] = 0
+    pass_rate_after: Annotated[
+        float | None, Doc("Share of the rows with a verdict in both jobs that passed in the later job.")
+    ] = None
+    passes_lost: Annotated[int, Doc("Rows with a verdict in both jobs that passed only in the earlier job.")] = 0
+    passes_gained: Annotated[int, Doc("Rows with a verdict in both jobs that passed only in the later job.")] = 0
     passes_lost_rows: Annotated[
         tuple[int, ...], Doc("Of the rows in `passes_lost`, the first 100 that are not regressions by score.")
     ] = ()
@@ -276,8 +284,8 @@ class Point:
 
     before: Annotated[float, Doc("Value in the earlier job; the mean of the rows when binned.")]
     after: Annotated[float, Doc("Value in the later job; the mean of the rows when binned.")]
-    count: Annotated[int, Doc("Number of rows at this point.")]
-    row: Annotated[int, Doc("Number of the first row at this point.")]
+    count: Annotated[int, Doc("Number of rows that this point stands for.")]
+    row: Annotated[int, Doc("Number of the first row that this point stands for.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,10 +316,10 @@ class ClassAgreement:
 
     name: Annotated[str, Doc("A label; or a number, `true` or `false` as text.")]
     human: Annotated[int, Doc("Rows to which people gave this class.")]
-    judged: Annotated[int, Doc("Rows to which the evaluator gave it.")]
-    recall: Annotated[float | None, Doc("Share of the people's rows to which the evaluator gave it, too.")]
+    judged: Annotated[int, Doc("Rows to which the evaluator gave this class.")]
+    recall: Annotated[float | None, Doc("Share of the people's rows to which the evaluator gave this class, too.")]
     recall_interval: tuple[float, float] | None
-    precision: Annotated[float | None, Doc("Share of the evaluator's rows to which people gave it, too.")]
+    precision: Annotated[float | None, Doc("Share of the evaluator's rows to which people gave this class, too.")]
     precision_interval: tuple[float, float] | None
 
 
@@ -361,7 +369,7 @@ class FailureGroup:
     message: Annotated[str, Doc("Message of the first row.")]
     line: Annotated[int | None, Doc("Line of the evaluator's code, from 1; None if it is not known.")]
     count: Annotated[int, Doc("Number of rows in the group.")]
-    rows: Annotated[tuple[int, ...], Doc("The first five of these rows.")]
+    rows: Annotated[tuple[int, ...], Doc("The first five rows of the group.")]
     hint: Annotated[str | None, Doc("What to do, for the first row; None if nothing is known to help.")] = None
 
 
@@ -428,5 +436,5 @@ class JobEvaluatorReport:
     label: Annotated[str, Doc("Label of the evaluator, by which results name it.")]
     name: Annotated[str | None, Doc("Name of a stored evaluator; None for a pasted one.")]
     version: Annotated[int | None, Doc("Version of a stored evaluator; None for a pasted one.")]
-    digest: Annotated[str, Doc("`sha256:…` of its content.")]
+    digest: Annotated[str, Doc("`sha256:…` of the evaluator's content.")]
     evaluator: Annotated[Evaluator, Doc("Code, settings and pins.")]

@@ -30,13 +30,15 @@ class EvaluatorReport:
     description: Annotated[str, Doc("Description for people; the same for all versions.")]
     sampling: Annotated[float, Doc("Share of live traces to score, 0 to 1; the same for all versions.")]
     digest: Annotated[str, Doc("`sha256:…` of the content.")]
-    contract: Annotated[Contract | None, Doc("The contract that applies; None when it did not load.")]
-    contract_source: Annotated[str | None, Doc("`declared` or `inferred`; None when it did not load.")]
-    problem: Annotated[EvaluationError | None, Doc("Why it did not load, for a version stored with `force`.")]
-    environment: Annotated[EnvironmentInfo | None, Doc("Runtime and packages; None when it pins nothing.")]
+    contract: Annotated[Contract | None, Doc("The contract that applies; None when the evaluator did not load.")]
+    contract_source: Annotated[str | None, Doc("`declared` or `inferred`; None when the evaluator did not load.")]
+    problem: Annotated[
+        EvaluationError | None, Doc("Why the evaluator did not load, for a version stored with `force`.")
+    ]
+    environment: Annotated[EnvironmentInfo | None, Doc("Runtime and packages; None when the evaluator pins nothing.")]
     evaluator: Annotated[Evaluator, Doc("Code, settings and pins.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
-    created_by: Annotated[str | None, Doc("Id of the key that created it; None on a host without keys.")]
+    created_by: Annotated[str | None, Doc("Id of the key that created this version; None on a host without keys.")]
     origin: Annotated[Origin | None, Doc("Where a migrated version comes from; None for any other.")] = None
     cases: Annotated[tuple[dict[str, Json], ...], Doc("Rows with their expected results, as they were given.")] = ()
     failing_cases: Annotated[
@@ -45,10 +47,10 @@ class EvaluatorReport:
     ] = None
     tags: Annotated[tuple[str, ...], Doc("Tags, sorted; the same for all versions.")] = ()
     message: Annotated[str, Doc("Why this version was made.")] = ""
-    author: Annotated[str | None, Doc("Name of the key that created it; None on a host without keys.")] = None
+    author: Annotated[str | None, Doc("Name of the key that created this version; None on a host without keys.")] = None
     last_job: Annotated[
         EvaluatorScore | None,
-        Doc("The newest job with any version of it; None if there is none. Only lists have this field."),
+        Doc("The newest job with any version of the evaluator; None if there is none. Only lists have this field."),
     ] = None
 
 
@@ -72,7 +74,7 @@ class TraceReport:
     """A scored trace of live traffic."""
 
     number: Annotated[int, Doc("A number that rises with each trace; also the cursor of the next page.")]
-    evaluator: Annotated[str, Doc("The version that scored it, `latency@2`.")]
+    evaluator: Annotated[str, Doc("The version that scored the trace, `latency@2`.")]
     trace_id: Annotated[str, Doc("In hex.")]
     received_at: Annotated[datetime, Doc("In UTC.")]
     result: Annotated[dict[str, Any], Doc("The result, as `POST /v1/evaluate` returns it.")]
@@ -156,7 +158,7 @@ class RowChange:
     """A row that differs between two data sets."""
 
     kind: Annotated[str, Doc("`changed`, `added` or `removed`.")]
-    index: Annotated[int, Doc("Its number in the later data set, from 0; of a removed row, in the earlier one.")]
+    index: Annotated[int, Doc("Number of the row in the later data set, from 0; of a removed row, in the earlier one.")]
     before: Annotated[dict[str, Json] | None, Doc("The row in the earlier data set; None if the row was added.")]
     after: Annotated[dict[str, Json] | None, Doc("The row in the later data set; None if the row was removed.")]
 
@@ -232,7 +234,7 @@ class UsageReport:
 
     workspace: Annotated[str, Doc("Name of the workspace.")]
     quota_bytes: Annotated[int, Doc("Bytes that the workspace may store; 0 for no limit.")]
-    total_bytes: Annotated[int, Doc("Bytes that it stores: the sum of the following.")] = 0
+    total_bytes: Annotated[int, Doc("Bytes that the workspace stores: the sum of the following fields.")] = 0
     datasets_bytes: Annotated[int, Doc("Rows of data sets, including those that came with jobs.")] = 0
     files_bytes: Annotated[int, Doc("Files and other objects that dialects store for their callers.")] = 0
     evaluators_bytes: Annotated[int, Doc("Stored versions of evaluators, with the locks of their packages.")] = 0

@@ -225,15 +225,15 @@ class WarningCount:
     """A warning, and how many rows of an evaluator have it."""
 
     code: Annotated[str, Doc("Code of the warning (docs/api.md#warnings).")]
-    count: Annotated[int, Doc("Rows that have it.")]
+    count: Annotated[int, Doc("Number of rows that have the warning.")]
     message: Annotated[str, Doc("What happened, in the first row seen.")]
     remedy: Annotated[str | None, Doc("What to do about it; None if nothing needs to be done.")]
-    rows: Annotated[tuple[int, ...], Doc("Numbers of the first five rows that have it.")]
-    doubtful: Annotated[bool, Doc("Whether it makes the score of a row doubtful.")] = False
+    rows: Annotated[tuple[int, ...], Doc("Numbers of the first five rows that have the warning.")]
+    doubtful: Annotated[bool, Doc("Whether the warning makes the score of a row doubtful.")] = False
     mend: Annotated[
-        Mend | None, Doc("Place where its cause can be mended: the mapping or the code; None for neither.")
+        Mend | None, Doc("Place where the cause can be mended: the mapping or the code; None for neither.")
     ] = None
-    varies: Annotated[bool, Doc("Whether its message differs between rows.")] = False
+    varies: Annotated[bool, Doc("Whether the warning's message differs between rows.")] = False
 
     @property
     def text(self) -> str:

@@ -45,7 +45,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
         "from rubrics import Rubric\n" + PY + "return Rubric()",
         "rubrics is probably a file of yours (no well-known package is called rubrics): send it in `files`",
     ),
-    ("from .utils import score\n" + PY + "return score(outputs)", "say in `path` where this one is"),
+    ("from .utils import score\n" + PY + "return score(outputs)", "say in `path` where the code is"),
     (
         "from src.utils.text import score\n" + PY + "return score(outputs)",
         'src/utils/text.py is a file of yours: send it in `files`, by its path: {"src/utils/text.py": "…"}',

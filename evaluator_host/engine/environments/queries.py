@@ -54,7 +54,10 @@ class PackageQueries:
         if asked in versions:
             return asked
         here = ", ".join(versions)
-        hint = f"choose one of {here}, or ask the operator to install it: {_how_to_get(asked, self._backend.name)}"
+        hint = (
+            f"choose one of {here}, or ask the operator to install Python {asked}: "
+            f"{_how_to_get(asked, self._backend.name)}"
+        )
         message = f"there is no Python {asked} here, only {here}"
         raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
 

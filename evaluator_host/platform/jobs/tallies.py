@@ -85,9 +85,10 @@ class EvaluatorTally:
         return self._doubt(self.tally) or over_all
 
     def change(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean minus the previous job's mean. None if that mean is doubtful, or is the mean of other rows.
+        """Return the mean minus the previous job's mean; None if the two means cannot be compared.
 
-        If a row failed and only one of the two jobs counts failed rows as 0, the means include different rows.
+        They cannot be compared if the previous scores are doubtful, or if the means are over different rows. If a row
+        failed and only one of the two jobs counts failed rows as 0, the means are over different rows.
         `failures_are_zero` is whether this job does that.
         """
         if self.previous is None or self._doubt(self.previous) is not None:

@@ -132,7 +132,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def is_by_name(function: Function, *, named: bool = False) -> bool:
-    """Return whether a function's parameters can be filled by name, exactly one of them with the output.
+    """Return whether the host may call a function by the names of its parameters: exactly one is for the output.
 
     A function that the caller named (`named`), or that is called `evaluate`, must not also fit a call by position.
     """

@@ -25,7 +25,7 @@ _TRUTHS: Final = (
     *("referenceOutput", "referenceAnswer", "reference_answer", "groundTruth", "ground_truth", "gold", "target"),
     *("correctAnswer", "correct_answer", "ideal", "truth", "label", "expect"),
 )
-_SKIPPED: Final = Note("skipped", "the function returned nothing, so it does not apply to this row")
+_SKIPPED: Final = Note("skipped", "the function returned nothing, which means that it does not apply to this row")
 _QUESTIONS: Final = ("question", "query", "prompt", "userInput", "user_input")
 
 

@@ -27,7 +27,7 @@ _DISABLE_USERNS: Final = (0, 8)
 _PROC_SYS: Final = Path("/proc/sys")
 
 _IN_A_CONTAINER: Final = (
-    "start it with --security-opt seccomp=unconfined, apparmor=unconfined and systempaths=unconfined, as "
+    "start the container with --security-opt seccomp=unconfined, apparmor=unconfined and systempaths=unconfined, as "
     "deploy/compose.yaml does (Kubernetes: seccompProfile and appArmorProfile Unconfined, procMount Unmasked), "
     "or use the docker backend"
 )
@@ -117,7 +117,7 @@ def binary_finding(bwrap: Bubblewrap) -> Finding:
     note = (
         ""
         if bwrap.can_disable_userns
-        else "; user namespaces in sandboxes are forbidden by the filter only, since 0.8 also by bubblewrap"
+        else "; only the system call filter keeps sandboxes from making user namespaces (bubblewrap 0.8 would, too)"
     )
     return Finding("bubblewrap", ok=True, detail=f"{bwrap.path} {version}{note}")
 

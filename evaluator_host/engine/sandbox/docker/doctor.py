@@ -104,15 +104,17 @@ def _limits(facts: EngineFacts) -> Iterator[Finding]:
         yield Finding(
             "swap limit",
             ok=False,
-            detail="a sandbox may use as much swap as its memory limit, in addition",
+            detail="in addition to its memory, a sandbox may use the same amount of swap",
             fix="boot with swapaccount=1, or turn swap off",
         )
 
 
 def _seccomp(facts: EngineFacts) -> Finding:
     if not facts.seccomp:
-        return Finding("seccomp", ok=False, detail="the engine has none", fix="use an engine built with seccomp")
+        return Finding(
+            "seccomp", ok=False, detail="the engine was built without seccomp", fix="use an engine with seccomp"
+        )
     if facts.podman and not facts.local:
-        detail = "Podman's own profile: Podman reads ours only from a file on its own machine"
+        detail = "Podman uses its own profile, because it reads the host's profile only from a file on its own machine"
         return Finding("seccomp", ok=False, detail=detail, fix="run the host on the machine of the Podman service")
     return Finding("seccomp", ok=True, detail="our profile")

@@ -595,7 +595,10 @@ def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Colle
     for (number, line), (_, line_of_other) in pairs:
         was, now = (_case(decode_json(text), answers) for text in (line, line_of_other))
         if not was:
-            return f"row {number} has only an answer, so it cannot be recognised"
+            return (
+                f"row {number} has no column besides the answer, so the host cannot tell whether both jobs scored "
+                "the same row"
+            )
         if was != now:
             differing = [
                 name for name in {**was, **now} if name not in was or name not in now or was[name] != now[name]

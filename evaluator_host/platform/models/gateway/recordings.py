@@ -51,7 +51,7 @@ def _canonical(request: dict[str, Json]) -> bytes:
 
 @dataclass(slots=True)
 class Numbered:
-    """A request in canonical form. If it repeats a request of the same row, it also contains its number."""
+    """A request in canonical form. Identical requests of a row are numbered in `repeat`, from the second on."""
 
     request: dict[str, Json]
     answered: bool = False  # whether the request has got its answer

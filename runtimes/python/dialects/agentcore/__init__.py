@@ -41,7 +41,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """
     decorated = outline.decorated_by("bedrock_agentcore", _DECORATOR, of=name)
     if decorated is not None:
-        return dialects.DECORATED, f"`{decorated.name}` is decorated by {_DECORATOR}"
+        return dialects.DECORATED, f"`{decorated.name}` is decorated with `{_DECORATOR}`"
     for plain in (name,) if name is not None else _PLAIN:
         found = outline.functions.get(plain)
         if found is not None and tuple(found.parameters) == _ARGUMENTS and plain in _PLAIN:

@@ -26,7 +26,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """
     decorated = outline.decorated_by("honeyhive", "evaluator", "aevaluator", of=name)
     if decorated is not None:
-        return dialects.DECORATED, f"`{decorated.name}` is decorated by honeyhive's evaluator"
+        return dialects.DECORATED, f"`{decorated.name}` is decorated with honeyhive's `evaluator`"
     names = [one.name for one in outline.functions.values() if name in {None, one.name} and _fits(one)]
     names = candidates.meant(outline, names)
     if len(names) != 1 or (outline.has_own_entry and names[0] != "evaluate"):

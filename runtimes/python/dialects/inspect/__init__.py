@@ -49,7 +49,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     function = outline.decorated_by("inspect_ai", "scorer")
     if function is None or (name is not None and name not in outline.functions):
         return None
-    return dialects.DECORATED, f"function `{name or function.name}`, decorated by inspect_ai's scorer"
+    return dialects.DECORATED, f"function `{name or function.name}`, decorated with inspect_ai's `scorer`"
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:

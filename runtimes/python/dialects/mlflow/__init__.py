@@ -43,7 +43,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """
     function = outline.decorated_by("mlflow", "scorer")
     if function is not None:
-        return dialects.DECORATED, f"function `{function.name}`, decorated by mlflow's scorer"
+        return dialects.DECORATED, f"function `{function.name}`, decorated with mlflow's `scorer`"
     kind = outline.subclass_of("mlflow", "Scorer")
     return None if kind is None else (dialects.DECORATED, f"class `{kind}`, a Scorer of mlflow")
 

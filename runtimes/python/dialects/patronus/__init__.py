@@ -30,7 +30,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """
     decorated = outline.decorated_by("patronus", "evaluator", of=name)
     if decorated is not None:
-        return dialects.DECORATED, f"`{decorated.name}` is decorated by patronus' evaluator"
+        return dialects.DECORATED, f"`{decorated.name}` is decorated with patronus' `evaluator`"
     kind = outline.subclass_of("patronus", *_BASES)
     if kind is not None and (name is None or name in outline.classes):
         return dialects.DECORATED, f"class `{name or kind}`, an evaluator of patronus"

@@ -29,7 +29,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     """
     decorated = outline.decorated_by("phoenix", "create_evaluator", of=name)
     if decorated is not None:
-        return dialects.DECORATED, f"`{decorated.name}` is decorated by create_evaluator"
+        return dialects.DECORATED, f"`{decorated.name}` is decorated with `create_evaluator`"
     found = outline.functions.get(name or "evaluate")
     if found is None or found.variadic or not found.parameters or found.name != "evaluate":
         return None

@@ -39,7 +39,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     if kind is not None and (name is None or name in outline.classes):
         return dialects.DECORATED, f"class `{name or kind}`, a Scorer of weave"
     found = outline.decorated_by("weave", "op", of=name)
-    return None if found is None else (dialects.DECORATED, f"`{found.name}` is decorated by weave.op")
+    return None if found is None else (dialects.DECORATED, f"`{found.name}` is decorated with `weave.op`")
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
