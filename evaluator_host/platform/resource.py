@@ -42,7 +42,6 @@ class Resource:
         self.host = host
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:  # noqa: ARG002 - for subclasses
-        """Return the HTTP routes."""
         return ()
 
     def running(self) -> AbstractAsyncContextManager[object]:

@@ -347,7 +347,7 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]], *, debug: bool) -> None:
             runner.get_loop().set_exception_handler(log_loop_fault)
             runner.run(work())
     except Exception as error:  # noqa: BLE001 - told without a caller's data
-        _log.error("a fault of this host ends one of its processes", exc_info=error)
+        _log.error("a process of this host ends because of a fault in the host", exc_info=error)
     finally:
         logging.shutdown()
 

@@ -149,7 +149,7 @@ class MappingAdvice:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A model that writes the outputs of a job, on an OpenAI-compatible endpoint, or an agent.
+    """The writer of a job's outputs: a model on an OpenAI-compatible endpoint, or an agent.
 
     The requests follow OpenAI's API reference: `POST {base_url}/chat/completions`, or `/completions`.
     """

@@ -328,7 +328,7 @@ class Agreement:
     """How well one evaluator in a job agrees with people's labels; confidence intervals are at 95 %."""
 
     evaluator: Annotated[str, Doc("Label of the evaluator in the job.")]
-    label: Annotated[str, Doc("Column of the labels, or `queue NAME`, or `label queues`.")]
+    label: Annotated[str, Doc("Where the labels are: the name of a column, `queue NAME`, or `label queues`.")]
     rows: Annotated[int, Doc("Rows with a label and a result that can be compared with it.")]
     unlabelled: Annotated[int, Doc("Rows without a label.")]
     accuracy: Annotated[float | None, Doc("Share of the rows that agree; None if there are no rows.")]

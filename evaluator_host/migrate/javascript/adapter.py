@@ -100,7 +100,7 @@ class _Adapter:
         return self._finish(old)
 
     def _exported(self) -> _Old | None:
-        """Remove the old function from the module's exports. Return None if the module does not export it."""
+        """Remove the old function from the module's exports, and return it. None if the module does not export it."""
         found = None
         for statement in self._draft.root.named_children:
             if statement.type == "export_statement":

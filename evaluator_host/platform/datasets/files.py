@@ -150,7 +150,7 @@ class RowsFolder:
         return {number: decode_json(line) for number, line in self.lines_of(dataset_id, numbers, most_bytes=most_bytes)}
 
     def weigh(self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None) -> dict[int, int]:
-        """Return how many bytes of memory each row takes that `some` would return, by row number."""
+        """Return how many bytes of memory each of these rows takes once it is decoded, by row number."""
         return {
             number: memory_bytes(line) for number, line in self.lines_of(dataset_id, numbers, most_bytes=most_bytes)
         }

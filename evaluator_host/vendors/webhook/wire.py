@@ -119,7 +119,7 @@ def key_of(scope: Scope, headers: Mapping[str, str]) -> str | None:
 
 def probes(below: str) -> tuple[Probe, ...]:
     """Return requests for `wires check`: for the list; if `below` names an evaluator, also promptfoo's and Agenta's."""
-    listed = Probe("what there is", "GET", "", None, lambda got: got.status_code == 200)
+    listed = Probe("the list of evaluators", "GET", "", None, lambda got: got.status_code == 200)
     if not below:
         return (listed,)
     asked = {"output": "Paris", "context": {"prompt": "capital of France?", "vars": {"correct_answer": "Paris"}}}

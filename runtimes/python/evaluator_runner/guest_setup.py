@@ -32,7 +32,7 @@ _SAVED_OUT, _SAVED_ERR = 20, 21
 _MOST_DESCRIPTORS = 1024  # number of descriptors to close; the runner opens only a dozen
 _streams: list[_Stream] = []
 wrote: dict[str, bool] = {}
-"""Not empty if user code has written to a stream since both were last flushed."""
+"""Not empty if user code has written to standard output or error since both were last flushed."""
 _dup2, _close, _listdir = os.dup2, os.close, os.listdir
 _readlink, _fstat = os.readlink, os.fstat
 _STATELESS = frozenset(("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"))

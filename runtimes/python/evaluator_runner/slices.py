@@ -71,7 +71,7 @@ class Slices:
     """The statements of a module.
 
     Args:
-      tree: Its syntax tree.
+      tree: Syntax tree of the module.
     """
 
     def __init__(self, tree: Any) -> None:
