@@ -95,7 +95,7 @@ def meant_in(namespace: dict[str, Any], names: list[str]) -> list[str]:
 
 
 def listed_in(namespace: dict[str, Any]) -> set[str]:
-    """Return the names in lists of evaluators, for code that has run."""
+    """Return the names that are in lists of evaluators in the code. Call this after the code has run."""
     outline = outline_of(namespace)
     return _Uses(outline).in_lists if outline.parsed else set()
 

@@ -41,15 +41,12 @@ class Score:
 
     @property
     def text(self):
-        """The value as text."""
         return str(self.value)
 
     def as_str(self):
-        """Return the value as text."""
         return str(self.value)
 
     def as_float(self):
-        """Return the value as a number."""
         return float(self.value)
 
 
@@ -67,7 +64,6 @@ class Target:
 
     @property
     def text(self):
-        """All target strings as one string."""
         return "".join(self.target)
 
 

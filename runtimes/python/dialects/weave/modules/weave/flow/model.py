@@ -1,7 +1,7 @@
-"""The base class of models."""
+"""The class from which models of weave derive."""
 
 from weave.flow.obj import Object
 
 
 class Model(Object):
-    """The base class of models. A scorer may have a model as a field."""
+    """A model, which may be a field of a scorer."""
