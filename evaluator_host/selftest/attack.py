@@ -11,8 +11,8 @@ CALM_SCORE: Final = 0.25
 """The score that an attack's program gives a harmless row (`inputs["calm"]` is true), before and after the attack."""
 
 SMALL: Final = Limits(timeout_s=20.0, memory_mb=128, processes=32, disk_mb=16)
-"""Limits of an attack that names none. Sandboxes with equal limits are interchangeable, so a run with few kinds is
-short."""
+"""Limits of an attack that names none. Sandboxes with equal limits can be used for any attack with these limits, so a
+run is short if most attacks have the same limits."""
 
 
 class Group(StrEnum):

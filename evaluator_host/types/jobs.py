@@ -195,7 +195,9 @@ class JobProgress:
         float | None,
         Doc("Results a second while a host ran the job; None before the first result, and while its host is silent."),
     ]
-    eta_s: Annotated[float | None, Doc("Seconds left at that rate; None before the first result and after the end.")]
+    eta_s: Annotated[
+        float | None, Doc("Seconds left at the rate `rows_per_s`; None before the first result and after the end.")
+    ]
     generated: Annotated[int | None, Doc("Rows for which the model was called; None for a job without a target.")] = (
         None
     )

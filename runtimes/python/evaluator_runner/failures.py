@@ -26,10 +26,10 @@ _JAVASCRIPT = (  # beginnings of lines that occur in JavaScript but not in Pytho
 _NEW_SYNTAX = r"[ \t]*(?:(?:async +)?def +\w+\[|class +\w+\[|type +\w+ *(?:\[.*\] *)?=)"
 """Syntax for type parameters and `type` statements."""
 _FIX_HINTS = {
-    True: "the code lost its indentation, which can be restored in one way: check returns it as `fix`, and "
-    "settings.repair runs it",
-    False: "the code lost its indentation, which can be restored in several ways: check returns two of them; or "
-    "paste the code again",
+    True: "the code lost its indentation, which can be restored in only one way: check returns the restored code as "
+    "`fix`, and with settings.repair the host runs that code",
+    False: "the code lost its indentation, which can be restored in several ways: take one that check returns, "
+    "or paste the code again",
 }
 _TYPOGRAPHIC = "\u2018\u2019\u201c\u201d"
 _ARGUMENTS = {"inputs", "outputs", "output", "trace", "app_params", "correct_answer"}

@@ -8,7 +8,7 @@ const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: st
   [/set `language` to (\w+)(?: or (\w+))?/g, (_, one = "", other) => `choose ${LANGUAGES[one] ?? one}${other ? ` or ${LANGUAGES[other] ?? other}` : ""} above the code`],
   [/(?:in|to) `packages`/g, "under Packages"],
   [/(?:evaluator\.)?packages\[\d+\]/g, "Packages"],
-  [/check returns it as `fix`, and settings\.repair runs it/g, "the button below the code restores it"],
+  [/check returns the restored code as `fix`, and with settings\.repair the host runs that code/g, "the button below the code restores it"],
   [/`?\b(?:evaluator\.)?settings\.(entry|config|correct_answer_key|score_output|integers)\b`?/g, (_, setting = "") => `Settings › ${SETTINGS[setting]}`],
   [/\b(?:evaluator\.)?limits\.(timeout_s|memory_mb|processes|disk_mb|log_kb|result_kb)\b/g, (_, limit = "") => `Settings › ${LIMITS[limit]}`],
   [/set `python` to (3\.\d+)/g, "choose Python $1 in Settings"],
