@@ -146,7 +146,7 @@ def _own_module(lines: list[str], line: int) -> str | None:
             inner = "inner/" * (one.level - 1)
             file, path = f"evals/{name.replace('.', '/')}.py", f"evals/{inner}score.py"
             return (
-                f"{'.' * one.level}{name} is a file of yours: send it in `files`, and say in `path` where this one "
+                f"{'.' * one.level}{name} is a file of yours: send it in `files`, and say in `path` where the code "
                 f'is (`files` {{"{file}": "…"}}, `path` "{path}"), or import it by its name alone'
             )
     return None

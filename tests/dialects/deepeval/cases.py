@@ -160,6 +160,6 @@ CASES = [
         recognised=None,
         status="failed",
         error="load_error",
-        message="objects of Mine need threshold, word",
+        message="an object of Mine cannot be made without threshold, word",
     ),
 ]
