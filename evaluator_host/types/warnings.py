@@ -142,7 +142,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "one of several scores has no usable value",
             doubtful=True,
             mend=Mend.CODE,
-            remedy="see the reason for this score in the value",
+            remedy="look for the reason in `value` of the result",
         ),
         "duplicate_metric": WarningKind(
             "two outputs have the same name", doubtful=True, mend=Mend.CODE, remedy="give each output a name of its own"

@@ -381,7 +381,7 @@ class Settings(BaseSettings):
     )
     free_disk_mb: int = Field(256, ge=0, description="Disk that has to stay free in the data directory.")
     datasets_mb: int = Field(4096, ge=1, description="Maximum size of a data set and of an upload.")
-    data_mb: int = Field(1024, ge=1, description="Total size of all data files of a workspace.")
+    data_mb: int = Field(1024, ge=1, description="Maximum total size of the data files of a workspace.")
 
     packages_from: str | None = Field(
         None,

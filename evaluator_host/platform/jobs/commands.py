@@ -541,7 +541,7 @@ def _read(client: Client, path: Path, beside: dict[str, Any]) -> Evaluator:
 
 
 def _dataset(client: Client, given: str) -> str:
-    """Return the name of a stored data set.
+    """Return `given` if a data set may have this name.
 
     Raises:
       InvalidRequest: `given` is the path of a file, and no data set has that name.

@@ -1,4 +1,4 @@
-"""Calls a model for every row of an online job, and adds the answers to the rows as their outputs before scoring.
+"""Calls the target of a job for every row, and adds the answers to the rows as their outputs before scoring.
 
 Every answer is stored before scoring begins, so that no call has to be paid for again. Only the rows for which the
 model is being called, or will be called next, are in memory.

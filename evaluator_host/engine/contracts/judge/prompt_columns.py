@@ -39,7 +39,7 @@ def lacking(needed: Iterable[str], rows: Sequence[Row]) -> list[str]:
 def meant_by(name: str, columns: Iterable[str], needed: Iterable[str]) -> str:
     """Return the column that was probably meant by a name in a prompt, or `COLUMN` if no column is likely.
 
-    A column that the prompt also reads under its own name is not meant.
+    A column that the prompt also reads under its own name does not count.
     """
     known = {*needed}
     free = [one for one in islice(columns, _COLUMNS) if one not in known]
