@@ -375,13 +375,11 @@ class Settings(BaseSettings):
         '"workspace_mb", "model_day"}}, or a file that contains it.',
     )
     workspace_mb: int = Field(
-        20_480,
-        ge=0,
-        description="Storage limit of a workspace: data sets, files, evaluators, jobs, traces; 0 for no limit.",
+        20_480, ge=0, description="Storage of a workspace: data sets, files, evaluators, jobs, traces; 0 sets no limit."
     )
     free_disk_mb: int = Field(256, ge=0, description="Disk that has to stay free in the data directory.")
     datasets_mb: int = Field(4096, ge=1, description="Maximum size of a data set and of an upload.")
-    data_mb: int = Field(1024, ge=1, description="Maximum total size of the data files of a workspace.")
+    data_mb: int = Field(1024, ge=1, description="Total size of the data files for the evaluators of a workspace.")
 
     packages_from: str | None = Field(
         None,
