@@ -154,8 +154,14 @@ PYTHON: Final[list[tuple[str, str]]] = [
     ("def evaluate(*, outputs, strict): return strict", "needs `strict`, which the row does not have"),
     (PY + "return 1\ndef main(completion): return {'score': 1}", "is called, and `main` is not"),
     # mistakes about the function to call
-    ("def Evaluate(a, b, c):\n    return 1", "did you mean `evaluate`? Rename `Evaluate`"),
-    ("def evaluator(a, b, c):\n    return 1", "did you mean `evaluate`? Rename `evaluator`"),
+    (
+        "def Evaluate(a, b, c):\n    return a == b",
+        "name `Evaluate` in `settings.entry` if it takes its arguments by position",
+    ),
+    (
+        "def evaluator(a, b, c):\n    return a == b",
+        "name `evaluator` in `settings.entry` if it takes its arguments by position",
+    ),
     ("def score(a, b, c):\n    return a == b == c", "name `score` in `settings.entry`"),
     ("class Judge:\n    def evaluate(self, inputs, outputs, trace):\n        return 1", "a class is not called"),
     ("if __name__ == '__main__':\n    print(1)", "does not run"),
