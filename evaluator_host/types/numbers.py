@@ -11,7 +11,7 @@ from typing import Final
 from .bounds import ROUNDING
 
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_TEN, _THOUSAND, _TEN_MILLION = 10, 1e3, 1e7
+_TEN, _THOUSAND, _KILOBYTE, _TEN_MILLION = 10, 1e3, 1024, 1e7
 _POINTS: Final = 0.05  # smallest difference of percentages that one decimal shows
 
 
@@ -76,13 +76,13 @@ def points(change: float) -> str:
 
 
 def size_text(octets: int) -> str:
-    """Format a number of bytes, as the pages do: 999 B, 1.5 kB, 12 MB."""
-    if octets < _THOUSAND:
+    """Format a number of bytes, as the pages do: 999 B, 1.5 KB, 12 MB. A KB is 1,024 bytes, as in the settings."""
+    if octets < _KILOBYTE:
         return f"{octets} B"
-    size, units = octets / _THOUSAND, ["TB", "GB", "MB", "kB"]
+    size, units = octets / _KILOBYTE, ["TB", "GB", "MB", "KB"]
     unit = units.pop()
-    while units and _half_up(size, decimals=0) >= _THOUSAND:
-        size, unit = size / _THOUSAND, units.pop()
+    while units and _half_up(size, decimals=0) >= _KILOBYTE:
+        size, unit = size / _KILOBYTE, units.pop()
     return f"{_half_up(size, decimals=1):.1f} {unit}" if size < _TEN else f"{_half_up(size, decimals=0):.0f} {unit}"
 
 

@@ -63,8 +63,8 @@ def test_only_all_and_none_look_like_it(share: float, shown: str) -> None:
 @pytest.mark.parametrize(
     ("octets", "shown"),
     [
-        *((0, "0 B"), (999, "999 B"), (1250, "1.3 kB"), (12_345, "12 kB"), (999_499, "999 kB"), (999_500, "1.0 MB")),
-        *((5_400_000, "5.4 MB"), (20 << 30, "21 GB"), (10**16, "10000 TB")),
+        *((0, "0 B"), (1023, "1023 B"), (1280, "1.3 KB"), (12_345, "12 KB"), (1_048_063, "1023 KB")),
+        *((1_048_064, "1.0 MB"), (100 << 20, "100 MB"), (20 << 30, "20 GB"), (10_000 << 40, "10000 TB")),
     ],
 )
 def test_a_small_size_is_not_0(octets: int, shown: str) -> None:

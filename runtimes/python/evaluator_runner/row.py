@@ -271,7 +271,7 @@ class RowProcess:
         return _error_body(error)
 
     def _too_large(self) -> bytes:
-        message = f"the returned value is larger than {self._result_bytes // 1024} kB"
+        message = f"the returned value is larger than {self._result_bytes // 1024} KB"
         hint = "return a score and a short reason, or raise limits.result_kb"
         return _error_body(failures.error("result_too_large", message, hint=hint))
 

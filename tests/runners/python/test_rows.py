@@ -154,7 +154,7 @@ def test_what_a_sandbox_does_not_have_gets_a_hint(loaded: RunnerProcess, code: s
 def test_result_too_large(loaded: RunnerProcess) -> None:
     error = body(run(loaded, "value = 'x' * (2 << 20)"))["error"]
     assert error["code"] == "result_too_large"
-    assert "1024 kB" in error["message"]
+    assert "1024 KB" in error["message"]
     assert body(run(loaded, "value = 'x' * 1000000"))["value"] == "x" * 1_000_000
 
 

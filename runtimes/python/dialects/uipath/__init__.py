@@ -243,7 +243,7 @@ def _plain(value: Any) -> Any:
         read = jsontext.decode(encode_result(value, limit=_DESCRIPTION_BYTES).decode())
     except TooLarge:
         size_kb = _DESCRIPTION_BYTES >> 10
-        raise Failure("load_error", f"the description of the class is larger than {size_kb} kB") from None
+        raise Failure("load_error", f"the description of the class is larger than {size_kb} KB") from None
     if read["kind"] != "object" or read["unsupported"] is not None:
         raise Failure("load_error", f"the description of the class cannot be written as JSON: {read['unsupported']}")
     return read["value"]

@@ -6,6 +6,7 @@ const COUNTS = new Intl.NumberFormat("en-US");
 const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" }); // with the time zone
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 const SOON = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" });
+const KILOBYTE = 1024;
 const MINUTE_S = 60;
 const HOUR_S = 60 * MINUTE_S;
 const DAY_S = 24 * HOUR_S;
@@ -93,13 +94,14 @@ export function seconds(value: number): string {
   return `${Math.floor(value / HOUR_S)} h ${Math.floor((value % HOUR_S) / MINUTE_S)} min`;
 }
 
+/** Formats a number of bytes. A KB is 1,024 bytes, as in the host's settings. */
 export function bytes(value: number): string {
-  if (value < 1000) return `${value} B`;
-  const units = ["kB", "MB", "GB", "TB"];
-  let size = value / 1000;
+  if (value < KILOBYTE) return `${value} B`;
+  const units = ["KB", "MB", "GB", "TB"];
+  let size = value / KILOBYTE;
   let at = 0;
-  while (Math.round(size) >= 1000 && at < units.length - 1) {
-    size /= 1000;
+  while (Math.round(size) >= KILOBYTE && at < units.length - 1) {
+    size /= KILOBYTE;
     at += 1;
   }
   return `${size < 10 ? size.toFixed(1) : size.toFixed(0)} ${units[at]}`;
