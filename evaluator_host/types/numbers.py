@@ -12,6 +12,7 @@ from .bounds import ROUNDING
 
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _TEN, _THOUSAND, _KILOBYTE, _TEN_MILLION = 10, 1e3, 1024, 1e7
+_PARTS: Final = 3  # maximum number of floats that make up a sum; each takes a pass over the numbers
 _POINTS: Final = 0.05  # smallest difference of percentages that one decimal shows
 
 
@@ -31,10 +32,13 @@ def mean_of(numbers: Sequence[float]) -> float:
 
 
 def _sum_of(numbers: Sequence[float]) -> Fraction:
-    """Return the exact sum. A sum of floats is rounded, so what it lacks is added up again, until nothing is left."""
+    """Return the sum with at least 150 bits, which is exact unless the numbers differ by more than a float can hold.
+
+    A sum of floats is rounded, so what it lacks is added up again, until nothing is left.
+    """
     parts: list[float] = []
     try:
-        while part := math.fsum(chain(numbers, (-one for one in parts))):
+        while len(parts) < _PARTS and (part := math.fsum(chain(numbers, (-one for one in parts)))):
             parts.append(part)
     except OverflowError:
         return sum(map(Fraction, numbers), Fraction())

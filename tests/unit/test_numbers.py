@@ -1,5 +1,6 @@
 """People see scores and shares in a form in which only 1 looks like 1 or 100 %, and only 0 looks like 0 %."""
 
+import math
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -103,6 +104,15 @@ def test_every_mean_is_the_nearest_float_in_every_order(scores: list[float]) -> 
         numbers.add(score)
     nearest = float(sum(map(Fraction, scores)) / len(scores))
     assert mean_of(scores) == mean_of(scores[::-1]) == numbers.mean() == nearest
+
+
+def test_a_mean_takes_few_passes_however_far_apart_the_numbers_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = []
+    adds = math.fsum
+    monkeypatch.setattr(math, "fsum", lambda numbers: passes.append(1) or adds(numbers))
+    scores = [(-1) ** n * 10.0**n for n in range(-300, 300)]
+    assert mean_of(scores) == float(sum(map(Fraction, scores)) / len(scores))
+    assert len(passes) == 3
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 7, 1000])
