@@ -20,6 +20,7 @@ _RETRY_S: Final = 2.0
 _MMAP_THRESHOLD: Final = -3  # M_MMAP_THRESHOLD of malloc.h
 _LARGE_BLOCK: Final = 1 << 20
 _LARGE_PAGE: Final = 2 << 20
+_LARGE_PAGES: Final = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _MADV_COLLAPSE: Final = 25  # advice of madvise(2) to use large pages now, in place of the present ones
 
 
@@ -162,12 +163,16 @@ class ByteTurns:
 
 
 def use_large_pages() -> None:
-    """Move this process's present data to pages of 2 MB. This takes a tenth of a second; before Linux 6.1, do nothing.
+    """Move this process's present data to pages of 2 MB. This takes a tenth of a second.
+
+    Before Linux 6.1, or if the operator has turned such pages off, do nothing.
 
     The host sleeps between calls, and other processes use the processor meanwhile. With pages of 4 KB, the processor
     then has to look up hundreds of them again, which takes a twelfth of a call's time.
     """
     with suppress(OSError, AttributeError):
+        if "[never]" in _LARGE_PAGES.read_text(encoding="ascii"):
+            return
         madvise = ctypes.CDLL(None).madvise
         madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
         for first, end in _data_blocks():
@@ -177,7 +182,7 @@ def use_large_pages() -> None:
 
 def _data_blocks() -> Iterator[tuple[int, int]]:
     """Yield the addresses at which blocks of this process's own data begin and end."""
-    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
         block, rights, _, _, _, *name = line.split()
         if rights == "rw-p" and name in ([], ["[heap]"]):
             first, _, end = block.partition("-")
