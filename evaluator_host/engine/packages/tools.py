@@ -123,10 +123,10 @@ class Resolver:
         try:
             finished = await self.run(Command(argv, workspace.path, workspace.environment), timeout_s)
         except TimeoutError as error:
-            if self.sources:  # the index works, because uv has looked there for wheels before
+            if self.sources:  # most likely code of a package that does not end
                 raise PackagesFailed(
                     f"Building the packages from source did not end within {timeout_s:g} s: pin versions that have "
-                    "wheels, or ask the operator for a higher EVALUATOR_HOST_INDEX_TIMEOUT_S."
+                    "wheels; if the index is slow, ask the operator for a higher EVALUATOR_HOST_INDEX_TIMEOUT_S."
                 ) from error
             raise unreachable(f"resolving took longer than {timeout_s:g} s", self.index) from error
         except OutputFlood as error:
