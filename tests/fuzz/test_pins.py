@@ -51,7 +51,6 @@ def test_python_pins_are_exact_and_read_back_as_themselves(items: list[Any]) -> 
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.long
 def test_npm_pins_are_exact_and_read_back_as_themselves() -> None:
     """Every npm pin that the parser accepts is exact, and can be parsed again with the same result. Each check of a
     list starts a Node process, so many items share a list.

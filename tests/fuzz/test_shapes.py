@@ -4,7 +4,6 @@ import copy
 import math
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -37,7 +36,6 @@ TRACES = st.one_of(
 )  # fmt: skip
 
 
-@pytest.mark.long
 @bounded(200)
 @given(given_trace=TRACES)
 @example(given_trace={"spans": nested(300, {}, key="children")})

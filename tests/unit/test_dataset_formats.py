@@ -39,7 +39,6 @@ LINES = "".join(
 WANTED = [{"a": 1}, {"a": "}, {"}, {"a": {"b": [{}]}}]
 
 
-@pytest.mark.long
 @given(
     values=st.lists(JSON, min_size=1),
     indent=st.sampled_from([None, 1]),
@@ -201,7 +200,6 @@ def items(text: bytes, limit: int = 1 << 20) -> list[bytes]:
     return list(array_items(io.BytesIO(text), max_item_bytes=limit))
 
 
-@pytest.mark.long
 @given(values=st.lists(JSON), chunk=st.integers(1, 9), indent=st.sampled_from([None, 1]))
 def test_an_array_is_cut_into_its_items_wherever_a_chunk_ends(
     values: list[Any], chunk: int, indent: int | None
