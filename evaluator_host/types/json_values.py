@@ -50,6 +50,25 @@ class InvalidJson(ValueError):
     """The text is not JSON, or the host cannot keep its values unchanged."""
 
 
+def type_name(value: object) -> str:
+    """Return what a JSON value is, with its article, for messages such as "must be an object, not a list"."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case str():
+            return "a string"
+        case int() | float():
+            return "a number"
+        case _:
+            return type(value).__name__
+
+
 def decode_json(data: bytes) -> Any:
     """Decode untrusted JSON; integers beyond 64 bits stay exact, lone surrogates are replaced.
 

@@ -54,7 +54,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             doubtful=True,
         ),
         "answer_cut": WarningKind(
-            "the model's answer ends where it reached its limit of tokens",
+            "the model's answer was cut off at its token limit",
             doubtful=True,
             remedy="raise `max_tokens` in `inference`",
         ),

@@ -264,7 +264,7 @@ async def test_more_failures_than_allowed_end_the_job_before_all_rows_are_asked(
         ({"base_url": "https://models.test/v1?key=1"}, InvalidRequest, "query"),
         ({"base_url": "https://models.test\\@elsewhere.test/v1"}, InvalidRequest, "is not valid"),
         ({"base_url": "https://models.te\tst/v1"}, InvalidRequest, "is not valid"),
-        ({"base_url": "https://models.test:99999/v1"}, InvalidRequest, "not an address"),
+        ({"base_url": "https://models.test:99999/v1"}, InvalidRequest, "not a URL"),
         ({"base_url": "https://models.test/v1/chat/completions"}, InvalidRequest, "which the host adds"),
         ({"prompt_template": "always the same"}, InvalidRequest, "the same prompt for every row"),
         ({"prompt_template": "{{ 9 ** 9 }}"}, InvalidRequest, "template"),

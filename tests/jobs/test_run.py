@@ -410,7 +410,7 @@ async def test_the_same_idempotency_key_is_the_same_job(desk: Desk) -> None:
     [
         (JobSpec([], [{"inputs": {}}]), InvalidRequest, "needs an evaluator"),
         (JobSpec([OK], []), InvalidRequest, "no row"),
-        (JobSpec([OK], [7]), InvalidRequest, "an object, not int"),
+        (JobSpec([OK], [7]), InvalidRequest, "an object, not a number"),
         (JobSpec([OK], "none"), NotFound, "no data set none"),
         (JobSpec(["other"], [{"inputs": {}}]), NotFound, "no evaluator other"),
         (JobSpec([OK], [{"inputs": {}}], mapping={"score": "a"}), InvalidRequest, "mapping"),

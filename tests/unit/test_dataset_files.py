@@ -40,7 +40,7 @@ def test_what_was_found_is_said(tmp_path: Path) -> None:
     rows = [{"a": 1}, BadRow("not JSON"), {"b": 2, "a": 2**80}, [1], {"a": None}]
     facts = RowsFolder(tmp_path).write("ds_1", enumerate(rows, start=1), format_="csv", max_bytes=1 << 20)
     assert (facts.format, facts.rows, facts.bad_rows, facts.columns) == ("csv", 3, 2, ("a", "b"))
-    assert facts.bad_lines == (BadLine(2, "not JSON"), BadLine(4, "a row must be an object, not list"))
+    assert facts.bad_lines == (BadLine(2, "not JSON"), BadLine(4, "a row must be an object, not a list"))
     assert facts.size_bytes == (tmp_path / "ds_1" / "rows.jsonl").stat().st_size
     assert page(RowsFolder(tmp_path), "ds_1", 0, limit=9) == [{"a": 1}, {"b": 2, "a": 2**80}, {"a": None}]
 
@@ -73,7 +73,7 @@ def test_rows_of_many_values_are_left_out_before_they_fill_the_memory(tmp_path: 
 def test_nothing_is_left_of_rows_that_cannot_be_kept(tmp_path: Path) -> None:
     with pytest.raises(TooLarge, match="several data sets"):
         written(tmp_path, ROWS, max_bytes=1000)
-    with pytest.raises(InvalidRequest, match="line 1: a row must be an object, not int"):
+    with pytest.raises(InvalidRequest, match="line 1: a row must be an object, not a number"):
         written(tmp_path, [7])
     with pytest.raises(InvalidRequest, match="no row in the data: it is empty, or has a header"):
         written(tmp_path, [])

@@ -75,7 +75,7 @@ def test_bad_lines_are_reported_by_number_and_left_out(tmp_path: Path) -> None:
     rows, bad = read(tmp_path, "a.jsonl", content)
     assert [line for line, _ in rows] == [1, 7]
     assert [line for line, _ in bad] == [3, 4, 5, 6]
-    assert bad[1][1] == "a row must be an object, not list"
+    assert bad[1][1] == "a row must be an object, not a list"
     assert bad[3][1] == "longer than 1 MB"
 
 

@@ -28,7 +28,7 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.warnings import remedy_of
 
-_LONG_AGO_MS = 1e9  # milliseconds from a runner must be below this (eleven days): no row runs for longer
+_LONGEST_MS = 1e9  # from this value on (eleven days), a duration that a runner reports is not believed
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CLASSES = _FUNCTIONS = 100
 _NAMES, _NAME_CHARS = 20, 80  # maximum number of parameter names and keys in facts, and of characters in each
@@ -367,7 +367,7 @@ def _optional_text(raw: object) -> str | None:
 
 
 def _number(raw: object) -> float:
-    known = isinstance(raw, int | float) and not isinstance(raw, bool) and 0 <= raw < _LONG_AGO_MS
+    known = isinstance(raw, int | float) and not isinstance(raw, bool) and 0 <= raw < _LONGEST_MS
     return float(raw) if known else 0.0  # type: ignore[arg-type]
 
 

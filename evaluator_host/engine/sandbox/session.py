@@ -257,7 +257,10 @@ class Sandbox:
         try:
             frame = await self._next(HELLO_TIMEOUT_S)
             if frame.type != "hello" or frame.header.get("protocol") != PROTOCOL_VERSION:
-                raise _NoAnswer(f"expected hello of protocol {PROTOCOL_VERSION}, got {frame.header}")
+                raise _NoAnswer(
+                    f"the runner does not speak protocol {PROTOCOL_VERSION}, so it may come from another release; its "
+                    f"first message was {frame.header}"
+                )
         except _NoAnswer as no_answer:
             exit_status = await self.destroy()
             if exit_status.lost and exit_status.exit_code is None:
@@ -267,8 +270,8 @@ class Sandbox:
             words = exit_status.stderr_tail.strip() or no_answer.reason
             if no_answer.timed_out or no_answer.starved:
                 raise SandboxSlow(
-                    f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s; it usually takes less than "
-                    f"one second: {words[-500:]}"
+                    f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s, though it usually takes "
+                    f"less than one. It said: {words[-500:]}"
                 ) from no_answer
             raise SandboxUnavailable(
                 f"a {self.backend} sandbox did not start: {words[-500:]}. {SEE_DOCTOR}"

@@ -168,10 +168,10 @@ def _new_parameters(draft: Draft, function: Legacy, said: Parameter | None, *, n
 
 
 def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, str | None]) -> None:
-    """Replace a read of the inputs with a parameter of `main`.
+    """Replace one use of the inputs with a parameter of `main`.
 
     Raises:
-      Unreadable: the code there does not read a column whose name can be a parameter.
+      Unreadable: `use` reads no column, or the column's name or default does not fit a parameter.
     """
     read, key, default = _column(use)
     if key is None or read is None or not key.isidentifier() or keyword.iskeyword(key) or key in _OUTPUTS:

@@ -26,7 +26,7 @@ from evaluator_host.platform.datasets.readers import Record, read_records
 from evaluator_host.platform.datasets.suggestion import MOST_COLUMNS
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, RowsElsewhere, TooLarge
 from evaluator_host.types.formats import Format
-from evaluator_host.types.json_values import decode_json, encode_json, memory_bytes
+from evaluator_host.types.json_values import decode_json, encode_json, memory_bytes, type_name
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
 _SETTLED_S: Final = 3600.0
@@ -337,7 +337,7 @@ class _Writer:
         if isinstance(record, BadRow):
             return record
         if not isinstance(record, dict):
-            return BadRow(f"a row must be an object, not {type(record).__name__}")
+            return BadRow(f"a row must be an object, not {type_name(record)}")
         text = encode_json(record) + b"\n"
         most = self._limits.max_row_bytes
         return text if len(text) <= most else BadRow(f"longer than {most >> 20} MB")

@@ -20,7 +20,7 @@ from evaluator_host.engine.contracts.words import names_truth
 from evaluator_host.platform.datasets.suggestion import nearest
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import ROW_FIELDS, Row
-from evaluator_host.types.json_values import InvalidJson, decode_given, is_conversation, value_at
+from evaluator_host.types.json_values import InvalidJson, decode_given, is_conversation, type_name, value_at
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
 
 _MISSING: Final = object()  # marks a missing column; None would mean that the column contains null
@@ -120,7 +120,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
       BadRow: the record is not an object, a column is missing, a template fails, or a field has the wrong type.
     """
     if not isinstance(record, dict):
-        raise BadRow(f"a row must be an object, not {type(record).__name__}")
+        raise BadRow(f"a row must be an object, not {type_name(record)}")
     record = with_json(record)
     fields = _row_fields(record) if is_row(record) else _flat_fields(record)
     for target, source in mapping.sources:
@@ -136,7 +136,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
         fields["trace"] = with_spans(fields["trace"])
     for field in ("inputs", "trace", "variables"):
         if fields.get(field) is not None and not isinstance(fields[field], dict):
-            raise BadRow(f"{field} must be an object, not {type(fields[field]).__name__}")
+            raise BadRow(f"{field} must be an object, not {type_name(fields[field])}")
     if fields.get("messages") is not None and not is_conversation(fields["messages"]):
         raise BadRow("messages must be a list of objects with role and content")
     return Row(**fields)
@@ -206,7 +206,7 @@ def is_row(record: dict[str, Any]) -> bool:
 def _row_fields(record: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {name: record[name] for name in ROW_FIELDS if name in record}
     if not isinstance(fields.get("inputs", {}), dict):
-        raise BadRow(f"inputs must be an object, not {type(fields['inputs']).__name__}")
+        raise BadRow(f"inputs must be an object, not {type_name(fields['inputs'])}")
     if "outputs" not in fields and "output" in record:
         fields["outputs"] = record["output"]
     inputs = fields.get("inputs", {})

@@ -37,7 +37,7 @@ class OrphanFiles:
         self._notes = data_dir / NOTES
         self.rows = rows
         self.blobs = blobs
-        self._has_warned = False  # whether a warning about the other databases was logged already
+        self._has_warned = False  # whether the warning that other databases share the folder is logged
 
     async def sweep(self, store: Store) -> None:
         """Remove unreferenced files: broken uploads, and rows of deleted jobs.

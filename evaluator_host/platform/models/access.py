@@ -110,7 +110,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
         # raises an error if a label has over 63 characters, as a DNS lookup would
         _ = (parts.hostname or "").encode("idna")
     except (ValueError, httpx.InvalidURL) as error:
-        raise refused("it is not an address", example) from error
+        raise refused("it is not a URL", example) from error
     if not whole:
         raise refused("it must be an http:// or https:// address", example)
     if "@" in parts.netloc:
@@ -120,7 +120,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
     if path_only and parts.path.rstrip("/").endswith("/chat/completions"):
         raise refused("leave out /chat/completions, which the host adds", example)
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url or "\\" in base_url:
-        raise refused("it is not an address", example)
+        raise refused("it has a space, a backslash or a character that is not allowed in URLs", example)
     return parts
 
 

@@ -18,7 +18,15 @@ import httpx
 
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.jobs import Target
-from evaluator_host.types.json_values import VALUE_DEPTH, InvalidJson, aside, decode_json, encode_json, nests_within
+from evaluator_host.types.json_values import (
+    VALUE_DEPTH,
+    InvalidJson,
+    aside,
+    decode_json,
+    encode_json,
+    nests_within,
+    type_name,
+)
 from evaluator_host.types.redaction import Redactor
 
 ANSWER_BYTES: Final = 2 << 20
@@ -97,7 +105,7 @@ def read_whole(body: Any) -> Completion:
 
 def _require_answer(body: Any) -> None:
     if not isinstance(body, dict):
-        raise BadAnswer(f"it is {type(body).__name__}, not an object")
+        raise BadAnswer(f"it is {type_name(body)}, not an object")
     if not nests_within(body, VALUE_DEPTH):
         raise BadAnswer(f"it is nested more than {VALUE_DEPTH} levels deep")
     if body.get("error"):

@@ -1,4 +1,4 @@
-"""Evaluates a command's rows on the running host in `--url`, in batches. Uses the API key in the settings."""
+"""Sends a command's rows in batches to the running host that `--url` names, with the API key from the settings."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator

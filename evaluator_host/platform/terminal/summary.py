@@ -13,7 +13,7 @@ from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Row
 from evaluator_host.types.groups import Numbers
-from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation
+from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation, type_name
 from evaluator_host.types.names import counted
 from evaluator_host.types.numbers import percent, rounded
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
@@ -324,7 +324,7 @@ def parse_row(texts: dict[str, str | None]) -> Row:
         if name == "messages" and not is_conversation(fields[name]):
             problems.append(Problem("--messages", 'must be a JSON list of messages: [{"role": …, "content": …}]'))
         elif name not in {"outputs", "messages"} and not isinstance(fields[name], dict):
-            problems.append(Problem(f"--{name}", f"must be a JSON object, not {type(fields[name]).__name__}"))
+            problems.append(Problem(f"--{name}", f"must be a JSON object, not {type_name(fields[name])}"))
     if problems:
         raise InvalidRequest("the row is invalid", problems=tuple(problems))
     return Row(**fields)

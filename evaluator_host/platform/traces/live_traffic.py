@@ -198,7 +198,7 @@ class Traffic:
         own, free = self._held[workspace], _HELD_BYTES - self._held.total() - size
         if own and own + size > SANDBOXES_PER_FREE * free:
             raise Busy(
-                "too many spans wait to be scored; send these later, or send a smaller sample", retry_after_s=2.0
+                "too many spans are waiting to be scored; send these later, or send a smaller sample", retry_after_s=2.0
             )
 
     def _key_of(self, workspace: str, reference: str, spans: TraceSpans) -> _Key:

@@ -29,7 +29,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     **_MISSING,
     **describe_error(413, "The body is over EVALUATOR_HOST_TRACES_MB once decompressed, or has over 10,000 spans."),
     **describe_error(422, "The body is not an OTLP export."),
-    **describe_error(429, "Too many spans of this workspace wait to be scored; see Retry-After."),
+    **describe_error(429, "Too many spans of this workspace are waiting to be scored; see Retry-After."),
 }
 
 

@@ -12,6 +12,7 @@ from evaluator_host.platform.datasets.readers import read_records
 from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import InvalidRequest, NotFound, StoreUnavailable
 from evaluator_host.types.formats import Format
+from evaluator_host.types.json_values import type_name
 from evaluator_host.vendors.nemo.blobs import BlobFolder
 from evaluator_host.vendors.nemo.entities import Entities, Entity, EntityKind, Order, Place, split_ref
 from evaluator_host.vendors.nemo.names import page_kept, require_name, require_path, shown, stamp
@@ -38,7 +39,7 @@ class RowsIn:
                 if isinstance(record, BadRow):
                     raise InvalidRequest(f"line {line} of {self.path} is not a row: {record}")
                 if not isinstance(record, dict):
-                    raise InvalidRequest(f"line {line} of {self.path} is {type(record).__name__}, not an object")
+                    raise InvalidRequest(f"line {line} of {self.path} is {type_name(record)}, not an object")
                 yield record
 
 

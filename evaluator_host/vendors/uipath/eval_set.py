@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Json
+from evaluator_host.types.json_values import type_name
 from evaluator_host.types.names import nearest_name
 
 _ITEM_LISTS: Final = ("evaluations", "evaluationItems", "evaluation_items")
@@ -106,7 +107,7 @@ class _Reading:
 
     def eval_set(self, value: Json) -> EvalSet | None:
         if not isinstance(value, dict):
-            self._fault("$", f"an eval set must be an object, not {_kind(value)}")
+            self._fault("$", f"an eval set must be an object, not {type_name(value)}")
             return None
         lists = [name for name in _ITEM_LISTS if name in value]
         if len(lists) != 1:
@@ -171,7 +172,7 @@ class _Reading:
 
     def _item(self, entry: Json, path: str, refs: tuple[str, ...]) -> EvalItem | None:
         if not isinstance(entry, dict):
-            self._fault(path, f"a test case must be an object, not {_kind(entry)}")
+            self._fault(path, f"a test case must be an object, not {type_name(entry)}")
             return None
         item_id = self._text(entry, "id", path, default="")
         if entry.get("id") in (None, ""):
@@ -219,7 +220,7 @@ class _Reading:
             self._fault(path, "the agent's input is missing; give inputs, or agentInput")
             return {}
         if not isinstance(entry[name], dict):
-            self._fault(f"{path}.{name}", f"the agent's input must be an object, not {_kind(entry[name])}")
+            self._fault(f"{path}.{name}", f"the agent's input must be an object, not {type_name(entry[name])}")
             return {}
         return dict(entry[name])
 
@@ -241,7 +242,7 @@ class _Reading:
     def _of_expected(self, entry: dict[str, Any], name: str, path: str, refs: tuple[str, ...]) -> dict[str, Json]:
         """Return the criteria of a test case from before version 1.0: the same for every evaluator of the set."""
         if not isinstance(entry[name], dict):
-            self._fault(f"{path}.{name}", f"the expected output must be an object, not {_kind(entry[name])}")
+            self._fault(f"{path}.{name}", f"the expected output must be an object, not {type_name(entry[name])}")
         if not refs:
             self._fault(
                 path, f"{name} applies to the set's evaluators, but the set names none", "name them in evaluatorRefs"
@@ -251,7 +252,7 @@ class _Reading:
 
     def _by_evaluator(self, value: Json, path: str) -> dict[str, Json]:
         if not isinstance(value, dict):
-            self._fault(path, f"criteria must be an object with ids of evaluators as keys, not {_kind(value)}")
+            self._fault(path, f"criteria must be an object with ids of evaluators as keys, not {type_name(value)}")
             return {}
         for name, criteria in value.items():
             self._require_criteria(criteria, f"{path}.{name}")
@@ -273,7 +274,9 @@ class _Reading:
 
     def _require_criteria(self, criteria: Json, path: str) -> None:
         if criteria is not None and not isinstance(criteria, dict):
-            self._fault(path, f"criteria must be an object, or null for the evaluator's default, not {_kind(criteria)}")
+            self._fault(
+                path, f"criteria must be an object, or null for the evaluator's default, not {type_name(criteria)}"
+            )
 
     def _require_known(self, items: tuple[EvalItem, ...], refs: tuple[str, ...]) -> None:
         """Add a note about each criterion that no evaluator reads; UiPath ignores such criteria silently."""
@@ -291,14 +294,14 @@ class _Reading:
         if value is None:
             return default
         if not isinstance(value, str):
-            self._fault(f"{path}.{name}", f"must be a string, not {_kind(value)}")
+            self._fault(f"{path}.{name}", f"must be a string, not {type_name(value)}")
             return default
         return value
 
     def _list(self, value: Json, path: str) -> list[Any]:
         if isinstance(value, list):
             return value
-        self._fault(path, f"must be a list, not {_kind(value)}")
+        self._fault(path, f"must be a list, not {type_name(value)}")
         return []
 
     def _fault(self, path: str, message: str, hint: str | None = None) -> None:
@@ -307,22 +310,6 @@ class _Reading:
 
 def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-
-
-def _kind(value: Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case dict():
-            return "an object"
-        case list():
-            return "a list"
-        case str():
-            return "a string"
-        case _:
-            return "a number"
 
 
 def _is_answer(value: Json) -> bool:

@@ -272,7 +272,7 @@ def _pin_for(raised: BaseException) -> str | None:
     """Return the pin of a package if the exception is about a name that its light module lacks, else None."""
     root, _, rest = _missing(raised).partition(".")
     stand_in = sys.modules.get(root)
-    pins = getattr(stand_in, "__pins__", {})  # a module may come from one of several distributions
+    pins = getattr(stand_in, "__pins__", {})  # by submodule, if several distributions share a module
     pin = pins.get(rest.partition(".")[0], getattr(stand_in, "__pin__", None))
     return pin if isinstance(pin, str) else None
 

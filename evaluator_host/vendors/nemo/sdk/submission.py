@@ -104,7 +104,7 @@ class Submission:
         """Cancel the job, and return it; rows that were scored keep their results.
 
         Raises:
-          HostError: the host cannot be reached, no longer has the job, or the job has already ended.
+          HostError: the host cannot be reached or no longer has the job, or the job has already ended.
         """
         with self._client() as client:
             return client.jobs.cancel(self.job_id)

@@ -27,7 +27,7 @@ function without(these, those) {
   });
 }
 
-/** Return a call as text. Equal calls give the same text, flat or in the form of chat completions. */
+/** Return a call as text. Equal calls give the same text, whether they are flat or nested. */
 function asText(call) {
   const { name, arguments: given = {} } = call?.function ?? call ?? {};
   let values = given;

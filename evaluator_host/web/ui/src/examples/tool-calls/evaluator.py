@@ -21,7 +21,7 @@ def evaluate(inputs, outputs, trace):
 
 
 def as_text(call):
-    """Return a call as text. Equal calls give the same text, flat or in the form of chat completions."""
+    """Return a call as text. Equal calls give the same text, whether they are flat or nested."""
     if not isinstance(call, dict):
         return f"not a call: {json.dumps(call)}"
     call = call.get("function", call)

@@ -42,7 +42,7 @@ function without(these: string[], those: string[]): string[] {
   });
 }
 
-/** Return a call as text. Equal calls give the same text, flat or in the form of chat completions. */
+/** Return a call as text. Equal calls give the same text, whether they are flat or nested. */
 function asText(call: Call | null): string {
   const { name, arguments: given = {} } = call?.function ?? call ?? {};
   let values: Json = given;

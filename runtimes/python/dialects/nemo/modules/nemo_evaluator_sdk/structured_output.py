@@ -32,10 +32,10 @@ class StructuredOutputMode(str, Enum):
 
 
 def default_structured_output_mode(format: str) -> StructuredOutputMode:  # noqa: A002 - the documented name
-    """Return the default mode of an API.
+    """Return how an API of this format (`openai`, `nim`) takes a JSON schema by default.
 
     Raises:
-      ValueError: the API has no default mode.
+      ValueError: the format is not known.
     """
     if format == ModelFormat.OPEN_AI:
         return StructuredOutputMode.OPENAI_RESPONSE_FORMAT
