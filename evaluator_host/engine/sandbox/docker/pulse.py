@@ -9,10 +9,15 @@ from evaluator_host.engine.sandbox.docker.attach import EngineAddress, open_stre
 
 _LOG: Final = logging.getLogger(__name__)
 _EVERY_S: Final = 1.0
+# seconds to wait for an answer on one connection: if the peer has vanished, only a new connection reaches the engine
+_ANSWER_S: Final = 5.0
 
 
 class Pulse:
-    """Asks the engine for an answer at most once a second, and only while somebody wants to know."""
+    """Asks the engine for an answer, at most once a second, when somebody wants to know.
+
+    A question without an answer is repeated until the engine answers.
+    """
 
     def __init__(self) -> None:
         self._asked_at = -_EVERY_S
@@ -36,12 +41,22 @@ class Pulse:
 
 
 async def _ask(endpoint: EngineAddress) -> None:
+    while not await _answers(endpoint):
+        _LOG.debug("ping: no answer for %g s", _ANSWER_S)
+
+
+async def _answers(endpoint: EngineAddress) -> bool:
+    """Return whether the engine answers on a new connection, or nothing listens there; False if there is no answer."""
     try:
-        reader, writer = await open_streams(endpoint)
-        try:
-            writer.write(f"GET /_ping HTTP/1.0\r\nHost: {endpoint.host or 'localhost'}\r\n\r\n".encode("ascii"))
-            await reader.readline()
-        finally:
-            writer.transport.abort()
+        async with asyncio.timeout(_ANSWER_S):
+            reader, writer = await open_streams(endpoint)
+            try:
+                writer.write(f"GET /_ping HTTP/1.0\r\nHost: {endpoint.host or 'localhost'}\r\n\r\n".encode("ascii"))
+                await reader.readline()
+            finally:
+                writer.transport.abort()
+    except TimeoutError:
+        return False
     except OSError as error:  # nothing listens there, so the containers' streams have ended too
         _LOG.debug("ping: %s", error)
+    return True
