@@ -295,7 +295,11 @@ def _unfinished(client: docker.APIClient) -> set[str]:
 
 
 def _last_step(client: docker.APIClient, image: str) -> str:
-    steps: list[dict[str, Any]] = client.history(image)  # type: ignore[no-untyped-call]
+    """Return the words of an image's last step; empty if another host has removed the image since it was listed."""
+    try:
+        steps: list[dict[str, Any]] = client.history(image)  # type: ignore[no-untyped-call]
+    except docker.errors.NotFound:
+        return ""
     return str(steps[0]["CreatedBy"])
 
 
