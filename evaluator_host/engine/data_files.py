@@ -133,8 +133,9 @@ class DataFiles:
         paths = json.dumps(data, sort_keys=True).encode()
         digest = hashlib.sha256(paths).hexdigest()
         folders = len({path[:end] for path in data for end, sign in enumerate(path) if sign == "/"}) + 2
-        layout = self._home(workspace) / _LAYOUTS / f"{folders}-{digest}"
-        found = DataFolder(f"sha256:{digest}", layout / _CONTENT)
+        home = self._home(workspace)
+        layout = home / _LAYOUTS / f"{folders}-{digest}"
+        found = DataFolder(f"sha256:{digest}", layout / _CONTENT, home.name)
         with suppress(FileNotFoundError):
             note_use(found)
             return found

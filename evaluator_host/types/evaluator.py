@@ -334,10 +334,15 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """A folder of data files that a sandbox can only read; folders with equal digests have equal files."""
+    """A folder of data files that a sandbox can only read; folders with equal digests have equal files.
+
+    Attributes:
+      workspace: Digest that stands for the workspace that the folder belongs to.
+    """
 
     digest: str
     path: Path
+    workspace: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,7 @@ async def test_copies_of_data_files_take_limited_space_on_the_engine(
         layout = tmp_path / str(number)
         layout.mkdir()
         (layout / f"{number}.bin").hardlink_to(tmp_path / "large.bin")
-        data = DataFolder(f"sha256:{secrets.token_hex(32)}", layout)
+        data = DataFolder(f"sha256:{secrets.token_hex(32)}", layout, "workspace")
         before = package_sets.layers_of(client)
         links.append(
             await backend.start(SandboxSpec(Language.PYTHON, empty_environment(Language.PYTHON, "3.13"), data=data))

@@ -4,10 +4,17 @@ import contextlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 import docker
+import pytest
 
-from evaluator_host.engine.sandbox.docker.environment_images import _last_step
+from evaluator_host.engine.sandbox.docker.environment_images import (
+    LABEL_DATA_BYTES,
+    LABEL_WORKSPACE,
+    _last_step,
+    removal_order,
+)
 
 
 class NoSuchImage(BaseHTTPRequestHandler):
@@ -36,3 +43,24 @@ def test_an_image_that_another_host_has_removed_has_no_last_step() -> None:
         finally:
             server.shutdown()
             thread.join()
+
+
+def image(name: str, created: int, mb: int) -> dict[str, Any]:
+    """Return an image of workspace `name[0]`, as an engine lists it."""
+    return {"Id": name, "Created": created, "Labels": {LABEL_DATA_BYTES: str(mb << 20), LABEL_WORKSPACE: name[0]}}
+
+
+@pytest.mark.parametrize(
+    ("workspace", "new_mb", "order"),
+    [
+        ("a", 1, "a1 a2 a3 b1 c1"),  # a flood removes its own images first, though those of others are older
+        ("c", 1, "a1 a2 c1 b1 a3"),  # a workspace with few images takes its room from the one that has most
+        ("b", 4, "b1 a1 a2 a3 c1"),  # the new image counts
+        ("c", 3, "c1 a1 a2 b1 a3"),  # if two have most, the one that needs the room gives it
+        ("d", 9, "a1 a2 b1 a3 c1"),  # a workspace without images has none to remove
+    ],
+)
+def test_room_is_made_by_the_workspace_whose_images_take_most(workspace: str, new_mb: int, order: str) -> None:
+    found = [image("a2", 5, 1), image("a1", 4, 1), image("b1", 1, 2), image("c1", 2, 1), image("a3", 6, 2)]
+    removed = removal_order(found, new_bytes=new_mb << 20, workspace=workspace)
+    assert " ".join(one["Id"] for one in removed) == order

@@ -169,7 +169,7 @@ class DockerBackend:
         by this name.
       owner: Label for images of this host's package sets. If hosts share an engine, each host removes only images with
         its label.
-      data_bytes: Bytes that copies of data files may take on the engine; the oldest unused copies are removed.
+      data_bytes: Bytes that copies of data files may take on the engine, as in `EnvironmentImages`.
 
     Raises:
       Misconfigured: `docker_host` is an `ssh://` address.

@@ -9,6 +9,7 @@ import re
 import tarfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ LABEL_ENVIRONMENT: Final = "evaluator-host.environment"
 LABEL_RUNTIME_IMAGE: Final = "evaluator-host.runtime-image"
 LABEL_OWNER: Final = "evaluator-host.owner"
 LABEL_DATA_BYTES: Final = "evaluator-host.data-bytes"
+LABEL_WORKSPACE: Final = "evaluator-host.workspace"
 LAYER_REPOSITORY: Final = "evaluator-host/env"
 CONTEXT_PACKAGES: Final = "packages"
 _CONTEXT_DATA: Final = "data"
@@ -61,6 +63,7 @@ class _Layer:
       folder: The folder on this machine.
       place: Path in the image at which the content appears.
       below: Tag of the image on which the layer is built.
+      workspace: Digest that stands for the workspace whose data files the layer contains; empty for packages.
     """
 
     digest: str
@@ -68,6 +71,7 @@ class _Layer:
     folder: Path
     place: str
     below: str
+    workspace: str = ""
 
 
 class EnvironmentImages:
@@ -81,7 +85,10 @@ class EnvironmentImages:
       image: Tag of the runtime image.
       owner: Label of this host's images; `prune` removes only images with this label.
       data_bytes: Bytes that data files may take in all images of this host together. Every image has a copy of its own,
-        so a file that evaluators open at different paths is there several times. Images that containers use stay.
+        so a file that evaluators open at different paths is there several times. Before a build, images are removed
+        in the order of `removal_order`, and each process builds one image with data files at a time. So only three
+        things can exceed the limit: images that containers use, because they stay; one image that alone is larger; and
+        images that several processes of this host build at the same moment.
     """
 
     def __init__(self, engine: Engine, *, image: str, owner: str = "", data_bytes: int = 0) -> None:
@@ -91,6 +98,7 @@ class EnvironmentImages:
         self._owner = owner
         self._data_bytes = data_bytes
         self._building: dict[str, asyncio.Task[str]] = {}
+        self._room = asyncio.Lock()  # held from making room for an image with data files until it is built
         self._stopping = threading.Event()
 
     async def image_for(self, environment: Environment, data: DataFolder | None = None) -> str:
@@ -107,7 +115,8 @@ class EnvironmentImages:
             image = await self._require(layer)
         if data is not None:
             digest = hashlib.sha256(f"{environment.digest} {data.digest}".encode()).hexdigest()
-            image = await self._require(_Layer(f"sha256:{digest}", _CONTEXT_DATA, data.path, IMAGE_DATA, image))
+            layer = _Layer(f"sha256:{digest}", _CONTEXT_DATA, data.path, IMAGE_DATA, image, data.workspace)
+            image = await self._require(layer)
         return image
 
     async def prune(self, live: Collection[str]) -> list[str]:
@@ -167,20 +176,31 @@ class EnvironmentImages:
             _LOG.warning("building %s failed: %s", tag, task.exception())
 
     async def _build(self, tag: str, layer: _Layer) -> str:
-        data_bytes = 0
-        if layer.name == _CONTEXT_DATA:
+        if layer.name != _CONTEXT_DATA:
+            return await self._try_build(tag, layer, labels={})
+        async with self._room:
             data_bytes = await asyncio.to_thread(size_bytes, layer.folder)
-            await self._engine.run(_make_room, owner=self._owner, most_bytes=self._data_bytes - data_bytes)
+            await self._engine.run(
+                _make_room,
+                owner=self._owner,
+                most_bytes=self._data_bytes,
+                new_bytes=data_bytes,
+                workspace=layer.workspace,
+            )
+            labels = {LABEL_DATA_BYTES: str(data_bytes), LABEL_WORKSPACE: layer.workspace}
+            return await self._try_build(tag, layer, labels=labels)
+
+    async def _try_build(self, tag: str, layer: _Layer, *, labels: dict[str, str]) -> str:
         for left in reversed(range(_BUILD_TIMES)):
             try:
-                await self._builder.run(self._build_now, tag, layer=layer, data_bytes=data_bytes)
+                await self._builder.run(self._build_now, tag, layer=layer, labels=labels)
                 break
             except docker.errors.BuildError as error:
                 if not left or self._stopping.is_set():
                     raise SandboxUnavailable(f"building {tag} failed: {error.msg}") from error
         return tag
 
-    def _build_now(self, client: docker.APIClient, tag: str, *, layer: _Layer, data_bytes: int) -> None:
+    def _build_now(self, client: docker.APIClient, tag: str, *, layer: _Layer, labels: dict[str, str]) -> None:
         if not layer.folder.is_dir():
             raise SandboxUnavailable(
                 f"the folder with the {layer.name} of {layer.digest} is no longer at {layer.folder}; try again"
@@ -188,9 +208,7 @@ class EnvironmentImages:
         below = _runtime_id(client, layer.below)
         runtime = _runtime_id(client, self._image)
         before = find_image(client, tag)
-        labels = {LABEL_ENVIRONMENT: layer.digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner}
-        if layer.name == _CONTEXT_DATA:
-            labels[LABEL_DATA_BYTES] = str(data_bytes)
+        labels = {LABEL_ENVIRONMENT: layer.digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner, **labels}
         # `FROM` names an id, because a tag may be moved before the engine reads it. A single last step sets all labels:
         # the builder's option `labels` would make a nameless image for each label, and `prune` removes nameless images
         # with our labels.
@@ -254,20 +272,53 @@ def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: 
     return removed
 
 
-def _make_room(client: docker.APIClient, *, owner: str, most_bytes: int) -> None:
-    """Remove the owner's oldest images with data files, until they take at most `most_bytes` together.
+def _make_room(client: docker.APIClient, *, owner: str, most_bytes: int, new_bytes: int, workspace: str) -> None:
+    """Remove the owner's images with data files, until they and a new image take at most `most_bytes` together.
 
     A sandbox that is about to start from a removed image builds it again.
     """
     found = client.images(filters={"label": [LABEL_DATA_BYTES, f"{LABEL_OWNER}={owner}"]})
-    sizes = {image["Id"]: int(image["Labels"][LABEL_DATA_BYTES]) for image in found}
-    for image in sorted(found, key=lambda one: int(one["Created"])):
-        if sum(sizes.values()) <= most_bytes:
+    sum_bytes = new_bytes + sum(map(_data_bytes, found))
+    for image in removal_order(found, new_bytes=new_bytes, workspace=workspace):
+        if sum_bytes <= most_bytes:
             break
         with contextlib.suppress(docker.errors.APIError):  # fails if a container uses the image
             for name in [*filter(_is_layer, image.get("RepoTags") or ())] or [image["Id"]]:
                 client.remove_image(name)
-            del sizes[image["Id"]]
+            sum_bytes -= _data_bytes(image)
+
+
+def removal_order(images: Iterable[dict[str, Any]], *, new_bytes: int, workspace: str) -> list[dict[str, Any]]:
+    """Return all images with data files, in the order in which to remove them to make room for a new image.
+
+    The next is always the oldest image of the workspace whose remaining images take most; if several take most, of
+    `workspace`, else the oldest of all. So a workspace that has many images makes room for its own new ones, and images
+    of a workspace that has few stay.
+
+    Args:
+      images: Images as the engine lists them (`Created`, `Labels`, …).
+      new_bytes: Size of the data files in the new image.
+      workspace: The workspace that needs the new image, which counts as one of its images.
+    """
+    taken = Counter({workspace: new_bytes})
+    left: dict[str, list[dict[str, Any]]] = {}
+    for image in sorted(images, key=lambda one: int(one["Created"]), reverse=True):
+        name = image["Labels"].get(LABEL_WORKSPACE, "")
+        left.setdefault(name, []).append(image)
+        taken[name] += _data_bytes(image)
+    order = []
+    while left:
+        largest = max(left, key=lambda name: (taken[name], name == workspace, -int(left[name][-1]["Created"])))
+        image = left[largest].pop()
+        taken[largest] -= _data_bytes(image)
+        order.append(image)
+        if not left[largest]:
+            del left[largest]
+    return order
+
+
+def _data_bytes(image: dict[str, Any]) -> int:
+    return int(image["Labels"][LABEL_DATA_BYTES])
 
 
 def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> set[str]:
