@@ -4,17 +4,22 @@ import contextlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import docker
 import pytest
 
+from evaluator_host.engine.sandbox.docker.engine import Engine
 from evaluator_host.engine.sandbox.docker.environment_images import (
     LABEL_DATA_BYTES,
     LABEL_WORKSPACE,
+    EnvironmentImages,
     _last_step,
+    _Layer,
     removal_order,
 )
+from evaluator_host.types.errors import OverQuota
 
 
 class NoSuchImage(BaseHTTPRequestHandler):
@@ -64,3 +69,12 @@ def test_room_is_made_by_the_workspace_whose_images_take_most(workspace: str, ne
     found = [image("a2", 5, 1), image("a1", 4, 1), image("b1", 1, 2), image("c1", 2, 1), image("a3", 6, 2)]
     removed = removal_order(found, new_bytes=new_mb << 20, workspace=workspace)
     assert " ".join(one["Id"] for one in removed) == order
+
+
+async def test_data_files_that_are_over_the_limit_alone_remove_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"12")
+    (tmp_path / "b.bin").hardlink_to(tmp_path / "a.bin")
+    images = EnvironmentImages(Engine(f"unix://{tmp_path}/no-engine"), image="x:1", data_bytes=3)
+    with pytest.raises(OverQuota, match="use each file under fewer paths"):
+        await images._build("x:2", _Layer("sha256:2", "data", tmp_path, "/opt/data", "x:1"))
+    await images.close()

@@ -220,6 +220,7 @@ class DockerBackend:
         Raises:
           SandboxUnavailable: there is no engine, permission or image, or the engine refused the request.
           SandboxLost: something removed the container while it started.
+          OverQuota: the data files are over the limit of the engine.
         """
         starting = self.run_to_end(self._start(spec))
         try:

@@ -24,7 +24,7 @@ from evaluator_host.engine.sandbox.docker.image.package_tree import open_image, 
 from evaluator_host.engine.sandbox.docker.image.recipe import LABEL_RECIPE
 from evaluator_host.engine.sandbox.docker.policy import IMAGE_DATA, IMAGE_PACKAGES
 from evaluator_host.engine.system.tree import size_bytes
-from evaluator_host.types.errors import SandboxUnavailable
+from evaluator_host.types.errors import OverQuota, SandboxUnavailable
 from evaluator_host.types.evaluator import DataFolder, Environment
 
 LABEL_ENVIRONMENT: Final = "evaluator-host.environment"
@@ -86,9 +86,9 @@ class EnvironmentImages:
       owner: Label of this host's images; `prune` removes only images with this label.
       data_bytes: Bytes that data files may take in all images of this host together. Every image has a copy of its own,
         so a file that evaluators open at different paths is there several times. Before a build, images are removed
-        in the order of `removal_order`, and each process builds one image with data files at a time. So only three
-        things can exceed the limit: images that containers use, because they stay; one image that alone is larger; and
-        images that several processes of this host build at the same moment.
+        in the order of `removal_order`, and each process builds one image with data files at a time. So only two
+        things can exceed the limit: images that containers use, because they stay; and images that several processes
+        of this host build at the same moment.
     """
 
     def __init__(self, engine: Engine, *, image: str, owner: str = "", data_bytes: int = 0) -> None:
@@ -108,6 +108,7 @@ class EnvironmentImages:
 
         Raises:
           SandboxUnavailable: there is no runtime image, or the build failed.
+          OverQuota: the data files alone take more than the images of all evaluators may take.
         """
         image = self._image
         if environment.path is not None:
@@ -180,6 +181,12 @@ class EnvironmentImages:
             return await self._try_build(tag, layer, labels={})
         async with self._room:
             data_bytes = await asyncio.to_thread(size_bytes, layer.folder)
+            if data_bytes > self._data_bytes:
+                raise OverQuota(
+                    f"copies of this evaluator's data files take {data_bytes >> 20} MB, but those of all evaluators "
+                    f"may take only {self._data_bytes >> 20} MB on the Docker engine; use each file under fewer paths, "
+                    "or ask the operator for a higher EVALUATOR_HOST_DATA_MB"
+                )
             await self._engine.run(
                 _make_room,
                 owner=self._owner,
