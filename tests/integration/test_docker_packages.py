@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -201,6 +202,40 @@ async def test_copies_of_data_files_take_limited_space_on_the_engine(
 
 
 @pytest.mark.long
+async def test_images_of_data_files_that_are_built_at_once_take_limited_space(
+    client: docker.APIClient, address: str, tmp_path: Path
+) -> None:
+    backend = backend_at(address, data_bytes=2_500_000)
+    environment = empty_environment(Language.PYTHON, "3.13")
+    many = [data_folder(tmp_path / str(number), "many") for number in range(4)]
+    await asyncio.gather(*(backend._images.image_for(environment, data) for data in many))
+    assert len(package_sets.layers_of(client)) == 2
+    await backend.close()
+
+
+@pytest.mark.long
+async def test_a_workspace_with_many_images_of_data_files_leaves_those_of_others(
+    client: docker.APIClient, address: str, tmp_path: Path
+) -> None:
+    backend = backend_at(address, data_bytes=2_500_000)
+    environment = empty_environment(Language.PYTHON, "3.13")
+    few = await backend._images.image_for(environment, data_folder(tmp_path / "few", "few"))
+    for number in range(3):
+        last = await backend._images.image_for(environment, data_folder(tmp_path / str(number), "many"))
+    assert client.inspect_image(few), "it is the oldest, but the other workspace has more"
+    assert client.inspect_image(last)
+    assert len(package_sets.layers_of(client)) == 2
+    await backend.close()
+
+
+def data_folder(folder: Path, workspace: str) -> DataFolder:
+    """Write a file of 1 MB that no other image has, and return its folder."""
+    folder.mkdir()
+    (folder / "large.bin").write_bytes(secrets.token_bytes(1_000_000))
+    return DataFolder(f"sha256:{secrets.token_hex(32)}", folder, workspace)
+
+
+@pytest.mark.long
 async def test_what_a_host_left_that_was_killed_between_the_steps_of_a_build_is_removed(
     backend: DockerBackend, client: docker.APIClient, tiny_set: Set, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +250,33 @@ async def test_what_a_host_left_that_was_killed_between_the_steps_of_a_build_is_
     with pytest.raises(docker.errors.ImageNotFound):
         client.inspect_image(left)
     client.remove_image(foreign)
+
+
+@pytest.mark.long
+async def test_an_image_that_another_host_removes_first_does_not_stop_the_removal(
+    backend: DockerBackend,
+    client: docker.APIClient,
+    tiny_set: Set,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environment, _ = tiny_set
+    await backend.prepare(environment)
+    folder = tmp_path / "left"
+    folder.mkdir()
+    (folder / "left.py").write_text(f"name = {secrets.token_hex(8)!r}\n")  # so that no other image has this step
+    left = built(client, f"FROM {RUNTIME_IMAGE}\nCOPY packages /opt/packages\n", packages=folder)
+    monkeypatch.setattr(environment_images, "_UNFINISHED_S", -1.0)
+    read = environment_images._last_step
+
+    def remove_and_read(own: docker.APIClient, image: str) -> str:
+        if image == left:
+            with suppress(docker.errors.ImageNotFound):
+                client.remove_image(image)
+        return read(own, image)
+
+    monkeypatch.setattr(environment_images, "_last_step", remove_and_read)
+    assert layer_tag(environment.digest) in await backend.prune_environments([])
 
 
 @pytest.mark.long

@@ -24,6 +24,7 @@ from evaluator_host.engine.sandbox.docker.image.package_tree import open_image, 
 from evaluator_host.engine.sandbox.docker.image.recipe import LABEL_RECIPE
 from evaluator_host.engine.sandbox.docker.policy import IMAGE_DATA, IMAGE_PACKAGES
 from evaluator_host.engine.system.tree import size_bytes
+from evaluator_host.engine.system.turns import Turns
 from evaluator_host.types.errors import OverQuota, SandboxUnavailable
 from evaluator_host.types.evaluator import DataFolder, Environment
 
@@ -98,7 +99,7 @@ class EnvironmentImages:
         self._owner = owner
         self._data_bytes = data_bytes
         self._building: dict[str, asyncio.Task[str]] = {}
-        self._room = asyncio.Lock()  # held from making room for an image with data files until it is built
+        self._room = Turns(1, each=1)  # a turn lasts from making room for an image with data files until it is built
         self._stopping = threading.Event()
 
     async def image_for(self, environment: Environment, data: DataFolder | None = None) -> str:
@@ -179,7 +180,7 @@ class EnvironmentImages:
     async def _build(self, tag: str, layer: _Layer) -> str:
         if layer.name != _CONTEXT_DATA:
             return await self._try_build(tag, layer, labels={})
-        async with self._room:
+        async with self._room.turn(layer.workspace):
             data_bytes = await asyncio.to_thread(size_bytes, layer.folder)
             if data_bytes > self._data_bytes:
                 raise OverQuota(
