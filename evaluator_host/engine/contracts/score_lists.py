@@ -115,24 +115,30 @@ def with_score(one: dict[str, Json]) -> dict[str, Json]:
     return {**one, "score": one[found[0]]} if len(found) == 1 else one
 
 
-def inner_scores(one: dict[str, Json]) -> list[dict[str, Json]] | None:
+def inner_scores(one: dict[str, Json], chosen: str | None) -> list[dict[str, Json]] | None:
     """Return the named scores inside an object that has neither score nor verdict, as `read_score_list` reads them.
 
-    They are the list or object under a key such as `checks`: `{"checks": {"short": {"passed": true}}}`. Numbers by name
-    count only under `scores`, because metrics may have different scales. Return None if several keys have scores.
+    They are the list or object under a key such as `checks`: `{"checks": {"short": {"passed": true}}}`. Because metrics
+    may have different scales, a number by name, or a `value` beside a name, counts only under `scores`, or if a score
+    is chosen by its name. Return None if several keys have scores.
     """
     if "score" in one or given_verdicts(one) or passed_share(one) is not None:
         return None
-    groups = [listed for key in _GROUPS if is_score_list(listed := _listed(key, one.get(key)))]
+    listed = [_listed(one.get(key), with_values=key == "scores" or chosen is not None) for key in _GROUPS]
+    groups = [group for group in listed if is_score_list(group)]
     return groups[0] if len(groups) == 1 else None
 
 
-def _listed(key: str, group: Json) -> Json:
-    if not isinstance(group, dict) or not group:
-        return group
-    if key == "scores" and all(isinstance(value, bool | int | float) for value in group.values()):
-        return [{"name": name, "score": value} for name, value in group.items()]
-    return [{**value, "name": name} if isinstance(value, dict) else value for name, value in group.items()]
+def _listed(group: Json, *, with_values: bool) -> Json:
+    if isinstance(group, dict) and group:
+        if with_values and all(isinstance(value, bool | int | float) for value in group.values()):
+            return [{"name": name, "score": value} for name, value in group.items()]
+        group = [{**value, "name": name} if isinstance(value, dict) else value for name, value in group.items()]
+    return [_without_value(one) for one in group] if isinstance(group, list) and not with_values else group
+
+
+def _without_value(one: Json) -> Json:
+    return {key: inner for key, inner in one.items() if key != "value"} if isinstance(one, dict) else one
 
 
 def with_measure(one: dict[str, Json]) -> dict[str, Json]:

@@ -93,7 +93,7 @@ def interpret(
 
 def _mean_inside(whole: dict[str, Json], language: Language, chosen: str | None) -> Scored | EvaluationError | None:
     """Read an object whose score is the mean of the scores inside it; return None if it has no such scores."""
-    inner = inner_scores(whole)
+    inner = inner_scores(whole, chosen)
     mean = None if inner is None else read_score_list(inner, language, chosen=chosen)
     if mean is None or isinstance(mean, EvaluationError):
         return mean if chosen is not None else None
