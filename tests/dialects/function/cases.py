@@ -224,6 +224,8 @@ CASES = [
     case(id="values under scores inside an object", code="def score(output):\n    return {'scores': {'clear': {'value': 1}, 'short': {'value': 0.5}}}\n", score=0.75, warnings=frozenset({"several_scores"})),
     case(id="values inside an object, of which one is chosen", settings=EvaluatorSettings(score_output="f1"), code="def score(output):\n    return {'metrics': {'f1': {'value': 0.5}, 'latency_ms': {'value': 120}}}\n", score=0.5),
     case(id="metrics inside an object, of which one is chosen", settings=EvaluatorSettings(score_output="f1"), code="def score(output):\n    return {'metrics': {'f1': 0.5, 'latency_ms': 120}}\n", score=0.5),
+    case(id="scores inside an object, none of which is chosen", settings=EvaluatorSettings(score_output="c"), code="def score(output):\n    return {'scores': {'clear': 1, 'short': 0.5}}\n", status="failed", error="invalid_result", message="returned no score with this name"),
+    case(id="a metric inside an object, chosen by its whole name", settings=EvaluatorSettings(score_output="scores.clear", entry="*"), code="def score(output):\n    return {'scores': {'clear': 1, 'short': 0.5}}\n", score=1),
     case(id="scores and checks inside an object", code="def score(output):\n    return {'scores': {'a': 1}, 'checks': [{'name': 'a', 'passed': False}]}\n", score=None, warnings=frozenset({"no_score"})),
     case(id="variables beside outputs", row=Row({"question": "2+2"}, "4", variables={"limit": 2}), code="def score(output, question, limit):\n    return question == '2+2' and len(output) < limit\n", score=1.0),
     case(id="a list of keys and values", code="def quality(output):\n    return [{'key': 'a', 'value': 1}]\n", score=1, passed=None, metrics={"score": 1, "a": 1}),

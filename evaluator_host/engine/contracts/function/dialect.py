@@ -92,15 +92,20 @@ def interpret(
 
 
 def _mean_inside(whole: dict[str, Json], language: Language, chosen: str | None) -> Scored | EvaluationError | None:
-    """Read an object whose score is the mean of the scores inside it; return None if it has no such scores."""
+    """Read an object whose score is the mean of the scores inside it, or the one of them with the name `chosen`.
+
+    Return None if it has no such scores, or if `chosen` is the name of one of its metrics (`scores.clear`).
+    """
     inner = inner_scores(whole, chosen)
     mean = None if inner is None else read_score_list(inner, language, chosen=chosen)
     if mean is None or isinstance(mean, EvaluationError):
         return mean if chosen is not None else None
     found = mapping({**whole, "score": mean.score}, language)
-    if mean.score is None or isinstance(found, EvaluationError):
+    if isinstance(found, EvaluationError):
         return None
-    return replace(found, passed=mean.passed, notes=(*mean.notes, *found.notes))
+    if mean.error is not None and chosen not in found.metrics:
+        return mean.error
+    return None if mean.score is None else replace(found, passed=mean.passed, notes=(*mean.notes, *found.notes))
 
 
 def _alike(columns: dict[str, Json], names: tuple[str, ...]) -> dict[str, Json]:
