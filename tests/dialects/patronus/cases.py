@@ -11,6 +11,30 @@ from tests.dialects.cases import NativeCase
 ROW = Row(variables={"row": {"task_input": "2+2", "task_output": "4", "gold_answer": "4"}})
 OURS = Row({"question": "2+2", "correct_answer": "4"}, "4")
 HEAD = "from patronus import evaluator, EvaluationResult\n\n@evaluator()\n"
+NUMBERS = """
+from decimal import Decimal
+from fractions import Fraction
+
+class Tensor:
+    __hash__ = None
+    def __init__(self, value):
+        self.value = value
+    def __gt__(self, other):
+        return Tensor(self.value > other)
+    def __float__(self):
+        return float(self.value)
+
+"""
+ENUMS = """
+from enum import Enum, IntEnum
+
+class Label(Enum):
+    YES = "yes"
+
+class Grade(IntEnum):
+    TOP = 5
+
+"""
 
 case = partial(NativeCase, row=ROW, recognised=Contract("patronus"))
 
@@ -51,7 +75,32 @@ CASES = [
         score=0.2,
         passed=False,
     ),
-    case(id="a verdict as a number", code=returns("EvaluationResult(pass_=1.0)"), passed=True),
+    *(
+        case(
+            id=f"a verdict given as {given}",
+            code=f"{NUMBERS}{returns(f'EvaluationResult(pass_={given})')}",
+            passed=passed,
+        )
+        for given, passed in [
+            ("1.0", True),
+            ("Fraction(0)", False),
+            ("Decimal(1)", True),
+            ("b'TRUE'", True),
+            ("Tensor(0.9) > 0.8", True),
+            ("Tensor(0.7) > 0.8", False),
+        ]
+    ),
+    *(
+        case(
+            id=f"the text {given}",
+            code=f"{ENUMS}{returns(f'EvaluationResult(text_output={given}, explanation={given})')}",
+            native=[{"text_output": text, "explanation": text}],
+            score=None,
+            label=text,
+            reason=text,
+        )
+        for given, text in [("Label.YES", "yes"), ("Grade.TOP", "5")]
+    ),
     *(
         case(
             id=f"{name}={value} is not accepted",
@@ -64,6 +113,7 @@ CASES = [
             ("pass_", "0.5", "a bool"),
             ("pass_", "'fail'", "a bool"),
             ("pass_", "[]", "a bool"),
+            ("pass_", "b'\\xff'", "a bool"),
             ("explanation", "1", "text"),
             ("text_output", "True", "text"),
         ]

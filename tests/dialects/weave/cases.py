@@ -38,7 +38,66 @@ CASES = [
             score=float(passed),
             passed=passed,
         )
-        for given, passed in [("'no'", False), ("1", True), ("output == '5'", False)]
+        for given, passed in [
+            ("'no'", False),
+            ("1", True),
+            ("output == '5'", False),
+            ("__import__('fractions').Fraction(1)", True),
+            ("__import__('decimal').Decimal(0)", False),
+            ("b'true'", True),
+        ]
+    ),
+    case(
+        id="a verdict given as a tensor",
+        code="""
+        from weave.flow.scorer import WeaveScorerResult
+        import weave
+
+        class Tensor:
+            __hash__ = None
+            def __init__(self, value):
+                self.value = value
+            def __float__(self):
+                return float(self.value)
+
+        @weave.op
+        def m(output):
+            return WeaveScorerResult(passed=Tensor(output == '4'))
+        """,
+        score=1.0,
+        passed=True,
+    ),
+    case(
+        id="a verdict that may be None",
+        code="""
+        from weave.flow.scorer import WeaveScorerResult
+        import weave
+
+        class Result(WeaveScorerResult):
+            passed: bool | None = None
+
+        @weave.op
+        def m(output):
+            return Result(metadata={"words": 1})
+        """,
+        native=native({"passed": None, "metadata": {"words": 1}}, {"metadata": {"words": {"mean": 1.0}}}),
+    ),
+    case(
+        id="a verdict that is declared again, and is not one",
+        code="""
+        from weave.flow.scorer import WeaveScorerResult
+        import weave
+
+        class Result(WeaveScorerResult):
+            passed: bool = True
+
+        @weave.op
+        def m(output):
+            return Result(passed=0.5)
+        """,
+        status="failed",
+        error="user_exception",
+        message="passed is 0.5; it must be a bool",
     ),
     case(
         id="a verdict that is a share is not accepted",

@@ -1,5 +1,7 @@
 """The result of an evaluator. Its class refuses the same verdicts and texts as the real package's."""
 
+from enum import Enum
+
 _VERDICTS = {
     **dict.fromkeys(("0", "off", "f", "false", "n", "no", 0), False),
     **dict.fromkeys(("1", "on", "t", "true", "y", "yes", 1), True),
@@ -47,14 +49,16 @@ class EvaluationResult:
 
 
 def _verdict(value):
-    key = value.lower() if isinstance(value, str) else value
-    is_number = isinstance(value, int | float) or type(value).__module__ == "numpy"
-    if not (is_number or isinstance(value, str)) or key not in _VERDICTS:
-        raise ValidationError(f"EvaluationResult: pass_ is {value!r}; it must be a bool")
-    return _VERDICTS[key]
+    try:
+        text = value.decode() if isinstance(value, bytes) else value
+        return _VERDICTS[text.lower() if isinstance(text, str) else float(text)]
+    except Exception:  # noqa: BLE001 - the code's own classes define `__float__`
+        raise ValidationError(f"EvaluationResult: pass_ is {value!r}; it must be a bool") from None
 
 
 def _text(name, value):
+    if isinstance(value, Enum):
+        return str(value.value)
     if not isinstance(value, str | None):
         raise ValidationError(f"EvaluationResult: {name} is {value!r}; it must be text")
     return value

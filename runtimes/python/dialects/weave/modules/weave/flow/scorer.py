@@ -35,7 +35,9 @@ class WeaveScorerResult(Object):
 
     def __init__(self, **given):
         super().__init__(**given)
-        self.passed = _verdict(self.passed)
+        declared = [getattr(kind, "__annotations__", {}) for kind in type(self).__mro__]
+        if next(fields["passed"] for fields in declared if "passed" in fields) in (bool, "bool"):
+            self.passed = _verdict(self.passed)
 
     def model_dump(self):
         """Return the fields as a dict."""
@@ -44,8 +46,8 @@ class WeaveScorerResult(Object):
 
 def _verdict(value):
     """Return a verdict as a bool; like the real package, refuse values that mean neither true nor false."""
-    key = value.lower() if isinstance(value, str) else value
-    is_number = isinstance(value, int | float) or type(value).__module__ == "numpy"
-    if not (is_number or isinstance(value, str)) or key not in _VERDICTS:
-        raise ValidationError(f"WeaveScorerResult: passed is {value!r}; it must be a bool")
-    return _VERDICTS[key]
+    try:
+        text = value.decode() if isinstance(value, bytes) else value
+        return _VERDICTS[text.lower() if isinstance(text, str) else float(text)]
+    except Exception:  # noqa: BLE001 - the code's own classes define `__float__`
+        raise ValidationError(f"WeaveScorerResult: passed is {value!r}; it must be a bool") from None
