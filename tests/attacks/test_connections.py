@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import http.client
 import socket
+import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,6 +97,15 @@ def test_rows_that_are_sent_one_by_one_are_stored(server: Server) -> None:
     assert answer.json()["rows"] == 150_000, answer.text
     with Client(server.url) as client:
         assert client.datasets.upload("short-too", [{"n": 1}] * 30_000).rows == 30_000
+
+
+def test_a_connection_that_was_idle_for_longer_than_clients_keep_one_still_answers(server: Server) -> None:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as connection:
+        for wait_s in (0, 6):  # clients such as httpx keep an idle connection for 5 s
+            time.sleep(wait_s)
+            connection.request("GET", "/healthz")
+            answer = connection.getresponse()
+            assert (answer.status, answer.read() != b"") == (200, True)
 
 
 def test_heads_that_never_end_are_hung_up_on(server: Server) -> None:
