@@ -158,7 +158,7 @@ def forbid_host(
     *,
     client: ClientOption,
 ) -> None:
-    """Forbid a host that --allow-host or the pages have allowed."""
+    """Forbid a host that was allowed with --allow-host or in the workbench."""
     client.models.forbid_host(host)
     err.print(plain(f"evaluators may no longer call models on {host}"))
 

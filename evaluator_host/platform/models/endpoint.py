@@ -325,7 +325,7 @@ async def read_body(response: httpx.Response, most: int) -> bytes:
 
 
 async def chunks_of(response: httpx.Response) -> AsyncIterator[bytes]:
-    """Yield the chunks of a body, and let other tasks run after each: one read may bring thousands of tiny chunks."""
+    """Yield the chunks of a body, and let other tasks run after each: one read may return thousands of tiny chunks."""
     async for chunk in response.aiter_raw():
         yield chunk
         await asyncio.sleep(0)

@@ -77,7 +77,10 @@ class Judges:
         return await self.gateway.grant(evaluator, workspace, terms, redactor=redactor)
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
-        """Return an evaluator's secrets, by variable. Raise `InvalidRequest` if code may not see one of them."""
+        """Return an evaluator's secrets, keyed by variable.
+
+        Raise `InvalidRequest` if the code may not see one of them.
+        """
         allowed = await self.gateway.directory.operator.code_secrets(workspace)
         found = {}
         for variable, secret in evaluator.secrets.items():

@@ -32,7 +32,7 @@ class ModelResource(Resource):
         return [*found.routes, *model_answers_api(self.service, access).routes]
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """Return a context that, when entered, logs a warning if the settings name a workspace that does not exist."""
+        """Return a context manager that first logs a warning if the settings name a workspace that does not exist."""
         return self._running()
 
     @asynccontextmanager

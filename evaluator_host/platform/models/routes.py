@@ -75,8 +75,8 @@ class ModelChangeIn(Body):
     retries: int | None = Field(None, ge=0, le=10, description="Retries after a failed request. Default: 2.")
     allow_host: bool = Field(
         default=False,
-        description="Allow evaluators to ask the host in the URL. Works only if GET /v1/model-hosts returns "
-        "`may_allow`: true.",
+        description="Let evaluators call the host in the URL. Works only if GET /v1/model-hosts returns `may_allow`: "
+        "true.",
     )
 
     def to_fields(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
     @asynccontextmanager
     async def allowed(asked: bool, url: str, caller: KeyHolder) -> AsyncIterator[None]:  # noqa: FBT001 - a field of the body
-        """Return a context. If `asked`, it allows a URL's host, and forbids the host again if its block fails."""
+        """If `asked`, allow a URL's host, and forbid the host again if the block fails."""
         is_new, hosts = False, service.directory.hosts
         if asked:
             with AuditedCall(access, caller, "models.allow_host"):

@@ -15,9 +15,10 @@ from evaluator_host.platform.store.tables import Table
 from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.models import DayUsage
 
-PART_BYTES: Final = 4 << 20  # size of a part of recorded answers; the answer that reaches this size ends the part
+PART_BYTES: Final = 4 << 20  # size of a part of recorded answers; the answer that reaches it is the last in the part
 _PAGE: Final = 200
-_MEASURED_EACH: Final = 16  # sizes are summed again when answers have grown by the limit divided by this
+# sizes are summed again whenever the answers have grown by a sixteenth of the limit
+_MEASURED_EACH: Final = 16
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 
@@ -55,7 +56,7 @@ class ModelHostTable(Table):
 
 
 class ModelAnswerTable(Table):
-    """Recorded answers of models, by the digest of the request. `content` (request and answer) is JSON."""
+    """Recorded answers of models. `digest` is that of the request. `content` (request and answer) is JSON."""
 
     __tablename__ = "model_answers"
     __table_args__ = (Index("ix_model_answers_workspace_id_created_at", "workspace_id", "created_at"),)
@@ -79,15 +80,15 @@ class RecordedAnswer:
 
 
 class ModelTable(Repository):
-    """The use of models, recorded answers, and the hosts that were allowed on the pages."""
+    """The use of models, recorded answers, and the hosts that were allowed with `allow_host`."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        # bytes of answers that were added since sizes were last summed, by workspace
+        # for each workspace, bytes of answers that were added since sizes were last summed
         self._unmeasured: dict[str, int] = {}
 
     async def list_hosts(self) -> list[str]:
-        """Return the hosts that were allowed on the pages, by name."""
+        """Return the hosts that were allowed with `allow_host`, sorted by name."""
         rows = await self._database.fetch_all(select(ModelHostTable.host).order_by(ModelHostTable.host))
         return [str(row[0]) for row in rows]
 
@@ -103,10 +104,10 @@ class ModelTable(Repository):
             await connection.execute(insert_unless_there(connection, ModelHostTable), {"host": host})
 
     async def forbid_host(self, host: str) -> None:
-        """Forbid a host that was allowed on the pages.
+        """Forbid a host that was allowed with `allow_host`.
 
         Raises:
-          NotFound: the host was not allowed on the pages.
+          NotFound: the host was not allowed with `allow_host`.
         """
         if not await self._database.change_rows(delete(ModelHostTable).where(ModelHostTable.host == host)):
             raise NotFound(

@@ -1,8 +1,9 @@
-"""One connection of a row: reads one HTTP/1.1 request with h11, and writes one response.
+"""One connection of an evaluator: reads one HTTP/1.1 request with h11, and writes one response.
 
-The row is untrusted. A connection carries one request and is closed after the response, so a request cannot hide a
-second one. There are limits for the head, for the body, for all bodies of a row together, and for data that waits in a
-tunnel or after a request. From a request to a model, only method, path and JSON body reach the provider.
+The evaluator's code is untrusted. A connection carries one request and is closed after the response, so a request
+cannot hide a second one. There are limits for the head, for the body, for all bodies of a row together, and for data
+that waits in a tunnel or after a request. From a request to a model, only method, path and JSON body reach the
+provider.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from evaluator_host.platform.models.gateway.hosts import HTTPS, HostPort, host_p
 
 HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
-_SMALL_CHUNKS: Final = 2000  # this many first chunks of a request may have any size; h11 takes 10 µs for each chunk
+_SMALL_CHUNKS: Final = 2000  # number of a request's first chunks that may have any size; h11 takes 10 µs for each
 _CHUNK_BYTES: Final = 256  # minimum average size, in bytes, of all further chunks
 # maximum number of bytes after a request, which are dropped: a client may send a second request
 UNREAD_BYTES: Final = 64 << 10
@@ -34,7 +35,7 @@ _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 class Rejected(Exception):
     """A request that the host refuses.
 
-    `status`, `code` and the message say why the host refuses it; `again` says whether the row may send it again.
+    `status`, `code` and the message say why the host refuses it; `again` says whether the evaluator may send it again.
     """
 
     def __init__(self, status: int, message: str, code: str = "bad_request", *, again: bool = False) -> None:
@@ -46,7 +47,7 @@ class Rejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request from a row, parsed and checked."""
+    """An HTTP request from an evaluator, parsed and checked."""
 
     method: str
     target: str  # path and query of the request
@@ -66,9 +67,9 @@ class RequestReader:
     def __init__(
         self,
         room: Callable[[int], bool],  # returns whether the host has room for that many more bytes
-        proceed: Callable[[], None],  # called when the row waits for `100 Continue`
+        proceed: Callable[[], None],  # called when the evaluator waits for `100 Continue`
         *,
-        # returns whether the row may reach a host; None if it may not reach any
+        # returns whether the evaluator may reach a host; None if it may reach none
         admits: Callable[[HostPort], bool] | None = None,
         # host at the end of the tunnel through which the request came; the request must name this host
         within: HostPort | None = None,
@@ -92,7 +93,7 @@ class RequestReader:
         """Add bytes that arrived; return the request once it is complete, or else None.
 
         Raises:
-          Rejected: the bytes are not valid HTTP, over a size limit, or a request that rows may not make.
+          Rejected: the bytes are not valid HTTP, over a size limit, or a request that evaluators may not make.
         """
         try:
             self._http.receive_data(data)
@@ -126,14 +127,14 @@ class RequestReader:
                     self._body += event.data
                 case h11.EndOfMessage() if self._head is not None:
                     return _request(self._head, bytes(self._body), self._to)
-                case _:  # h11 needs more data, or the row has closed the connection
+                case _:  # h11 needs more data, or the evaluator has closed the connection
                     return None
 
     def _destination(self, head: h11.Request) -> HostPort | None:
         """Check a request, and return the host that it is for; None if it is for this host.
 
         Raises:
-          Rejected: the row may not call that host, or two readers could understand the request differently.
+          Rejected: the evaluator may not call that host, or two readers could understand the request differently.
         """
         to = self._within if self._within is not None else _named(head) if self._admits is not None else None
         if to is None:
@@ -157,13 +158,13 @@ class RequestReader:
 
 
 class Tunnel:
-    """A connection after CONNECT. The bytes from and to the row are not parsed.
+    """A connection after CONNECT. The bytes from and to the evaluator are not parsed.
 
-    `count` is called with the number of bytes that arrive, and raises Rejected if the row has sent too many.
+    `count` is called with the number of bytes that arrive, and raises Rejected if there were too many.
     """
 
     def __init__(self, connection: "Connection", rest: bytes, count: Callable[[int], None]) -> None:
-        self.is_open = True  # whether the tunnel accepts further bytes from the row
+        self.is_open = True  # whether the tunnel accepts further bytes from the evaluator
         self._connection = connection
         self._count = count
         self._arrived = bytearray()
@@ -171,10 +172,10 @@ class Tunnel:
         self.feed(rest)
 
     def feed(self, data: bytes) -> None:
-        """Add bytes that the row sent.
+        """Add bytes that the evaluator sent.
 
         Raises:
-          Rejected: the row has sent too much, or faster than the host reads.
+          Rejected: the evaluator has sent too much, or faster than the host reads.
         """
         self._count(len(data))
         if len(self._arrived) + len(data) > TUNNEL_BYTES:
@@ -188,7 +189,7 @@ class Tunnel:
             self._event.set()
 
     async def read(self) -> bytes:
-        """Wait for further bytes from the row, and return them."""
+        """Wait for further bytes from the evaluator, and return them."""
         await self._event.wait()
         data = bytes(self._arrived)
         self._arrived.clear()
@@ -196,7 +197,7 @@ class Tunnel:
         return data
 
     async def write(self, data: bytes) -> None:
-        """Send bytes to the row."""
+        """Send bytes to the evaluator."""
         await self._connection.send(data)
 
     async def request(self, first: bytes, to: HostPort) -> Request:
@@ -216,11 +217,11 @@ class Tunnel:
 
 
 class Connection:
-    """The host's end of one connection that a row has opened.
+    """The host's end of one connection that an evaluator has opened.
 
-    `serve` is called with the complete request. `refuse` is called with the error if bytes from the row end the
-    connection. `room` returns whether the host has room for a number of further bytes. `admits` returns whether the row
-    may reach a host; None means that the row may not reach any.
+    `serve` is called with the complete request. `refuse` is called with the error if the evaluator's bytes cannot be
+    accepted. `room` returns whether the host has room for a number of further bytes. `admits` returns whether the
+    evaluator may reach a host; None means that it may reach none.
     """
 
     def __init__(
@@ -252,7 +253,7 @@ class Connection:
         return RequestReader(self._room, lambda: self._wire.reply(self.number, _CONTINUE), admits=admits, within=within)
 
     def receive(self, data: bytes) -> None:
-        """Handle bytes that the row sent. After a request without a tunnel, a few further bytes are dropped."""
+        """Handle bytes that the evaluator sent. After a request without a tunnel, a few further bytes are dropped."""
         if self.ended:
             return
         try:
@@ -285,7 +286,7 @@ class Connection:
         self._send(_head(status, [*headers, ("content-length", str(len(body)))]) + body, end=True)
 
     async def answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        """Send a whole response of any size, only as fast as the row reads it, and close the connection."""
+        """Send a whole response of any size, only as fast as the evaluator reads it, and close the connection."""
         head = _head(status, [*headers, ("content-length", str(len(body)))])
         for at in range(0, len(body) - _PART_BYTES, _PART_BYTES):
             await self.send(head + body[at : at + _PART_BYTES])
@@ -316,7 +317,7 @@ class Connection:
         self._send(b"", end=True)
 
     async def send(self, data: bytes) -> None:
-        """Send bytes unchanged to the row's code."""
+        """Send bytes unchanged to the evaluator."""
         self._send(data)
         await self._wire.drain()
 
@@ -328,7 +329,7 @@ class Connection:
 
 
 class KeptAnswer(Connection):
-    """Replaces a row's connection when the host makes a request on behalf of the row, and keeps the response.
+    """Replaces an evaluator's connection when the host itself makes a request for the evaluator. Stores the response.
 
     Attributes:
       status: HTTP status of the response; 0 before there is a response.
@@ -341,11 +342,11 @@ class KeptAnswer(Connection):
         self.status, self.body = 0, b""
 
     def respond(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:  # noqa: ARG002 - as in its class
-        """Keep the status and the body of a response."""
+        """Store the status and the body of a response."""
         self.status, self.body = status, body
 
     async def answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        """Keep the status and the body of a response."""
+        """Store the status and the body of a response."""
         self.respond(status, headers, body)
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DAY_SPENT: Final = (
     "this is the operator's limit for a day (EVALUATOR_HOST_MODEL_DAY, EVALUATOR_HOST_WORKSPACE_LIMITS), which starts "
-    "anew at 00:00 UTC; wait until then, or have the operator raise it"
+    "again at 00:00 UTC; wait until then, or ask the operator to raise it"
 )
 _PARTS: Final = 64  # a process takes at most a 64th of the remaining requests, unless more requests are waiting
 _PART: Final = 64  # maximum number of requests to take in advance: the budget loses them if the process is killed
@@ -31,7 +31,7 @@ _FLUSH_S: Final = 1.0  # seconds after which counts are written and unused reque
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which other processes have given back their unused requests
 _SPENT_S: Final = 5.0  # seconds until a spent budget is checked again
 _FRESH_S: Final = 1.0  # seconds until the other processes' tokens and cost are read again
-_NEAR: Final = 0.9  # when this share of a budget for tokens or cost is used, both are read before each request
+_NEAR: Final = 0.9  # used fraction of a budget for tokens or cost from which both are read before each request
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 
@@ -47,7 +47,7 @@ class _Day:
     held: int = 0  # number of requests that were taken from the budget, but not made yet
     waiting: int = 0  # number of requests that wait to be taken from the budget
     spent_until: float = float("-inf")
-    waited: bool = False  # whether this process has waited in vain for other processes to give back requests
+    waited: bool = False  # whether this process has waited for other processes to give requests back, and got none
     taking: asyncio.Task[None] | None = None
 
     @property
@@ -162,7 +162,7 @@ class DayBudgets:
                 day.taking = loop.create_task(self._take_part(store, day))
             day.waiting += 1
             try:
-                # shield the task: if this row ends, the requests that the task takes must not be lost
+                # the task is shielded, because the requests that it takes must not be lost when this row ends
                 await asyncio.shield(day.taking)
             finally:
                 day.waiting -= 1

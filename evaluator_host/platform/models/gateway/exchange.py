@@ -1,4 +1,4 @@
-"""Sends one request of a row to a model's provider, retries it if that may help, and returns the answer to the row."""
+"""Sends an evaluator's request to a model's provider, retries it if that may help, and passes the answer on."""
 
 import asyncio
 import socket
@@ -30,13 +30,12 @@ CHARACTERS_A_TOKEN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Callbacks through which a request to a provider reports to the row that made it."""
+    """Callbacks that report the progress of a request to a provider."""
 
     used: Callable[[RequestUse], None]  # called once with the tokens and cost of the request
-    # called with a successful answer before its last part is sent to the row, because the row may end as soon as it has
-    # this part
+    # called with a successful answer before its last part is sent to the evaluator, which may end once it has this part
     answered: Callable[[HttpAnswer], Awaitable[None]]
-    ready: Callable[[], Awaitable[None]]  # returns when the row may get the last part of an answer
+    ready: Callable[[], Awaitable[None]]  # returns when the evaluator may get the last part of an answer
     # returns a context manager that waits until there is memory for a large answer, and reserves it during the block
     place: Callable[[], AbstractAsyncContextManager[None]]
     records: bool  # whether `answered` records the answer
@@ -72,7 +71,7 @@ class Exchange:
         self._headers = {"content-type": JSON_TYPE, "accept-encoding": "identity", **_credentials(model), **headers}
 
     async def run(self, connection: Connection) -> None:
-        """Send the request to the provider, and pass the answer on to a connection of the row.
+        """Send the request to the provider, and pass the answer on to the evaluator's connection.
 
         Raises:
           Rejected: the provider does not answer.
@@ -200,7 +199,7 @@ class Exchange:
             if self._told.records:
                 parts.append(text)
             if data and events.ended:
-                # call `answered` before the write, because the row may end as soon as it has the last event
+                # call `answered` before the write, because the evaluator may end as soon as it has the last event
                 await answered()
             await connection.write(text.encode())
 
@@ -264,7 +263,7 @@ def _unreachable(error: BaseException) -> str | None:
 
 
 def _credentials(model: GrantedModel) -> dict[str, str]:
-    """Return headers with the model's key and, for Anthropic, with an API version in case the row sends none."""
+    """Return headers with the model's key and, for Anthropic, with an API version in case the evaluator sends none."""
     anthropic = model.registered.kind is ModelKind.ANTHROPIC
     found = dict([_VERSION]) if anthropic else {}
     if model.key is not None:

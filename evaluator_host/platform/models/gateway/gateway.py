@@ -1,8 +1,9 @@
-"""Answers the requests that rows make to granted models: checks, budgets, recorded answers, and the provider itself.
+"""Answers evaluators' requests to granted models: checks, budgets, recorded answers, and the provider itself.
 
-Rows are untrusted code. So the gateway itself builds each request to a provider. It uses the URL and the key of the
-registered model, and the row's JSON body, in which it sets the provider's name for the model. The size of answers is
-limited, and the key is masked in them. In recorded answers, the evaluator's secrets are masked, too.
+Evaluators are untrusted code. So the gateway itself builds each request to a provider. It uses the URL and the key of
+the registered model, and the JSON body of the evaluator's request, in which it sets the provider's name for the model.
+The size of answers is limited, and the key is masked in them. In recorded answers, the evaluator's secrets are masked,
+too.
 """
 
 import asyncio
@@ -64,7 +65,7 @@ _DECODED_BYTES: Final = 128 << 20  # maximum number of bytes of memory that a de
 _CONNECTIONS: Final = 64  # maximum number of open connections per row
 _ROW_BYTES: Final = 2 * BODY_BYTES  # maximum total number of bytes in the bodies of all unanswered requests of a row
 _COPIES: Final = 5  # number of copies of a large answer in memory while it is read, masked, decoded and sent on
-# at least this many large answers are allowed at once, so that one workspace leaves room for others
+# minimum number of large answers that are allowed at once, so that one workspace leaves room for others
 _FEWEST_LARGE: Final = 4
 # maximum number of requests to providers at a time, over all processes; one workspace gets at most 256
 MODELS_AT_ONCE: Final = 341
@@ -146,7 +147,7 @@ class Grant:
 
 
 class ModelGate:
-    """Serves the connections that one row opens to models and hosts; implements `Gate`."""
+    """Serves the connections that an evaluator opens to models and hosts while it scores one row; implements `Gate`."""
 
     def __init__(self, grant: Grant) -> None:
         self._grant = grant
@@ -173,28 +174,31 @@ class ModelGate:
 
     @property
     def waited_s(self) -> float:
-        """Return for how many seconds, so far, a connection of the row has waited for an answer."""
+        """Return for how many seconds, so far, the evaluator has waited for answers to its requests."""
         running = asyncio.get_running_loop().time() - self._since if self._since is not None else 0.0
         return self._waited_s + running
 
     @property
     def usage(self) -> ModelUsage:
-        """Return how much the row has used models so far."""
+        """Return how much the evaluator has used models for this row so far."""
         used = self._row.usage(self.waited_s)
         return replace(used, connections=self._network_connections, network_bytes=self._network_bytes)
 
     def tell_waits(self, on_wait: Callable[[bool], None], resume: Callable[[], Awaitable[None]]) -> None:
-        """From now on, call `on_wait` when the row begins or stops waiting. Await `resume` before the row continues."""
+        """From now on, call `on_wait` when the evaluator begins or stops waiting.
+
+        Await `resume` before it continues.
+        """
         self._on_wait, self._resume = on_wait, resume
 
     def open(self, wire: ConnectionWriter) -> None:
-        """Begin to serve a call of the row. `wire` is the host's connection to the row's sandbox."""
+        """Begin to serve a call of the evaluator for this row. `wire` is the host's connection to its sandbox."""
         self._wire = wire
-        # number requests from the beginning again, because a row that is called again repeats its requests
+        # the numbers begin again, because an evaluator that is called again repeats its requests
         self._repeats = Repeats()
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
-        """Handle bytes that the row sent on a connection. With `end`, the row has closed the connection."""
+        """Handle bytes that the evaluator sent on a connection. With `end`, the evaluator has closed the connection."""
         if self._wire is None:
             return
         known = self._connections.get(connection)
@@ -233,7 +237,7 @@ class ModelGate:
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
         path, body = chat_request(speaks, {**request, "model": model})
         self._asked += 1
-        # no callback needs to know when the row waits, because the row occupies no sandbox
+        # no callback needs to know when this request waits, because the row occupies no sandbox
         self.tell_waits(lambda _waits: None, partial(asyncio.sleep, 0))
         kept = KeptAnswer(-self._asked)
         self._connections[kept.number] = kept
@@ -278,7 +282,7 @@ class ModelGate:
             task.cancel()
 
     def _wait(self, number: int, *, waits: bool) -> None:
-        """Record whether a connection is waiting. The row's waiting time is the time in which any connection waits."""
+        """Record whether a connection is waiting. The evaluator waits while any of its connections waits."""
         now = asyncio.get_running_loop().time()
         if waits and number in self._connections:
             self._waiting.add(number)
@@ -293,9 +297,9 @@ class ModelGate:
             self._on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Mark the row as no longer waiting on connection `number`, and cancel the timeout `limit`.
+        """Record that connection `number` no longer waits, and cancel the timeout `limit`.
 
-        If the row waits on no other connection, first wait until the row may run again.
+        If no other connection waits, first wait until the evaluator may run again.
         """
         if limit is not None and not limit.expired():
             limit.reschedule(None)

@@ -121,7 +121,7 @@ class ModelDirectory:
         await self._kept().objects.delete_object(_KIND, workspace, name)
 
     async def resolve(self, workspace: str, entries: Sequence[str]) -> dict[str, GrantedModel]:
-        """Return the granted models by the names that the code uses. The name `*` stands for all other names.
+        """Return the granted models, keyed by the names that the code uses. The name `*` stands for all other names.
 
         Args:
           workspace: The workspace of the evaluator.

@@ -1,4 +1,4 @@
-"""Other hosts that evaluators may reach: how evaluators name them, and which of them the operator allows."""
+"""The other hosts that evaluators may reach: how evaluators name these hosts, and which of them the operator allows."""
 
 import ipaddress
 import re

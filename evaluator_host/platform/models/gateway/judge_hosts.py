@@ -1,7 +1,7 @@
 """Decides which hosts may be called for models that evaluators use.
 
-The setting EVALUATOR_HOST_JUDGE_HOSTS lists these hosts. If it is not set, the user can allow further hosts on the
-pages of a host without keys: only programs on the same machine reach this host, and the middleware refuses requests
+The setting EVALUATOR_HOST_JUDGE_HOSTS lists these hosts. If it is not set, the user of a host without keys can allow
+further hosts in the workbench: only programs on the same machine reach this host, and the middleware refuses requests
 from other origins. If pasted code might reach the host itself, only the setting can allow hosts.
 """
 
@@ -19,7 +19,7 @@ from evaluator_host.types.models import ModelHosts
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_MOST: Final = 100  # maximum number of hosts that the pages can allow
+_MOST: Final = 100  # maximum number of hosts that users can allow
 
 
 class JudgeHosts:
@@ -76,7 +76,7 @@ class JudgeHosts:
 
     @asynccontextmanager
     async def kept_if_done(self, url: str, *, is_new: bool) -> AsyncIterator[None]:
-        """Return a context. If its block fails and `allow` returned true (`is_new`), the host is forbidden again."""
+        """Forbid the host again if the block fails and `allow` returned true (`is_new`)."""
         try:
             yield
         except BaseException:

@@ -25,7 +25,10 @@ class OperatorGrants:
         self._workspaces = workspaces
 
     async def models(self, workspace: str) -> dict[str, ModelEndpoint]:
-        """Return the operator's models that a workspace may use, by name. Models for other workspaces are left out."""
+        """Return the operator's models that a workspace may use, keyed by name.
+
+        Models for other workspaces are left out.
+        """
         configured = self._settings.models
         if not any(one.workspaces for one in configured.values()):
             return configured

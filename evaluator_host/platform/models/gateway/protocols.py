@@ -152,8 +152,8 @@ class EventStream:
     """Splits an answer into server-sent events, to pass them on, and reads the token counts in them.
 
     Args:
-      hides_usage: Whether to leave out the last event of a chat. This event contains only token counts, which the row
-        did not request.
+      hides_usage: Whether to leave out the last event of a chat. This event contains only token counts, which the
+        evaluator did not request.
     """
 
     def __init__(self, *, hides_usage: bool) -> None:

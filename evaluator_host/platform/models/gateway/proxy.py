@@ -1,4 +1,4 @@
-"""Connects rows to other hosts, by CONNECT or with plain HTTP, if the evaluator was granted the names of these hosts.
+"""Connects evaluators to the other hosts that they were granted, by CONNECT or with plain HTTP.
 
 The host resolves a name once for each connection, refuses addresses that are not public, and connects to the address
 that it checked. The host cannot read TLS, so the first bytes of a tunnel must name the granted host (SNI). If they are
@@ -20,9 +20,9 @@ from evaluator_host.platform.models.gateway.hosts import HostPort, reachable
 
 _CONNECT_S: Final = 10.0
 _HELLO_S: Final = 10.0  # time limit, in seconds, for the first bytes of a tunnel, which name its host
-_HELLO_BYTES: Final = 16 << 10  # a ClientHello must end within this many bytes of TLS records
+_HELLO_BYTES: Final = 16 << 10  # number of bytes of TLS records within which a ClientHello must end
 _READ_BYTES: Final = 64 << 10
-_UNSENT_BYTES: Final = 8 << 20  # maximum number of bytes from a row that may wait for a slow host
+_UNSENT_BYTES: Final = 8 << 20  # maximum number of bytes from an evaluator that may wait for a slow host
 _HANDSHAKE: Final = 0x16
 _CLIENT_HELLO: Final = 1
 _SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D
@@ -36,15 +36,15 @@ _BODYLESS: Final = frozenset({204, 304})
 
 
 class Waits(Protocol):
-    """Callback that reports whether the row is waiting for an answer on a connection."""
+    """Callback that reports whether the evaluator is waiting for an answer on a connection."""
 
     def __call__(self, *, waits: bool) -> None:
-        """Report that the row begins to wait (`waits`), or that it stops waiting."""
+        """Report that the evaluator begins to wait (`waits`), or that it stops waiting."""
         ...
 
 
 class Proxy:
-    """Connects rows to hosts, for all evaluators of one host.
+    """Connects the evaluators of one host to other hosts.
 
     Args:
       private: Networks such as `10.0.0.0/8`, in which granted hosts may have addresses.
@@ -62,7 +62,7 @@ class Proxy:
         """Connect to a host for a workspace, at an address that was checked. Yield a reader and a writer.
 
         Raises:
-          Rejected: the host has no address that rows may reach, or does not answer.
+          Rejected: the host has no address that evaluators may reach, or does not answer.
         """
         reader, writer = await self._open(to, workspace)
         try:
@@ -99,21 +99,21 @@ class Proxy:
 
 @dataclass(slots=True)
 class RowTraffic:
-    """The workspace of a row, and callbacks that report its proxied traffic and its waits."""
+    """The workspace of an evaluator, and callbacks that report its proxied traffic and its waits."""
 
     workspace: str
     count: Callable[[int], None]  # counts bytes sent and received; raises Rejected if there are too many
-    waits: Waits  # reports whether the row waits for an answer
-    ready: Callable[[], Awaitable[None]]  # returns once the row may have its answer
-    remaining_s: Callable[[], float]  # returns the seconds that the row may still wait
+    waits: Waits  # reports whether the evaluator waits for an answer
+    ready: Callable[[], Awaitable[None]]  # returns once the evaluator may have its answer
+    remaining_s: Callable[[], float]  # returns the seconds that the evaluator may still wait
 
 
 async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, to: HostPort, row: RowTraffic) -> None:
-    """Serve one request of a row to another host that was granted, by CONNECT or with plain HTTP.
+    """Serve one request of an evaluator to another host that it was granted, by CONNECT or with plain HTTP.
 
     Raises:
       Rejected: the host does not answer in HTTP, or the bytes in the tunnel name another host.
-      TimeoutError: the row has waited for the maximum time.
+      TimeoutError: the evaluator has waited for the maximum time.
     """
     async with proxy.connect(to, workspace=row.workspace) as (reader, writer):
         if request.method != "CONNECT":
@@ -277,7 +277,7 @@ async def _pass_bytes(
 
 
 async def _read(reader: asyncio.StreamReader, row: RowTraffic) -> bytes:
-    """Return the next bytes from the other host. They are empty at the end, or if the row has waited too long."""
+    """Return the next bytes from the other host. They are empty at the end, or if the evaluator has waited too long."""
     while (left_s := row.remaining_s()) > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(left_s):
@@ -323,7 +323,7 @@ async def _pass_request(
     reader, writer = streams
     writer.write(sent.data)
     while True:
-        await asyncio.sleep(0)  # let other tasks run, because one read may bring thousands of tiny chunks
+        await asyncio.sleep(0)  # let other tasks run, because one read may return thousands of tiny chunks
         event = await _next_event(sent.http, reader, row)
         if isinstance(event, h11.Response):
             await _begin(connection, request, event)
@@ -342,7 +342,7 @@ async def _next_event(http: h11.Connection, reader: asyncio.StreamReader, row: R
 
     Raises:
       Rejected: the response is not valid HTTP.
-      TimeoutError: the row has waited for the maximum time.
+      TimeoutError: the evaluator has waited for the maximum time.
     """
     try:
         while (event := http.next_event()) is h11.NEED_DATA:

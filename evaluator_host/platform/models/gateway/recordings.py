@@ -51,16 +51,17 @@ def _canonical(request: dict[str, Json]) -> bytes:
 
 @dataclass(slots=True)
 class Numbered:
-    """A request in canonical form. Identical requests of a row are numbered in `repeat`, from the second on."""
+    """A request in canonical form. From the second on, identical requests for one row have a number, `repeat`."""
 
     request: dict[str, Json]
-    answered: bool = False  # whether the request has got its answer
+    answered: bool = False  # whether the request was answered
 
 
 class Repeats:
-    """Numbers the identical requests of a row, because a model may answer each of them differently.
+    """Numbers the identical requests that an evaluator makes for one row.
 
-    If a request gets no answer, its number is free again, because a client that retries sends the same request again.
+    A model may answer each of them differently. If a request gets no answer, its number is free again, because a
+    client that retries sends the same request again.
     """
 
     def __init__(self) -> None:
@@ -68,7 +69,7 @@ class Repeats:
 
     @contextmanager
     def numbered(self, request: dict[str, Json]) -> Iterator[Numbered]:
-        """Give a request in canonical form (`protocols.canonical`) its number while it waits for its answer."""
+        """Number a request in canonical form (`protocols.canonical`) for the time in which it waits for its answer."""
         taken = self._taken.setdefault(digest_of(request), set())
         number = next(one for one in itertools.count() if one not in taken)
         taken.add(number)
@@ -118,7 +119,7 @@ class Recordings:
         """Yield every recorded answer as a line: `{"digest", "model", "created_at", "request", "answer"}`."""
         async for one in self._store.answers(workspace):
             head = {"digest": one.digest, "model": one.model, "created_at": one.created_at}
-            yield encode_json(head)[:-1] + b"," + one.content.encode()[1:] + b"\n"  # join two JSON objects into one
+            yield encode_json(head)[:-1] + b"," + one.content.encode()[1:] + b"\n"  # joins two encoded objects into one
 
     async def import_lines(self, workspace: str, lines: AsyncIterable[bytes]) -> int:
         """Import the lines of an export in place of recorded answers to the same requests. Return the number of lines.
