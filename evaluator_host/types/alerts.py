@@ -26,22 +26,25 @@ class ScheduleReport:
     name: Annotated[str, Doc("Unique within the workspace.")]
     cron: Annotated[str, Doc("`0 7 * * 1`: minute, hour, day of the month, month, day of the week.")]
     timezone: Annotated[str, Doc("Name of the time zone of `cron`: `Europe/Berlin`.")]
-    paused: Annotated[bool, Doc("Whether the schedule is paused, and so does not create jobs.")]
+    paused: Annotated[bool, Doc("Whether the schedule is paused. A paused schedule creates no jobs.")]
     next_runs: Annotated[
         tuple[datetime, ...], Doc("The next three times at which the schedule will run; empty while it is paused.")
     ]
     last_at: Annotated[datetime | None, Doc("Time of the last run, on schedule or by hand; None before the first run.")]
     last_job: Annotated[
-        str | None, Doc("Id of the job of that run; None before the first run, and when no job could be made.")
+        str | None, Doc("Id of the job of the last run; None before the first run, and if no job could be created.")
     ]
-    last_error: Annotated[str | None, Doc("Why the last run made no job; None when it made one.")]
+    last_error: Annotated[str | None, Doc("Why the last run did not create a job; None if it did.")]
     missed: Annotated[
         int,
-        Doc("Runs that were skipped because the host was stopped (at most 1,000) or the job before was still running."),
+        Doc(
+            "Number of runs that were skipped, because the host was stopped (at most 1,000) or the previous job still "
+            "ran."
+        ),
     ]
     evaluators: Annotated[tuple[str, ...], Doc("Labels of the job's evaluators.")]
-    dataset: Annotated[str | None, Doc("Name of the data set; None if the schedule has rows of its own.")]
-    mapping: Annotated[dict[str, str], Doc("Sources by row field, as given.")]
+    dataset: Annotated[str | None, Doc("Name of the data set; None if the schedule itself contains the rows.")]
+    mapping: Annotated[dict[str, str], Doc("The column or template for each row field, as in the request.")]
     config: Annotated[JobConfig, Doc("Parallelism and limits.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
 
@@ -53,23 +56,25 @@ class AlertRule:
     metric: Annotated[Metric, Doc("The number to watch.")]
     url: Annotated[
         str | None,
-        Doc("The webhook: a POST with a JSON body; None to show messages only on the pages.", max_length=2000),
+        Doc("The webhook: a POST with a JSON body; None to show messages only in the workbench.", max_length=2000),
     ] = None
-    job: Annotated[str | None, Doc("Id of the job that the alert watches; None for another source.", **_NAME)] = None
+    job: Annotated[
+        str | None, Doc("Id of the job that the alert watches; None if it watches something else.", **_NAME)
+    ] = None
     schedule: Annotated[str | None, Doc("Name of the schedule whose jobs the alert watches.", **_NAME)] = None
     live: Annotated[str | None, Doc("Name of the evaluator whose live traces the alert watches.", **_NAME)] = None
     evaluator: Annotated[
-        str | None, Doc("Label or name of the only evaluator of a job to watch; None for all.", **_NAME)
+        str | None, Doc("Label or name of the evaluator to watch in a job; None for all evaluators.", **_NAME)
     ] = None
     below: Annotated[float | None, Doc("The alert fires when the number is below this value.")] = None
     above: Annotated[float | None, Doc("The alert fires when the number is above this value.")] = None
-    window_minutes: Annotated[int, Doc("How many past minutes of live traces count.", ge=1, le=10_080)] = 60
+    window_minutes: Annotated[int, Doc("For `live`: how many minutes of traces to look back on.", ge=1, le=10_080)] = 60
     min_rows: Annotated[
         int, Doc("The alert fires only if the number covers at least this many rows or traces.", ge=1, le=1_000_000)
     ] = 1
     secret: Annotated[
         str | None,
-        Doc("Name of the secret that signs messages (standardwebhooks.com); None for unsigned ones.", **_NAME),
+        Doc("Name of the secret that signs messages (standardwebhooks.com); None if messages are not signed.", **_NAME),
     ] = None
 
 
@@ -79,7 +84,7 @@ class DeliveryReport:
 
     id: Annotated[str, Doc("Sent as `webhook-id`; the same in each attempt.")]
     type: Annotated[str, Doc("`alert.firing`, `alert.resolved` or `alert.test`.")]
-    text: Annotated[str, Doc("The message in a sentence.")]
+    text: Annotated[str, Doc("The message, as one sentence.")]
     job: Annotated[str | None, Doc("Id of the job that the message is about; None for live traces and tests.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
     attempts: Annotated[int, Doc("Number of attempts to send the message so far.")]
@@ -93,14 +98,18 @@ class AlertReport:
 
     name: Annotated[str, Doc("Unique within the workspace.")]
     rule: Annotated[AlertRule, Doc("When the alert fires, and where it sends its message.")]
-    paused: Annotated[bool, Doc("Whether the alert is paused, and so watches nothing.")]
+    paused: Annotated[bool, Doc("Whether the alert is paused. A paused alert watches nothing.")]
     firing: Annotated[bool, Doc("Whether the number was out of bounds at the last check.")]
     acknowledged: Annotated[
         bool,
-        Doc("Whether somebody has seen that the alert fired, or has paused it; the pages then no longer count it."),
+        Doc(
+            "Whether somebody has seen that the alert fired, or has paused it; the workbench then no longer counts it."
+        ),
     ]
-    value: Annotated[float | None, Doc("The number at the last check; None if there was no check or no number.")]
-    checked_at: Annotated[datetime | None, Doc("Time of the last check of rows; None before the first.")]
+    value: Annotated[
+        float | None, Doc("The number at the last check; None if there was no check, or no row had a number.")
+    ]
+    checked_at: Annotated[datetime | None, Doc("Time of the last check of the number; None before the first check.")]
     deliveries: Annotated[
         tuple[DeliveryReport, ...], Doc("The alert's last 20 messages, and up to 100 that wait, the newest first.")
     ]

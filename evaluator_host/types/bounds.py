@@ -3,7 +3,7 @@
 from typing import Final
 
 ROUNDING: Final = 1e-9  # largest rounding error by which a sum of floats may miss a bound
-_SHARE: Final = 1e-9  # rounding errors are at most this share of the greater number
+_SHARE: Final = 1e-9  # largest rounding error as a fraction of the greater number
 _AROUND_0: Final = 1e-12  # rounding errors of sums that are about 0
 
 

@@ -43,7 +43,7 @@ class CheckReport:
     contract: Annotated[str | None, Doc("The contract that applies; None when the evaluator does not load.")]
     contract_source: Annotated[str | None, Doc("`declared` or `inferred`; None when the evaluator does not load.")]
     reason: Annotated[str | None, Doc("Why this contract applies.")]
-    parameters: Annotated[tuple[str, ...], Doc("Names of the entry's parameters.")]
+    parameters: Annotated[tuple[str, ...], Doc("Names of the parameters of the function or class that is called.")]
     missing_imports: Annotated[
         tuple[MissingImport, ...],
         Doc("Imports that the evaluator needs, and that neither a pin nor the standard library provides."),
@@ -149,10 +149,14 @@ class HostInfo:
     ] = field(default_factory=dict)
     model_requests: Annotated[int, Doc("Maximum number of requests that one row may send to granted models.")] = 0
     model_day: Annotated[
-        ModelBudget | None, Doc("What a workspace may use of models per day (UTC); None if there is no limit.")
+        ModelBudget | None, Doc("How much a workspace may use models per day (UTC); None if there is no limit.")
     ] = None
-    resources: Annotated[tuple[str, ...], Doc("Kinds of things that the host keeps: `jobs`, `labels`, `alerts`.")] = ()
-    wires: Annotated[tuple[str, ...], Doc("Wires that `EVALUATOR_HOST_WIRES` can turn on.")] = ()
+    resources: Annotated[
+        tuple[str, ...], Doc("Kinds of objects that the host stores: `jobs`, `labels`, `alerts`.")
+    ] = ()
+    wires: Annotated[
+        tuple[str, ...], Doc("Names of the wires (routes for other platforms) that `EVALUATOR_HOST_WIRES` can turn on.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,7 @@ class BatchSummary:
         float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None if no row has `passed`.")
     ]
     errors: Annotated[dict[str, int], Doc("Failed rows by error code.")]
-    rows_per_s: Annotated[float, Doc("Rows a second, over the whole batch.")]
+    rows_per_s: Annotated[float, Doc("Rows per second, over the whole batch.")]
     warnings: Annotated[
         tuple[WarningCount, ...], Doc("Warnings of the rows, those that make a score doubtful first.")
     ] = ()
@@ -190,5 +194,6 @@ class Batch:
     results: Annotated[tuple[EvaluationResult, ...], Doc("Results in the order of the rows.")]
     summary: Annotated[BatchSummary, Doc("Counts, mean and times of the results.")]
     together: Annotated[
-        EvaluationResult | None, Doc("The score of all scored rows together; None for an evaluator that gives none.")
+        EvaluationResult | None,
+        Doc("The score that the evaluator computes over all scored rows together; None if it computes none."),
     ] = None

@@ -14,7 +14,7 @@ Json: TypeAlias = Any
 
 
 AUTO_PACKAGES: Final = "auto"
-"""Stands in place of a pin: the host then chooses packages for imports that the other pins do not provide."""
+"""In place of a pin: the host then chooses packages for the imports that no pin provides."""
 
 
 class Language(StrEnum):
@@ -38,13 +38,13 @@ class Contract(StrEnum):
     The host's own contracts are listed here; plugins add members, such as `Contract("acme")` for a folder `acme`.
     """
 
-    AUTO = "auto"  # the sandbox decides which contract applies
+    AUTO = "auto"  # for an evaluator whose contract the sandbox infers from the code
     EVALUATE = "evaluate"
     EVALUATE_V1 = "evaluate-v1"
     MAIN = "main"
     FUNCTION = "function"
     SCRIPT = "script"
-    JUDGE = "judge"  # code that is generated from a form
+    JUDGE = "judge"  # for code that is generated from a form
     vars().update((name.upper().replace("-", "_"), name) for name in contracts_of_plugins())
 
     @classmethod
@@ -92,7 +92,7 @@ class Limits:
     memory_mb: Annotated[int, Doc("Memory of the whole sandbox: runner, packages and row, in MB.", ge=32)] = 256
     processes: Annotated[int, Doc("Maximum number of processes and threads of a row.", ge=1)] = 32
     disk_mb: Annotated[int, Doc("Size of /tmp in MB.", ge=1)] = 64
-    log_kb: Annotated[int, Doc("KB kept of stdout, and of stderr.", ge=0)] = 64
+    log_kb: Annotated[int, Doc("How many KB of stdout, and of stderr, to keep.", ge=0)] = 64
     result_kb: Annotated[int, Doc("Maximum size of the returned value as JSON, in KB.", ge=1)] = 1024
 
     @property
@@ -116,7 +116,10 @@ class EvaluatorSettings:
     )
     score_output: Annotated[
         str | None,
-        Doc("The output to use as the score, if there are several; with entry `*`, the entry whose score counts."),
+        Doc(
+            "Name of the output to use as the score, if there are several; with `entry` `*`, the evaluator whose "
+            "score counts."
+        ),
     ] = None
     repair: Annotated[bool, Doc("Run code that lost its indentation, if only one indentation fits.")] = False
     integers: Annotated[
@@ -159,7 +162,7 @@ class Evaluator:
 
     Attributes:
       models: Names of the registered models that the code may call, or `name-in-the-code=registered-name`.
-      budget: What one row may use of these models.
+      budget: Limits on one row's use of these models.
       network: Other hosts that the code may reach, `api.example.com:443` or `*.example.com:443`.
       secrets: Names of workspace secrets, by the environment variable in which the code gets the secret's value.
       judge: The definition of a judge from which the code was generated (`evaluators.judges`); None for other code.

@@ -11,7 +11,7 @@ from .outcome import Status
 from .results import ColumnStatistics, GroupStatistics
 
 GROUPS: Final = 200  # maximum number of values that get their own group
-_VALUE_CHARS: Final = 200  # maximum number of characters in such a value, as JSON
+_VALUE_CHARS: Final = 200  # maximum number of characters, as JSON, in a value that gets its own group
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 
 

@@ -69,13 +69,13 @@ class JobConfig:
     parallelism: Annotated[
         int | None,
         Doc(
-            "Sandboxes at once for all evaluators of the job; None for the host's limit for one evaluator.",
+            "Number of sandboxes at once, for all evaluators of the job; None for the host's limit for one evaluator.",
             ge=1,
             le=1024,
         ),
     ] = None
     limit_samples: Annotated[
-        int | None, Doc("Rows of the data set to score, from the first on; None for all.", ge=1)
+        int | None, Doc("Number of rows to score, starting with the first; None for all rows.", ge=1)
     ] = None
     shard: Annotated[
         str | None,
@@ -93,7 +93,7 @@ class JobConfig:
     ] = None
     replay: Annotated[Replay, Doc("Whether answers of granted models are recorded and reused.")] = Replay.OFF
     budget: Annotated[
-        ModelBudget, Doc("What the job may use of granted models; each evaluator has its own budget for a row.")
+        ModelBudget, Doc("Limits on the job's use of granted models; each evaluator also has its own budget for a row.")
     ] = field(default_factory=ModelBudget)
     executor: Annotated[
         Executor, Doc("`ray` to have the rows evaluated on the nodes of the operator's Ray cluster.")
@@ -105,14 +105,15 @@ class JobConfig:
 class JobEstimate:
     """How much a whole job will use models and the network, estimated from its first rows."""
 
-    rows: Annotated[int, Doc("Results that the job would have: rows times evaluators.")]
-    sampled: Annotated[int, Doc("Results on which the estimate is based.")]
+    rows: Annotated[int, Doc("Number of results that the job would have: rows times evaluators.")]
+    sampled: Annotated[int, Doc("Number of results on which the estimate is based.")]
     failed: Annotated[int, Doc("Number of these results that failed.")]
-    sample: Annotated[ModelUsage, Doc("What these results used of models.")]
+    sample: Annotated[ModelUsage, Doc("How much these results used models.")]
     usage: Annotated[
         ModelUsage,
         Doc(
-            "Usage of all rows, in proportion to the sample. With `replay: prefer`, recorded answers of the sample "
+            "The use of models by all rows, in proportion to the sample. With `replay: prefer`, recorded answers of "
+            "the sample "
             "count as requests, since other rows may have none."
         ),
     ]
@@ -123,8 +124,8 @@ class JobEstimate:
     target: Annotated[
         ModelUsage | None,
         Doc(
-            "Usage of the job's target by all rows, which no budget counts, with the tokens and cost that it reports; "
-            "None for a job without a target."
+            "The use of the job's target for all rows, with the tokens and cost that the target reports. No budget "
+            "counts it. None for a job without a target."
         ),
     ] = None
 
@@ -144,12 +145,14 @@ class MappingAdvice:
 
     columns: Annotated[tuple[str, ...], Doc("Columns of the data set.")]
     mapping: Annotated[dict[str, str], Doc("The mapping that is suggested.")]
-    reads: Annotated[tuple[EvaluatorReads, ...], Doc("What each evaluator that could be loaded reads.")]
+    reads: Annotated[
+        tuple[EvaluatorReads, ...], Doc("What each evaluator reads; without evaluators that could not be loaded.")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The writer of a job's outputs: a model on an OpenAI-compatible endpoint, or an agent.
+    """The model or agent that writes a job's outputs. A model is on an OpenAI-compatible endpoint.
 
     The requests follow OpenAI's API reference: `POST {base_url}/chat/completions`, or `/completions`.
     """
@@ -166,18 +169,19 @@ class Target:
         tuple[dict[str, Json], ...], Doc('Chat messages `{"role", "content"}` whose texts are templates.')
     ] = ()
     system: Annotated[
-        str | None, Doc("Template of the system message before the others; None for no such message.")
+        str | None, Doc("Template of a system message before the other messages; None for no system message.")
     ] = None
     inference: Annotated[dict[str, Json], Doc("Further fields of the request: `temperature`, `max_tokens`, …")] = field(
         default_factory=dict
     )
-    concurrency: Annotated[int, Doc("Requests at once, 1 to 256.", ge=1, le=256)] = 8
+    concurrency: Annotated[int, Doc("Number of requests at once, 1 to 256.", ge=1, le=256)] = 8
     timeout_s: Annotated[
         float, Doc("Seconds for one request, from the first byte sent to the last byte read.", gt=0, le=3600)
     ] = 60.0
     retries: Annotated[int, Doc("Attempts after the first one.", ge=0, le=20)] = 4
     completion: Annotated[
-        bool, Doc("Send the prompt to `/completions`; as a chat message where the endpoint has no such path.")
+        bool,
+        Doc("Whether to send the prompt to `/completions`; an endpoint without this path gets it as a chat message."),
     ] = False
     agent: Annotated[
         dict[str, Json] | None, Doc("How to call an agent at `base_url` (docs/jobs.md#agents); None for a model.")
@@ -188,12 +192,15 @@ class Target:
 class JobProgress:
     """The progress of a job."""
 
-    rows: Annotated[int, Doc("Results that the finished job has: rows times evaluators.")]
+    rows: Annotated[int, Doc("Number of results that the finished job has: rows times evaluators.")]
     done: Annotated[int, Doc("Number of results so far.")]
     failed: Annotated[int, Doc("Number of results so far that failed.")]
     rows_per_s: Annotated[
         float | None,
-        Doc("Results a second while a host ran the job; None before the first result, and while its host is silent."),
+        Doc(
+            "Results per second while the job ran; None before the first result, and while the job's host does not "
+            "respond."
+        ),
     ]
     eta_s: Annotated[
         float | None, Doc("Seconds left at the rate `rows_per_s`; None before the first result and after the end.")
@@ -222,7 +229,8 @@ class JobScore:
     pass_rate: Annotated[
         float | None,
         Doc(
-            "Share of rows with a verdict that passed, 0 to 1; with `failures: zero`, failed rows count as not passed. "
+            "Fraction that passed of the rows with a verdict, 0 to 1; with `failures: zero`, failed rows count as not "
+            "passed. "
             "None if no row has a verdict."
         ),
     ]
@@ -287,7 +295,10 @@ class ScoreLine:
     evaluator: Annotated[str, Doc("Name of the evaluator, without a version.")]
     scores: Annotated[
         tuple[JobScore | None, ...],
-        Doc("One for each job, of the highest version that the job ran; None for a job that ran none."),
+        Doc(
+            "One item for each job: the scores of the highest version in the job, or None for a job without this "
+            "evaluator."
+        ),
     ]
 
 
@@ -325,15 +336,15 @@ class JobReport:
         str | None, Doc("Name that the data set had when the job was made; None for rows that came with the job.")
     ]
     schedule: Annotated[str | None, Doc("Name of the schedule that made the job; None for other jobs.")]
-    mapping: Annotated[dict[str, str], Doc("Sources by row field, as given.")]
+    mapping: Annotated[dict[str, str], Doc("The column or template for each row field, as in the request.")]
     target: Annotated[Target | None, Doc("The model that writes the outputs; None if the data set has them.")]
     config: Annotated[JobConfig, Doc("Parallelism and limits.")]
-    progress: Annotated[JobProgress, Doc("Counts, rate and time left.")]
+    progress: Annotated[JobProgress, Doc("Counts, speed and remaining time.")]
     error: Annotated[JobError | None, Doc("Why the job failed; None if it did not fail.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
     started_at: Annotated[datetime | None, Doc("When a host first ran the job, in UTC.")]
     finished_at: Annotated[datetime | None, Doc("When the job ended, in UTC.")]
-    nodes: Annotated[tuple[JobNode, ...], Doc("The nodes of a job with executor `ray`, so far.")] = ()
+    nodes: Annotated[tuple[JobNode, ...], Doc("The nodes that a job with the executor `ray` has used so far.")] = ()
     doubt: Annotated[
         str | None,
         Doc("The `doubt` of each evaluator that has one, after the evaluator's label; None if no evaluator has one."),

@@ -12,7 +12,7 @@ Octets: TypeAlias = bytes | memoryview
 
 _PIECE_BYTES: Final = 64 << 10  # number of bytes to examine together, few enough for the processor's cache
 _OVERLAP: Final = 512  # number of bytes by which pieces overlap, so that no number is overlooked because it is split
-_MANY_DIGITS: Final = b"0" * 300  # a number with this many digits (each replaced by 0) may be beyond a double's range
+_MANY_DIGITS: Final = b"0" * 300  # as many digits, each replaced by 0, as a number beyond a double's range may have
 _HUGE: Final = b"e000"  # an exponent of three digits, each replaced by 0
 # how many matches of _HUGE to look at in a piece before assuming a huge number; most matches are in strings
 _MOST_HUGE: Final = 100
@@ -38,7 +38,7 @@ def part(text: memoryview) -> Octets:
 
 
 def plain_fields(text: Octets) -> dict[str, Octets]:
-    """Return the JSON of each field of an object, by name; if a name occurs twice, the last one counts.
+    """Return the JSON of each field of an object, keyed by name; if a name occurs twice, the last one counts.
 
     Raises:
       NotPlain: the text is not a JSON object, or decoders may differ on it: it may have numbers beyond a double's

@@ -23,19 +23,19 @@ _MANY_QUOTES: Final = 40_000  # number of quotes in JSON whose strings take 10 m
 # bytes of memory that a dict, a list, an entry of a dict and an element of a list take
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
-# a number with this many digits (each replaced by 0) may need over 64 bits, and orjson then returns a float
+# as many digits, each replaced by 0, as a number over 64 bits may have, for which orjson returns a float
 _LONG_NUMBER: Final = b"0" * 19
 # the first check examines only every third byte; of 19 digits in a row, it sees at least six
 _STEP: Final = 3
 _STEPPED: Final = b"0" * (len(_LONG_NUMBER) // _STEP)
-_MOST_WEIGHT: Final = 1 + _ENTRY  # the largest weight of one byte
+_MOST_WEIGHT: Final = 1 + _ENTRY  # the largest estimate of memory for one byte of JSON
 _KINDS: Final = bytes(
     ord("0") if chr(byte) in "0123456789" else ord("e") if chr(byte) in "eE+" else ord(" ") for byte in range(256)
 )
 # patterns of a three-digit exponent, which hexadecimal ids may match too
 _HUGE_KIND, _HUGE_PLUS_KIND = b"0e000", b"0ee000"
 _HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3,}(?:[,\]}\s]|\Z)")  # a long exponent at the end of a number
-_MOST_DIGITS: Final = b"0" * 309  # as many digits as the largest double has
+_MOST_DIGITS: Final = b"0" * 309  # the number of digits of the largest double
 
 _Made = TypeVar("_Made")
 

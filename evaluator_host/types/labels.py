@@ -36,7 +36,7 @@ class LabelTask:
     choices: Annotated[tuple[str, ...], Doc("The labels of a queue of kind `choice`.")] = ()
     min: Annotated[float, Doc("The lowest score.")] = 0.0
     max: Annotated[float, Doc("The highest score.")] = 1.0
-    instructions: Annotated[str, Doc("Instructions for the people.")] = ""
+    instructions: Annotated[str, Doc("Instructions for the people who label.")] = ""
     show_results: Annotated[
         bool, Doc("Whether a waiting row shows the results of evaluators, which may influence people.")
     ] = False
@@ -65,12 +65,12 @@ class LabelQueue:
         str | None, Doc("Name of the data set when the queue was made; None for rows that came with a job.")
     ]
     dataset_id: Annotated[str, Doc("Id of the data set, which stays when the data set is edited.")]
-    task: Annotated[LabelTask, Doc("What people are asked.")]
+    task: Annotated[LabelTask, Doc("The task of the people who label.")]
     rows: Annotated[int, Doc("Number of rows.")]
     labelled: Annotated[int, Doc("Rows with a label.")]
     skipped: Annotated[int, Doc("Rows that people skipped.")]
     waiting: Annotated[int, Doc("Rows that wait for a label.")]
-    people: Annotated[tuple[Labeller, ...], Doc("People, and how many rows each has labelled.")]
+    people: Annotated[tuple[Labeller, ...], Doc("The people who label, and how many rows each has labelled.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
 
 

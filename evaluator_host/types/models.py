@@ -28,8 +28,8 @@ class RegisteredModel:
     output_price: Annotated[float | None, Doc("Price of a million tokens of answers; None when it is not known.")] = (
         None
     )
-    timeout_s: Annotated[float, Doc("Seconds for one answer.")] = 60.0
-    retries: Annotated[int, Doc("Tries after the first one.")] = 2
+    timeout_s: Annotated[float, Doc("Seconds to wait for one answer.")] = 60.0
+    retries: Annotated[int, Doc("Retries after a failed request.")] = 2
     operator: Annotated[bool, Doc("Whether the operator configured the model (EVALUATOR_HOST_MODELS).")] = False
     created_at: Annotated[datetime | None, Doc("When the model was registered; None for a model of the operator.")] = (
         None

@@ -34,7 +34,7 @@ def mean_of(numbers: Sequence[float]) -> float:
 def _sum_of(numbers: Sequence[float]) -> Fraction:
     """Return the sum with at least 150 bits, which is exact unless the numbers differ by more than a float can hold.
 
-    A sum of floats is rounded, so what it lacks is added up again, until nothing is left.
+    A sum of floats is rounded. So the rounding error is computed as a sum, too, and so on until it is 0.
     """
     parts: list[float] = []
     try:
@@ -46,7 +46,7 @@ def _sum_of(numbers: Sequence[float]) -> Fraction:
 
 
 def rounded(value: float, form: str = ".4g") -> str:
-    """Format a score or another number, as the pages do; a number just below 1 gets more digits: 0.99996.
+    """Format a score or another number, as the workbench does; a number just below 1 gets more digits: 0.99996.
 
     With the form `g`, a number from 1000 to ten million has one decimal.
     """
@@ -64,7 +64,7 @@ def rounded(value: float, form: str = ".4g") -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share of 0 to 1 as a percentage; a share just above 0 or just below 1 gets more digits: 99.95%."""
+    """Format a fraction of 1 as a percentage; a fraction just above 0 or just below 1 gets more digits: 99.95%."""
     whole = share * 100
     text = f"{_half_up(whole, decimals=1):.1f}%"
     if 0 < share < 1 and text in ("0.0%", "100.0%"):
@@ -73,14 +73,17 @@ def percent(share: float) -> str:
 
 
 def points(change: float) -> str:
-    """Format a difference of two shares in percentage points."""
+    """Format the difference of two fractions in percentage points."""
     value = change * 100
     small = ROUNDING < abs(value) < _POINTS
     return f"{value:+.2g} points" if small else f"{_half_up(value, decimals=1):+.1f} points"
 
 
 def size_text(octets: int) -> str:
-    """Format a number of bytes, as the pages do: 999 B, 1.5 KB, 12 MB. A KB is 1,024 bytes, as in the settings."""
+    """Format a number of bytes, as the workbench does: 999 B, 1.5 KB, 12 MB.
+
+    A KB is 1,024 bytes, as in the settings.
+    """
     if octets < _KILOBYTE:
         return f"{octets} B"
     size, units = octets / _KILOBYTE, ["TB", "GB", "MB", "KB"]

@@ -178,7 +178,7 @@ class ReadFacts:
         str | None, Doc("Name of the value that has the field; empty for a value without a name; None for a parameter.")
     ]
     key: Annotated[str, Doc("The name.")]
-    tested: Annotated[bool, Doc("Whether the code tests the field, or tests with `if` the value that has it.")]
+    tested: Annotated[bool, Doc("Whether the code tests the field or, with `if`, the value that has the field.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,11 @@ class MissingImport:
     """An imported module that is neither in the standard library nor in a pinned package."""
 
     module: Annotated[
-        str, Doc("Name of the module as it is imported; for a module of one's own its whole name, or relative path.")
+        str,
+        Doc(
+            "Name of the module as it is imported; for one of the author's own modules, its whole name or "
+            "relative path."
+        ),
     ]
     line: Annotated[int, Doc("Line of the import, from 1.")]
     pin: Annotated[str | None, Doc("The package that probably provides the module; None if no package does.")] = None
@@ -224,8 +228,8 @@ class MissingImport:
     path: Annotated[
         str | None,
         Doc(
-            "Path at which the module would be found among the evaluator's `files`, if it is probably a file of the "
-            "author's; with `pin` as well, it may be a package, too."
+            "Path at which the module would be found among the evaluator's `files`, if it is probably one of the "
+            "author's files. If `pin` is also set, it may be a package instead."
         ),
     ] = None
     names: Annotated[tuple[str, ...], Doc("Names that the code reads from the module; empty if not known.")] = ()
@@ -285,7 +289,7 @@ class Skipped:
 
 
 Given: TypeAlias = Row | EncodedRow | EvaluationError | Skipped
-"""A row to evaluate, or the reason why there is none: it could not be made, or the evaluator is not asked."""
+"""A row to evaluate, or the reason why there is none: it could not be made, or the evaluator does not apply to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +341,7 @@ class SandboxInfo:
     """The sandbox, as shown in a result."""
 
     backend: Annotated[str, Doc("`bubblewrap`, `docker` or `none`.")]
-    warm: Annotated[bool, Doc("Whether the evaluator was loaded already.")]
+    warm: Annotated[bool, Doc("Whether the evaluator was already loaded in the sandbox.")]
     peak_memory_kb: Annotated[int | None, Doc("Peak memory of the row in kilobytes; None if it is not measured.")] = (
         None
     )
@@ -369,7 +373,10 @@ class ModelUsage:
         0.0
     )
     estimated: Annotated[
-        int, Doc("Requests whose tokens are estimated, four characters each, because the provider reported none.")
+        int,
+        Doc(
+            "Number of requests whose tokens were estimated (four characters each), because the provider reported none."
+        ),
     ] = 0
 
     def __add__(self, other: "ModelUsage") -> "ModelUsage":
@@ -420,10 +427,13 @@ class EvaluationResult:
     reason: Annotated[str | None, Doc("Explanation that the evaluator returned, or None.")]
     metrics: Annotated[
         dict[str, float | int],
-        Doc("Every numeric or boolean output by name, dotted where nested; empty unless scored."),
+        Doc(
+            "Every numeric or boolean output by name (nested outputs have names with dots); empty unless the row was "
+            "scored."
+        ),
     ]
     value: Annotated[Json, Doc("The returned value as JSON, unchanged.")]
-    warnings: Annotated[tuple[Note, ...], Doc("Coercions, out-of-range scores, converted traces.")]
+    warnings: Annotated[tuple[Note, ...], Doc("Warnings, such as a converted value or a score out of range.")]
     error: Annotated[EvaluationError | None, Doc("Why the row failed; None if it did not fail.")]
     logs: Annotated[Logs, Doc("Output of the code for this row.")]
     timing_ms: Annotated[Timing, Doc("Milliseconds by phase.")]
@@ -445,7 +455,7 @@ class EvaluationResult:
         ),
     ] = ()
     usage: Annotated[
-        ModelUsage | None, Doc("What the row used of granted models; None for an evaluator without a grant.")
+        ModelUsage | None, Doc("How much the row used granted models; None for an evaluator without a grant.")
     ] = None
     not_loaded: Annotated[
         tuple[str, ...],

@@ -50,7 +50,7 @@ class PluginFolder:
 
 @cache
 def plugin_folders() -> Mapping[str, PluginFolder]:
-    """Return all plugins by name: the platform's resources, then the vendors, then the plugins of other packages.
+    """Return all plugins, keyed by name: the platform's resources, the vendors, then the plugins of other packages.
 
     Raises:
       ImportError: an installed package brings a plugin whose name is taken or not valid.

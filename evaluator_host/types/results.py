@@ -122,12 +122,13 @@ class EvaluatorStatistics:
     together: Annotated[
         EvaluationResult | None,
         Doc(
-            "The score of all scored rows together, once every row has a result; None for an evaluator that gives none."
+            "The score that the evaluator computes over all scored rows together, once every row has a result; None if "
+            "it computes none."
         ),
     ] = None
     usage: Annotated[
         ModelUsage | None,
-        Doc("What all rows of the evaluator used of granted models; None for an evaluator without a grant."),
+        Doc("How much all rows of the evaluator used granted models; None for an evaluator without a grant."),
     ] = None
     warnings: Annotated[
         tuple[WarningCount, ...], Doc("Warnings of the evaluator's rows; those that make a score doubtful come first.")
@@ -172,7 +173,7 @@ class ColumnStatistics:
     groups: Annotated[tuple[GroupStatistics, ...], Doc("The first 200 values, sorted; rows without a value last.")]
     others: Annotated[
         GroupStatistics | None,
-        Doc("All rows with a further value, or one of over 200 characters; None if there are no such rows."),
+        Doc("The rows with any other value, or with a value of over 200 characters; None if there are no such rows."),
     ] = None
     doubt: Annotated[
         str | None, Doc("Why the scores cannot be relied on, as in `scores` of the job; None if they can.")
@@ -236,12 +237,12 @@ class Comparison:
     pass_rate_before: Annotated[
         float | None,
         Doc(
-            "Share of the rows with a verdict in both jobs that passed in the earlier job, 0 to 1; None if there are "
-            "no such rows."
+            "Fraction that passed in the earlier job, of the rows with a verdict in both jobs, 0 to 1; None if there "
+            "are no such rows."
         ),
     ] = None
     pass_rate_after: Annotated[
-        float | None, Doc("Share of the rows with a verdict in both jobs that passed in the later job.")
+        float | None, Doc("Fraction that passed in the later job, of the rows with a verdict in both jobs.")
     ] = None
     passes_lost: Annotated[int, Doc("Rows with a verdict in both jobs that passed only in the earlier job.")] = 0
     passes_gained: Annotated[int, Doc("Rows with a verdict in both jobs that passed only in the later job.")] = 0
@@ -317,9 +318,15 @@ class ClassAgreement:
     name: Annotated[str, Doc("A label; or a number, `true` or `false` as text.")]
     human: Annotated[int, Doc("Rows to which people gave this class.")]
     judged: Annotated[int, Doc("Rows to which the evaluator gave this class.")]
-    recall: Annotated[float | None, Doc("Share of the people's rows to which the evaluator gave this class, too.")]
+    recall: Annotated[
+        float | None,
+        Doc("Of the rows to which people gave this class, the fraction to which the evaluator gave it, too."),
+    ]
     recall_interval: tuple[float, float] | None
-    precision: Annotated[float | None, Doc("Share of the evaluator's rows to which people gave this class, too.")]
+    precision: Annotated[
+        float | None,
+        Doc("Of the rows to which the evaluator gave this class, the fraction to which people gave it, too."),
+    ]
     precision_interval: tuple[float, float] | None
 
 
@@ -331,14 +338,16 @@ class Agreement:
     label: Annotated[str, Doc("Where the labels are: the name of a column, `queue NAME`, or `label queues`.")]
     rows: Annotated[int, Doc("Rows with a label and a result that can be compared with it.")]
     unlabelled: Annotated[int, Doc("Rows without a label.")]
-    accuracy: Annotated[float | None, Doc("Share of the rows that agree; None if there are no rows.")]
+    accuracy: Annotated[
+        float | None, Doc("Fraction of the rows on which people and the evaluator agree; None if there are no rows.")
+    ]
     accuracy_interval: tuple[float, float] | None
     kappa: Annotated[
         float | None,
         Doc("Cohen's kappa; None if there are no rows, or the evaluator or people gave all of them the same class."),
     ]
     kappa_interval: tuple[float, float] | None
-    weighted_kappa: Annotated[float | None, Doc("Kappa with quadratic weights, if all classes are numbers.")]
+    weighted_kappa: Annotated[float | None, Doc("Kappa with quadratic weights; None unless all classes are numbers.")]
     classes: Annotated[tuple[ClassAgreement, ...], Doc("Statistics of each class, in order.")]
     confusion: Annotated[tuple[AgreementCell, ...], Doc("Every pair of classes that occurs.")]
     failed: Annotated[int, Doc("Labelled rows that failed.")] = 0
@@ -353,8 +362,8 @@ class Agreement:
     note: Annotated[
         str | None,
         Doc(
-            "How many rows with a label such as yes or no have no `passed`, so that their score decides; whether "
-            "labels and results are of different kinds; who gave the same verdict on all rows. None if none of these."
+            "Notes for readers: rows without `passed`, whose score decides; labels and results of different kinds; a "
+            "person or evaluator with only one verdict. None if there is nothing to note."
         ),
     ] = None
 
@@ -382,7 +391,10 @@ class JobRow:
     row: Annotated[dict[str, Json], Doc("The row of the data set, unmapped.")]
     result: Annotated[dict[str, Any], Doc("The result, as `POST /v1/evaluate` returns it.")]
     output: Annotated[
-        Json, Doc("Answer of the job's model; on a page of rows also outputs that a template makes; else None.")
+        Json,
+        Doc(
+            "The answer of the job's model. On a page of rows, also outputs that come from a template. Otherwise None."
+        ),
     ] = None
     request: Annotated[
         dict[str, Any] | None,

@@ -28,7 +28,7 @@ class EvaluatorReport:
     version: Annotated[int, Doc("This version, from 1.")]
     latest: Annotated[int, Doc("The newest version.")]
     description: Annotated[str, Doc("Description for people; the same for all versions.")]
-    sampling: Annotated[float, Doc("Share of live traces to score, 0 to 1; the same for all versions.")]
+    sampling: Annotated[float, Doc("Fraction of live traces to score, 0 to 1; the same for all versions.")]
     digest: Annotated[str, Doc("`sha256:…` of the content.")]
     contract: Annotated[Contract | None, Doc("The contract that applies; None when the evaluator did not load.")]
     contract_source: Annotated[str | None, Doc("`declared` or `inferred`; None when the evaluator did not load.")]
@@ -236,8 +236,8 @@ class UsageReport:
     quota_bytes: Annotated[int, Doc("Bytes that the workspace may store; 0 for no limit.")]
     total_bytes: Annotated[int, Doc("Bytes that the workspace stores: the sum of the following fields.")] = 0
     datasets_bytes: Annotated[int, Doc("Rows of data sets, including those that came with jobs.")] = 0
-    files_bytes: Annotated[int, Doc("Files and other objects that dialects store for their callers.")] = 0
+    files_bytes: Annotated[int, Doc("Files and other objects that were stored through routes for other platforms.")] = 0
     evaluators_bytes: Annotated[int, Doc("Stored versions of evaluators, with the locks of their packages.")] = 0
-    jobs_bytes: Annotated[int, Doc("Jobs: their evaluators, results and answers of models.")] = 0
+    jobs_bytes: Annotated[int, Doc("Jobs, with their evaluators, results and answers of models.")] = 0
     traces_bytes: Annotated[int, Doc("Scored traces of live traffic.")] = 0
     labels_bytes: Annotated[int, Doc("Label queues.")] = 0

@@ -66,24 +66,24 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="look for a misspelt key, or give the values in the row",
         ),
         "missing_import": WarningKind(
-            "an import of a package that is not pinned failed, and the code goes on without it",
+            "the code imports a package that is not pinned, and goes on without it",
             doubtful=True,
             mend=Mend.CODE,
         ),
         "unreachable": WarningKind(
-            "the code could not reach a host, and goes on without an answer",
+            "the code could not reach another host, and goes on without an answer",
             doubtful=True,
             remedy="grant it the host (`network`) or a model (`models`), or put what the code needs into the row",
         ),
         "missing_key": WarningKind(
-            "the code reads an environment variable for a key or token, which is not set",
+            "the code reads an environment variable for a key or token that is not set",
             doubtful=True,
             remedy="grant it a model (`models`) or a secret (`secrets`), if the score needs it",
         ),
         "own_time_limit": WarningKind(
             "a library stopped at its own time limit, perhaps only because the machine was busy",
             doubtful=True,
-            remedy="turn the library's limit off: `limits.timeout_s` bounds the row",
+            remedy="turn the library's limit off, because `limits.timeout_s` already limits the row",
             mend=Mend.CODE,
         ),
         "missing_param": WarningKind(
@@ -92,7 +92,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="give it in `settings.config`, or in `app_params` of the row: a column, or one of its variables",
         ),
         "rounded_integer": WarningKind(
-            "JavaScript rounds an integer of the row, which is beyond 2^53",
+            "the row has an integer beyond 2^53, which JavaScript rounds",
             doubtful=True,
             remedy='set `settings.integers` to "bigint" or "text", or send it as text',
         ),
@@ -139,13 +139,13 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "`settings.entry`",
         ),
         "scoring_failed": WarningKind(
-            "one of several scores has no usable value",
+            "one of several scores cannot be used",
             doubtful=True,
             mend=Mend.CODE,
-            remedy="look for the reason in `value` of the result",
+            remedy="the result's `value` says why",
         ),
         "duplicate_metric": WarningKind(
-            "two outputs have the same name", doubtful=True, mend=Mend.CODE, remedy="give each output a name of its own"
+            "two outputs have the same name", doubtful=True, mend=Mend.CODE, remedy="give each output its own name"
         ),
         "no_score": WarningKind(
             "the result has no number, so the score is null",
@@ -153,13 +153,13 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             mend=Mend.CODE,
         ),
         "out_of_range": WarningKind(
-            "the score lies outside 0..1; it is kept as it is",
+            "the score is outside 0..1; it is not changed",
             remedy="divide the score by the highest possible score, if there is one",
         ),
-        "threshold_out_of_range": WarningKind("the score lies in 0..1, but the threshold does not"),
+        "threshold_out_of_range": WarningKind("the score is in 0..1, but the threshold is not"),
         "coerced": WarningKind("a value was read as another type; the message says which"),
-        "bare_score": WarningKind("`main` returned a number and not the object that its contract documents"),
-        "dropped": WarningKind("the result has a part that its platform would not keep"),
+        "bare_score": WarningKind("`main` returned a number, not the object that its contract requires"),
+        "dropped": WarningKind("the result has a part that the evaluator's platform would drop"),
         "too_many_metrics": WarningKind(
             "the result has too many numbers to keep them all as metrics; the others are in `value`"
         ),
@@ -177,7 +177,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "source_cleaned": WarningKind("a code fence, line numbers or the like were removed from the code"),
         "repaired": WarningKind("the code had lost its indentation, and ran with the only indentation that fits"),
         "magics": WarningKind("lines of a notebook that are not Python were left out of the code"),
-        "prebound": WarningKind("the code uses names that it does not import, as its platform allows"),
+        "prebound": WarningKind("the code uses names without importing them, as its platform allows"),
         "packages_chosen": WarningKind(
             "the host chose packages for the modules that the code imports",
             remedy="to keep these versions, give the pins as `packages`",
@@ -191,26 +191,28 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "no_network": WarningKind("the code imports a client for models or HTTP, but was not granted models or hosts"),
     }
 )
-"""Warnings by code. The first ones make a score doubtful; the others say how the score came about. Dialects add their
-own."""
+"""Warnings by code. The first ones make a score doubtful; the others say how the score came about.
+
+Dialects add their own.
+"""
 
 DOUBTFUL: Final = frozenset(code for code, kind in WARNINGS.items() if kind.doubtful)
 """Codes of warnings that make a score doubtful."""
 
 
 def threshold_notes(threshold: float | None, low: float = 0, high: float = 1) -> tuple[Note, ...]:
-    """Return a warning if a threshold lies outside the range of the scores, so that no score or every score passes."""
+    """Return a warning if a threshold is outside the range of the scores, so that no score or every score passes."""
     if threshold is None or low <= threshold <= high:
         return ()
     passes = "no score in this range reaches it" if threshold > high else "every score in this range reaches it"
-    message = f"the threshold {threshold:g} lies outside {low:g}..{high:g}: {passes}"
+    message = f"the threshold {threshold:g} is outside {low:g}..{high:g}: {passes}"
     is_percentage = (low, high) == (0, 1) and _RATING < threshold <= _PERCENT
     meant = f"did you mean {threshold / _PERCENT:g}?" if is_percentage else f"give a number from {low:g} to {high:g}"
     return (Note("threshold_out_of_range", message, meant),)
 
 
 def code_threshold_notes(evaluator: Evaluator) -> tuple[Note, ...]:
-    """Return a warning if the threshold of code lies outside 0..1. A judge has a scale of its own."""
+    """Return a warning if the threshold of code is outside 0..1. A judge has its own scale."""
     return threshold_notes(evaluator.threshold) if evaluator.judge is None else ()
 
 
