@@ -268,7 +268,7 @@ def test_no_file_of_rows_is_a_fault_of_the_host(client: Client, url: str, tmp_pa
     broken.write_bytes(packed(parts('<c r="A2"><v>abc</v></c>', styles="<fills><fill/></fills>")))
     with pytest.raises(InvalidRequest, match="such as my-data-v1"):
         client.datasets.upload(broken.stem, broken)
-    with pytest.raises(InvalidRequest, match="line 2: cell A2 should hold a number, but holds 'abc'"):
+    with pytest.raises(InvalidRequest, match="line 2: cell A2 should contain a number, but contains 'abc'"):
         client.datasets.upload("broken", broken)
     parquet.write_table(pa.table({"at": pa.array([1_704_067_200_123_456_789, 2**62], pa.timestamp("ns"))}), far)
     half = tmp_path / "half.parquet"
@@ -624,8 +624,10 @@ def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> 
 
 
 def test_a_saved_key_goes_to_its_own_host_alone(url: str, tmp_path: Path) -> None:
-    """A saved key is sent only to its own host. Nobody has saved a key for the host at `localhost`: the client must say
-    so, and must not send the key of another host.
+    """A saved key is sent only to its own host.
+
+    Nobody has saved a key for the host at `localhost`: the client must say so, and must not send the key of another
+    host.
     """
     home = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     data = new_home(tmp_path)

@@ -1,5 +1,6 @@
-"""The host reads workbooks as various programs write them, even damaged ones. It reads the values of cells by their
-formats, and adds notes about the files.
+"""The host reads workbooks as various programs write them, even damaged ones.
+
+It reads the values of cells by their formats, and adds notes about the files.
 """
 
 import io
@@ -98,12 +99,12 @@ def text(inner: str) -> str:
         ('<c r="A2" s="99999"><v>7</v></c>', 7),
         ('<c r="A2" t="d"><v>2024-01-01T00:00:00</v></c>', "2024-01-01"),
         ('<c r="A2" t="d"><v>2024-01-01T12:30:00</v></c>', "2024-01-01T12:30:00"),
-        ('<c r="A2" t="d"><v>9999999-99</v></c>', "cell A2 should hold a date, but holds '9999999-99'"),
+        ('<c r="A2" t="d"><v>9999999-99</v></c>', "cell A2 should contain a date, but contains '9999999-99'"),
         ('<c r="A2" t="s"><v>99</v></c>', "cell A2 refers to a string that is not in the workbook"),
         ('<c r="A2" t="s"><v>-1</v></c>', "cell A2 refers to a string that is not in the workbook"),
-        ('<c r="A2"><v>abc</v></c>', "cell A2 should hold a number, but holds 'abc'"),
-        ('<c r="A2"><v>1_000</v></c>', "cell A2 should hold a number, but holds '1_000'"),
-        (f'<c r="A2"><v>{"9" * 200_000}</v></c>', f"cell A2 should hold a number, but holds '{'9' * 40}'"),
+        ('<c r="A2"><v>abc</v></c>', "cell A2 should contain a number, but contains 'abc'"),
+        ('<c r="A2"><v>1_000</v></c>', "cell A2 should contain a number, but contains '1_000'"),
+        (f'<c r="A2"><v>{"9" * 200_000}</v></c>', f"cell A2 should contain a number, but contains '{'9' * 40}'"),
         ('<c r="ZZZZZZ2"><v>1</v></c>', "'ZZZZZZ2' is not the name of a cell"),
         ('<c r="XFE2"><v>1</v></c>', "'XFE2' is not the name of a cell"),
         ('<c r="1A"><v>1</v></c>', "'1A' is not the name of a cell"),
@@ -200,8 +201,8 @@ def test_any_format_code_is_understood_in_a_moment(code: str) -> None:
             '<calcPr fullCalcOnLoad="1"/>',
             "cell A2 has a formula that the program that wrote the file may not have calculated",
         ),
-        ('<c r="A2"><v>NaN</v></c>', "", "cell A2 holds NaN, which is not finite"),
-        ('<c r="A2"><v>1e999</v></c>', "", "cell A2 holds 1e999, which is not finite"),
+        ('<c r="A2"><v>NaN</v></c>', "", "cell A2 contains NaN, which is not finite"),
+        ('<c r="A2"><v>1e999</v></c>', "", "cell A2 contains 1e999, which is not finite"),
     ],
 )
 def test_a_value_that_the_file_does_not_hold_is_noted_with_its_cell(cells: str, settings: str, note: str) -> None:

@@ -12,7 +12,7 @@ from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Json, Row
 from evaluator_host.types.json_values import decode_json
 
-_DECODED_BYTES: Final = 64 << 10  # a large row's inputs are decoded only if they have at most this many bytes
+_DECODED_BYTES: Final = 64 << 10  # maximum size of a large row's inputs that are decoded for a message
 _GIVE: Final = 'give each row its outputs; if the rows have none on purpose, write "outputs": "none" beside the rows'
 
 Outputs: TypeAlias = Literal["none"] | None

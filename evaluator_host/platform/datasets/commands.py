@@ -100,7 +100,7 @@ def rows(
 @app.command()
 def search(
     name: _NameArgument,
-    text: Annotated[str, typer.Argument(help="Only rows that contain this text, whatever its case.")] = "",
+    text: Annotated[str, typer.Argument(help="Only rows that contain this text, in upper or lower case.")] = "",
     *,
     where: Annotated[
         list[str] | None,

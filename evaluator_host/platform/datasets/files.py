@@ -31,15 +31,15 @@ from evaluator_host.types.stored import BadLine, DatasetFacts
 
 _SETTLED_S: Final = 3600.0
 _READ_BYTES: Final = 256 << 10  # number of bytes to read at once, large enough that long lines need few reads
-STRIDE: Final = 64  # the index has the position of every 64th row, so that finding a row reads at most 64 lines
+STRIDE: Final = 64  # number of rows for each entry of the index: to find a row, the host reads at most 64 lines
 _BAD_LINES_KEPT: Final = 100
-_CHECKED_BYTES: Final = 4 << 20  # the free disk space is checked each time this many bytes of rows were written
+_CHECKED_BYTES: Final = 4 << 20  # number of bytes of rows after which the free disk space is checked again
 _NAMES_CHARS: Final = 200_000  # maximum number of characters in the names of all columns together
 _PAGE_BYTES: Final = 16 << 20
 _PIECE_BYTES: Final = 64 << 10
-DECODED_PER_BYTE: Final = 6  # maximum number of bytes of memory that decoded rows take per byte that may be read
+DECODED_PER_BYTE: Final = 6  # bytes of memory that decoded rows may take for each byte of JSON that may be read
 PLACE: Final = struct.Struct("<Q")
-FILES: Final = "filesets"  # folder in a data directory for the files that vendors' routes keep
+FILES: Final = "filesets"  # folder in a data directory for files that were uploaded through vendors' routes
 PARTIAL: Final = "partial-"
 ROWS: Final = "rows.jsonl"
 INDEX: Final = "rows.index"
@@ -82,12 +82,12 @@ class RowsFolder:
         _sync(self.path)
 
     def rows(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield rows from row `first` on, each with its number. Rows are numbered from 0."""
+        """Yield rows with their numbers, starting at row `first`. Rows are numbered from 0."""
         for number, line in self.lines(dataset_id, first=first):
             yield number, decode_json(line)
 
     def lines(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield rows from row `first` on as JSON lines, each with its number. Rows are numbered from 0.
+        """Yield rows as JSON lines, with their numbers, starting at row `first`. Rows are numbered from 0.
 
         Raises:
           RowsElsewhere: the rows are on another host that uses the same database.
@@ -101,7 +101,7 @@ class RowsFolder:
                     yield number, line
 
     def json_pieces(self, dataset_id: str, first: int, *, limit: int) -> Iterator[bytes]:
-        """Yield at most `limit` rows, from row `first` on, as a JSON array in pieces of at most 64 KB.
+        """Yield at most `limit` rows, starting at row `first`, as a JSON array in pieces of at most 64 KB.
 
         A client that reads slowly keeps only a piece in memory, not a row.
 
@@ -140,7 +140,7 @@ class RowsFolder:
         return self.path / dataset_id
 
     def page(self, dataset_id: str, first: int, *, limit: int) -> list[bytes]:
-        """Return at most `limit` rows as JSON lines, from row `first` on; fewer if they have more than 16 MB."""
+        """Return at most `limit` rows as JSON lines, starting at row `first`; fewer if they have more than 16 MB."""
         return [line for _, line in next(line_chunks(self.lines(dataset_id, first=first), limit, _PAGE_BYTES), [])]
 
     def some(
@@ -150,7 +150,7 @@ class RowsFolder:
         return {number: decode_json(line) for number, line in self.lines_of(dataset_id, numbers, most_bytes=most_bytes)}
 
     def weigh(self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None) -> dict[int, int]:
-        """Return how many bytes of memory each of these rows takes once it is decoded, by row number."""
+        """Return a dict from each row number to the bytes of memory that the decoded row takes."""
         return {
             number: memory_bytes(line) for number, line in self.lines_of(dataset_id, numbers, most_bytes=most_bytes)
         }
@@ -370,13 +370,16 @@ def _pieces_of_line(file: BinaryIO) -> Iterator[bytes]:
 def _place(index: Path, number: int) -> int:
     with index.open("rb") as file:
         if number * PLACE.size >= os.fstat(file.fileno()).st_size:
-            return (index.parent / ROWS).stat().st_size  # the last range ends at the end of the file
+            return (index.parent / ROWS).stat().st_size  # no further entry in the index: the range ends with the file
         file.seek(number * PLACE.size)
         return int(PLACE.unpack(file.read(PLACE.size))[0])
 
 
 def partial_prefix() -> str:
-    """Return how the names of this process's unfinished files begin; `FileFolder.sweep` removes those of dead hosts."""
+    """Return the prefix of this process's unfinished files.
+
+    `FileFolder.sweep` removes unfinished files of dead hosts.
+    """
     return f"{PARTIAL}{this_instance()}_"
 
 

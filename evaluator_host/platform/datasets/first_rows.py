@@ -36,7 +36,8 @@ class FirstRows:
     name: str  # name of the data set or the file
     columns: tuple[str, ...]  # the known columns of all records
     records: Sequence[dict[str, Any]]
-    rows: Sequence[Row]  # rows made from those records that can become rows, without fields from templates
+    # rows made from the records, without fields from templates; records that cannot become rows are left out
+    rows: Sequence[Row]
     mapping: Mapping
     names_in_templates: dict[str, list[str]]  # columns that each template needs
     for_command: bool = False  # whether the mapping comes from `--map`, not from JSON

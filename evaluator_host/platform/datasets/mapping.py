@@ -25,9 +25,9 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given, Note
 
 _MISSING: Final = object()  # marks a missing column; None would mean that the column contains null
 
-_ALSO: Final = ("trace", "criteria")  # columns that are also fields of the row when they hold an object
+_ALSO: Final = ("trace", "criteria")  # columns that become fields of the row, too, if they contain an object
 _NULLABLE: Final = ("trace", "variables")
-# fields that hold objects; in a file they may be JSON in a string
+# fields that contain objects; in a file these may be JSON in a string
 _OBJECTS: Final = ("inputs", "trace", "variables", "criteria")
 _KEYED: Final = ("inputs", "variables")  # fields of which a mapping may set a single key
 NO_OUTPUTS: Final = ("outputs", "none")  # mapping for rows without outputs, unless there is a column called `none`

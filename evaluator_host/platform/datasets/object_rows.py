@@ -20,7 +20,7 @@ from evaluator_host.types.errors import Misconfigured, StoreUnavailable
 # maximum size of a data set that is copied; larger data sets are read in ranges, without a local copy
 _CACHED_BYTES: Final = 64 << 20
 _RANGE_BYTES: Final = 4 << 20
-# how long a refused request is retried; a request without a response fails after 30 s
+# time in which refused requests are retried; a request without a response fails after 30 s
 _AGAIN_WITHIN: Final = timedelta(seconds=20)
 
 
@@ -77,7 +77,7 @@ class Bucket:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Return a context in which errors of the storage client are raised as errors of this host.
+        """Turn errors of the storage client in the block into errors of this host.
 
         Raises:
           StoreUnavailable: the storage does not answer, refuses the request, or has no such object.
@@ -120,7 +120,7 @@ class ObjectRows(RowsFolder):
         super().keep(stage, dataset_id)
 
     def lines(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield rows from `first` on as `(number, JSON line)`, from this host's copy or from the bucket."""
+        """Yield rows as `(number, JSON line)`, starting at row `first`, from this host's copy or from the bucket."""
         if super().has_rows(dataset_id) or self._size(dataset_id) <= _CACHED_BYTES:
             self._copied(dataset_id)
             yield from super().lines(dataset_id, first=first)
@@ -128,7 +128,7 @@ class ObjectRows(RowsFolder):
         yield from self._remote_rows(dataset_id, first)
 
     def json_pieces(self, dataset_id: str, first: int, *, limit: int) -> Iterator[bytes]:
-        """Yield rows as a JSON array, as `RowsFolder` does; a row of a large data set in the bucket is in memory."""
+        """Yield rows as a JSON array, as `RowsFolder` does. Rows that are read from the bucket are whole in memory."""
         if super().has_rows(dataset_id) or self._size(dataset_id) <= _CACHED_BYTES:
             self._copied(dataset_id)
             yield from super().json_pieces(dataset_id, first, limit=limit)
@@ -187,7 +187,10 @@ class ObjectRows(RowsFolder):
             remove(stage)
 
     def _remote_lines(self, dataset_id: str, start: int) -> Iterator[bytes]:
-        """Yield the rows in the bucket as JSON lines, from entry `start` of the index on. Read a few MB at a time."""
+        """Yield the rows in the bucket as JSON lines, beginning at entry `start` of the index.
+
+        Read a few MB at a time.
+        """
         size = self._size(dataset_id)
         with self._translated():
             index = bytes(self._obstore.get(self._store, _key(dataset_id, INDEX)).bytes())

@@ -37,7 +37,7 @@ class OrphanFiles:
         self._notes = data_dir / NOTES
         self.rows = rows
         self.blobs = blobs
-        self._has_warned = False  # whether the warning that other databases share the folder is logged
+        self._has_warned = False  # whether a warning was logged that other databases share the folder
 
     async def sweep(self, store: Store) -> None:
         """Remove unreferenced files: broken uploads, and rows of deleted jobs.
@@ -79,7 +79,8 @@ class OrphanFiles:
             others = self._others(identity)
         except OSError as error:
             _log.warning(
-                "rows and files in %s are kept, although the database %s does not list them: %s",
+                "rows and files in %s that the database %s does not list are kept, because its notes there cannot be "
+                "used: %s",
                 self._data_dir,
                 address,
                 error,
@@ -98,7 +99,7 @@ class OrphanFiles:
             )
             return
         for leftover in self.rows.orphans(known):
-            _log.info("removing the rows of %s, which nothing refers to", leftover)
+            _log.info("removing the rows of %s, because nothing refers to them", leftover)
             self.rows.remove(leftover)
         self.blobs.sweep(known)
 

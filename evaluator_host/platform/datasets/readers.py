@@ -28,7 +28,7 @@ from evaluator_host.types.formats import Format
 from evaluator_host.types.json_values import InvalidJson, decode_given, encode_json, nests_within, repeated_key
 
 _BOM: Final = b"\xef\xbb\xbf"
-_JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # columns of a table that hold JSON objects
+_JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # columns of a table that contain JSON objects
 _SHOWN: Final = 8
 _PEEKED: Final = 1 << 12
 
@@ -234,7 +234,7 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
     csv.field_size_limit(max_row_bytes)
     named = _SEPARATOR_LINE.match(file.peek(_PEEKED))
     lines_before = 0
-    if named:  # the first line names the delimiter for Excel, as in `sep=;`
+    if named:  # the first line is `sep=;` or the like, which names the delimiter for Excel
         file.read(named.end())
         delimiter, lines_before = named[2].decode("latin-1"), 1
     elif (found := _delimiter(file.peek(_PEEKED), delimiter)) != delimiter:

@@ -13,7 +13,7 @@ from evaluator_host.types.errors import InvalidRequest, LimitExceeded, Problem
 from evaluator_host.types.evaluator import ROW_FIELDS, Row
 from evaluator_host.types.json_values import decode_json, encode_json
 
-_BATCH_S: Final = 2.0  # after this many seconds of processor time, a call returns the rows that it has made so far
+_BATCH_S: Final = 2.0  # seconds of processor time after which a call returns the rows that it has made so far
 _BATCH_BYTES: Final = 16 << 20
 _ROW_BYTES: Final = 64 << 20  # maximum size, in bytes, of a row made by templates, which may repeat values
 _LIMITS: Final = CallLimits(cpu_s=10, memory_mb=1024, result_bytes=_BATCH_BYTES + _ROW_BYTES)
@@ -123,7 +123,7 @@ def _fault(template: str) -> str | None:
 
 
 def row_fields(mapping: Mapping, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of the row that a record maps to, by name: `{"inputs": {…}, "outputs": …, …}`."""
+    """Return the fields of the row that a record maps to: `{"inputs": {…}, "outputs": …, …}`."""
     row = to_row(record, mapping)
     return {name: getattr(row, name) for name in ROW_FIELDS}
 

@@ -51,10 +51,7 @@ class DatasetResource(Resource):
         ).routes
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """Return a context.
-
-        It removes unreferenced files at its start, and ends the processes that read uploads at its end.
-        """
+        """Return a context manager: it removes unreferenced files first, and ends the processes for uploads last."""
         return self._running()
 
     @asynccontextmanager

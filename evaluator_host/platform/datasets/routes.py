@@ -67,7 +67,9 @@ class EditIn(Body):
     model_config = example(set={"7": {"question": "Capital of Peru?", "gold": "Lima"}}, remove=[3])
 
     set: Annotated[dict[Annotated[int, Field(ge=0)], dict[str, Any]], Few] = Field(
-        default_factory=dict, max_length=1000, description="New rows by the number of the old one, from 0."
+        default_factory=dict,
+        max_length=1000,
+        description="New rows, each by the number (from 0) of the row that it replaces.",
     )
     remove: _Numbers = Field(default_factory=list, max_length=100_000, description="Numbers of rows to remove.")
     add: Annotated[list[dict[str, Any]], FailFast()] = Field(
@@ -198,7 +200,7 @@ def _queries(shelf: DatasetService) -> APIRouter:
         name: str,
         workspace: WorkspaceOf,
         text: Annotated[
-            str, Query(max_length=200, description="Only rows that contain this text, whatever its case.")
+            str, Query(max_length=200, description="Only rows that contain this text, in upper or lower case.")
         ] = "",
         where: Annotated[
             list[str] | None, Query(max_length=20, description="Conditions: city=Rome, answer~paris, score>=0.5.")
@@ -230,7 +232,7 @@ def _queries(shelf: DatasetService) -> APIRouter:
 
     @router.get("/{name}/columns", response_model=list[ColumnFacts], responses=_QUERIED)
     async def columns(name: str, workspace: WorkspaceOf) -> Response:
-        """Show what the columns of a data set hold: kinds, missing and frequent values, ranges."""
+        """Show what the columns of a data set contain: kinds, missing and frequent values, ranges."""
         return json_response(await shelf.describe_columns(workspace, name))
 
     @router.get("/{name}/versions", response_model=list[DatasetReport], responses=_MISSING)

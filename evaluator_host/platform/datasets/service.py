@@ -46,7 +46,7 @@ _QUERY_S: Final = 10
 _EDITED_BYTES: Final = 64 * _MB
 _ROWS_BYTES: Final = 16 * _MB
 _MOST_GUESSED: Final = 10_000
-_SHORT_BYTES: Final = 1 << 20  # an upload up to this size does not wait for larger ones
+_SHORT_BYTES: Final = 1 << 20  # maximum size of a small upload, which does not wait for larger ones
 _TRIES: Final = 3  # how many times to try an edit if other callers change the data set at the same time
 
 
@@ -64,7 +64,7 @@ class DatasetService:
     _: KW_ONLY
     max_bytes: int  # size limit of an upload, and of a data set
     max_row_bytes: int  # size limit of a row
-    # by id of a data set, its columns with the outputs and the expected answers; columns of a data set never change
+    # for each data set, its columns with outputs and expected answers; the columns of a data set never change
     _guessed: dict[str, tuple[str | None, str | None]] = field(default_factory=dict, init=False)
 
     async def add_dataset(
@@ -214,12 +214,12 @@ class DatasetService:
                 yield [await self._report(dataset) for dataset in part]
 
     async def lines(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[bytes]:
-        """Return at most `limit` rows as JSON lines, from row `first` on; fewer if they have more than 16 MB."""
+        """Return at most `limit` rows as JSON lines, starting at row `first`; fewer if they have more than 16 MB."""
         dataset = await self.store.get_dataset(workspace_id, name)
         return await asyncio.to_thread(self.folder.page, dataset.id, first, limit=limit)
 
     async def rows_json(self, workspace_id: str, name: str, first: int, *, limit: int) -> Iterator[bytes]:
-        """Return at most `limit` rows, from row `first` on, as the parts of a JSON array.
+        """Return at most `limit` rows, starting at row `first`, as the parts of a JSON array.
 
         Each part is read from the file when it is needed, so iterating blocks.
 
@@ -399,7 +399,7 @@ def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _guess(columns: Sequence[str]) -> tuple[str | None, str | None]:
-    """Return the columns that most likely have the outputs and the expected answers. Blocks."""
+    """Return the columns that most likely have the outputs and the expected answers. This blocks."""
     return output_column(columns), expected_column(columns)
 
 

@@ -1,4 +1,4 @@
-"""Suggests which columns become the fields that an evaluator reads: by the columns' names, then by their values."""
+"""Suggests which columns become the fields that an evaluator reads: judges by the columns' names, then their values."""
 
 import re
 from collections import Counter
@@ -25,10 +25,10 @@ _EXPECTED: Final = re.compile(
 _OF_THE_ROW: Final = frozenset(
     {"metadata", "meta", "tags", "category", "topic", "language", "trace", "criteria", "messages"}
 )
-_TEXT_CHARS: Final = 20  # smallest average length of a column that may hold a model's texts
+_TEXT_CHARS: Final = 20  # minimum average length of the values in a column of a model's texts
 _CHARS: Final = 1000  # maximum number of characters of a value to compare
 MOST_COLUMNS: Final = 1000  # maximum number of columns whose names are used
-_NAME_CHARS: Final = 200  # longest name to compare with a misspelt one
+_NAME_CHARS: Final = 200  # maximum length of a name to compare with a misspelt one
 _SHOWN: Final = 12
 _SHOWN_CHARS: Final = 80
 

@@ -86,7 +86,7 @@ class Dataset:
     name: str | None  # None for rows that came with a job, for older versions, and once the name was released
     facts: DatasetFacts
     created_at: datetime
-    # the name of all its versions; None for rows that came with a job, and once the name was released
+    # name that all versions share; None for rows that came with a job, and once the name was released
     title: str | None = None
     version: int = 1  # number of the version, from 1
 

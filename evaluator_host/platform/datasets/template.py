@@ -23,7 +23,7 @@ RENDERED_CHARS: Final = 4 << 20
 RENDER_S: Final = 0.5
 _TEMPLATE_CHARS: Final = 64 << 10
 _JOINED_VALUES: Final = 256  # maximum number of values that a template may join with `~` and `+`
-_DIGITS: Final = 20  # `round` takes at most this many digits, before or after the decimal point
+_DIGITS: Final = 20  # maximum number of digits for `round`, before or after the decimal point
 _REASON_CHARS: Final = 300
 
 _FILTERS: Final = (

@@ -398,11 +398,11 @@ class _SheetReading:
     def _number(self, text: str) -> Any:
         text = text.strip()
         if not _NUMBER.fullmatch(text) and text.lstrip("+-").lower() not in _NOT_FINITE:
-            raise BadRow(f"cell {self._cell} should hold a number, but holds {text[:_SHOWN_CHARS]!r}")
+            raise BadRow(f"cell {self._cell} should contain a number, but contains {text[:_SHOWN_CHARS]!r}")
         value = int(text) if _INTEGER.fullmatch(text) else float(text)
         if isinstance(value, float) and not math.isfinite(value):
             self._note.once(
-                "finite", f"cell {self._cell} holds {text[:_SHOWN_CHARS]}, which is not finite; read as null"
+                "finite", f"cell {self._cell} contains {text[:_SHOWN_CHARS]}, which is not finite; it was read as null"
             )
             return None
         shown = self._shown()
@@ -430,7 +430,7 @@ class _SheetReading:
             found = dt.datetime.fromisoformat(text.strip())
             is_day = found.time() == dt.time() and Shows.TIME not in self._shown()
             return found.date().isoformat() if is_day else found.isoformat()
-        raise BadRow(f"cell {self._cell} should hold a date, but holds {text[:_SHOWN_CHARS]!r}")
+        raise BadRow(f"cell {self._cell} should contain a date, but contains {text[:_SHOWN_CHARS]!r}")
 
 
 def _letters(column: int) -> str:

@@ -43,9 +43,9 @@ EXACT_MATCH = (
 )
 _FILES: Final = 500
 _DATA_FILES: Final = 2000
-_KNOWN: Final = 256  # maximum number of evaluators to keep from earlier requests
-_KNOWN_BYTES: Final = 16 << 10  # maximum size of each of them, as JSON
-_KNOWN_MEMORY: Final = 128 << 10  # maximum memory of each of them, once it is decoded
+_KNOWN: Final = 256  # maximum number of evaluators of earlier requests in the cache
+_KNOWN_BYTES: Final = 16 << 10  # maximum size of an evaluator in the cache, as JSON
+_KNOWN_MEMORY: Final = 128 << 10  # maximum memory of an evaluator in the cache, once decoded
 
 
 def _known_expect(given: Any) -> Any:
@@ -115,13 +115,13 @@ class EvaluatorIn(Body):
         description="Further files that the code imports or reads, by path: helpers/text.py. They count as code.",
     )
     path: str | None = Field(
-        None, description="Path of the code among its files: evals/score.py. Default: evaluator.py in their root."
+        None, description="Path of the code among its files: evals/score.py. Default: evaluator.py in the root folder."
     )
     data: Annotated[dict[str, str], Few] = Field(
         default_factory=dict,
         max_length=_DATA_FILES,
-        description="Data files that the code reads: the digest that POST /v1/data returned, by path from the code's "
-        "folder.",
+        description="Data files that the code reads, by path from the code's folder: the digests that POST /v1/data "
+        "returned.",
     )
     models: list[GrantName] = Field(
         default_factory=list,
@@ -138,7 +138,8 @@ class EvaluatorIn(Body):
     secrets: Annotated[dict[Variable, CodeSecretIn | str], Few] = Field(
         default_factory=dict,
         max_length=16,
-        description='Variables of the code that hold secrets, if the operator allows it: {"TOKEN": {"secret": "crm"}}.',
+        description="Secrets, by the environment variable in which the code gets them, if the operator allows it: "
+        '{"TOKEN": {"secret": "crm"}}.',
     )
 
     @model_validator(mode="before")
@@ -187,12 +188,12 @@ def _validated_once(given: Any, validate: ValidatorFunctionWrapHandler) -> Any:
     """Return the evaluator of an earlier request with the same JSON; validate an evaluator that is new."""
     try:
         text = orjson.dumps(given)
-    except TypeError:  # an integer beyond 64 bits, or very deep nesting
+    except TypeError:  # raised for an integer beyond 64 bits, or for very deep nesting
         return validate(given)
     found = _known.get(text)
     if found is None:
         found = validate(given)
-        # the cache is outside the memory budget of requests, and a short text may have thousands of objects
+        # the memory budget of requests does not cover the cache, and a short text may contain thousands of objects
         if len(text) <= _KNOWN_BYTES and memory_bytes(text) <= _KNOWN_MEMORY:
             if len(_known) >= _KNOWN:
                 _known.clear()
@@ -204,7 +205,7 @@ EvaluatorRef: TypeAlias = Annotated[
     Annotated[EvaluatorIn, WrapValidator(_validated_once), Tag("<object>")] | Annotated[str, Tag("<name>")],
     Discriminator(lambda value: "<name>" if isinstance(value, str) else "<object>"),
 ]
-"""An evaluator, or the name of a stored one. An error names the fields of the form that was used."""
+"""An evaluator, or the name of a stored one. An error in an object names the faulty fields of that object."""
 
 _EvaluatorField: TypeAlias = Annotated[
     EvaluatorRef, Field(description="An evaluator, or the name of a stored one: exact-match, exact-match@3.")
@@ -220,12 +221,15 @@ class RowIn(Body):
     outputs: Any = Field(None, description="Output of the application. Falsy values are passed on unchanged.")
     trace: Annotated[dict[str, Any] | None, BeforeValidator(with_spans)] = Field(
         None,
-        description="Trace of the application: the documented shape, OTLP/JSON, a list of spans, or a stored trace.",
+        description="Trace of the application: spans by id (docs/contracts.md), OTLP/JSON, a list of spans, or a "
+        "stored trace.",
     )
     variables: dict[str, Any] | None = Field(
         None, description="Arguments of main(), or further fields that the evaluator's platform passes."
     )
-    criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
+    criteria: Any = Field(
+        None, description="Evaluation criteria of this test case, for evaluators of platforms that have criteria."
+    )
     messages: Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = Field(
         None,
         description="A conversation of {role, content, tool_calls}. Also passed as `inputs.messages`; its last "

@@ -113,7 +113,7 @@ async def pins_to_add(target: EvaluationService, given: LoadedEvaluator, result:
 
 
 def with_declared(result: EvaluationResult, given: LoadedEvaluator) -> EvaluationResult:
-    """Return the result. For packages in its hint, fill in the versions that a lock file next to the evaluator pins."""
+    """Return the result with a hint that names the versions in a lock file beside the evaluator."""
     error = result.error
     if error is None or error.hint is None:
         return result

@@ -87,7 +87,7 @@ def read_evaluator(
     file: Path,  # file with the source
     language: Language | None,  # language of the file; None if the suffix decides
     *,
-    host: Settings,  # settings with the package indexes, in which a version is looked up if a pin is not exact
+    host: Settings,  # settings that name the package indexes, which suggest a version for an inexact pin
     project: Project | None = None,  # project whose files are sent; None for the project that contains the file
     extra: Sequence[Path] = (),  # further files to send, and folders of data files
     # folders whose files are all sent; a folder that contains `file` is the project's root
@@ -221,9 +221,9 @@ def tell_files(given: LoadedEvaluator) -> None:
 
 
 def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[str]]:
-    """Fill in settings that `evaluator` lacks from the version `before`. Return it, and a text for each such setting.
+    """Return `evaluator` with the settings that it lacks from the version `before`, and a line for each such setting.
 
-    Code, files and data are never taken from `before`. Nothing at all is taken if one version is a judge, or if the
+    Code, files and data are never taken from `before`. Nothing is taken if one of the two is a judge, or if their
     languages differ.
     """
     if before.judge is not None or evaluator.judge is not None or before.language is not evaluator.language:

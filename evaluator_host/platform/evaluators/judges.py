@@ -48,7 +48,9 @@ class JudgeIn(_Part):
     """An evaluator without code: a model that judges rows by a prompt, and answers on a scale or with a label."""
 
     model: str = Field(min_length=1, max_length=300, description="A registered model.")
-    prompt: _Text = Field(description="Template: {{ inputs.question }}, {{ outputs }} and columns by name.")
+    prompt: _Text = Field(
+        description="Template of the prompt. It may use {{ inputs.question }}, {{ outputs }} and columns by name."
+    )
     system: str | None = Field(
         None, max_length=65_536, description="System message; the host adds the form in which the model must answer."
     )

@@ -36,7 +36,8 @@ from evaluator_host.types.outcome import EvaluationError
 
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
 _DECODED_MB: Final = 512  # memory limit of the child process, in MB; 32 MB of ordinary text never need as much
-_CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts into rows; cutting takes at most 40 ms
+# maximum size of a body that a thread of the host cuts into rows, which takes at most 40 ms
+_CUT_BYTES: Final = 8 << 20
 # maps the first byte of a value's JSON to a value of the same type, which replaces it when the types are checked
 _SHAPES: Final[dict[bytes, Any]] = {
     b"{": {},
@@ -45,9 +46,9 @@ _SHAPES: Final[dict[bytes, Any]] = {
     b"n": None,
 }
 _PAGE_BYTES: Final = 2 << 20
-# a smaller body is not mapped, since it would take more memory than is reserved for it
+# minimum size of a body in mapped memory; a smaller one would take more memory than is reserved for it
 _MAPPED_BYTES: Final = _PAGE_BYTES // 2
-_HEAD: Final = 4  # number of bytes that hold the length of the head
+_HEAD: Final = 4  # number of bytes for the length of the head: the body without its rows, and the rows' sizes
 _MODELS: Final[dict[str, type[EvaluateIn | BatchIn]]] = {one.__name__: one for one in (EvaluateIn, BatchIn)}
 
 
@@ -60,7 +61,7 @@ def split_rows(model: str, body: bytes, max_rows: int) -> bytes:
       max_rows: Maximum number of rows in a batch.
 
     Raises:
-      InvalidRequest: the body is not valid for the model; the faulty fields are named.
+      InvalidRequest: the body is not valid for the model; the error names the faulty fields.
     """
     if takes_more_memory(body, _DECODED_MB << 20):
         raise too_many_values(memory_bytes(body))

@@ -41,7 +41,7 @@ class ResolvedEvaluator:
     evaluator: Evaluator  # the evaluator, with its name and version
     lock: str | None  # lock of its packages as JSON; None for a pasted evaluator, or without pins
     evaluator_id: str = ""  # id of a stored evaluator; empty for a pasted one
-    sampling: float = 1.0  # share of live traces to score, 0 to 1
+    sampling: float = 1.0  # fraction of live traces to score, 0 to 1
     cases: Cases = ()  # rows, each with the expected result
 
 

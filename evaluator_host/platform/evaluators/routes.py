@@ -22,7 +22,9 @@ from evaluator_host.types.results import JobEvaluatorReport
 from evaluator_host.types.stored import EvaluatorReport
 
 _MISSING = describe_error(404, "There is no such evaluator or version.")
-_REFUSED = describe_error(422, "The evaluator does not load, or the request is invalid; the faulty fields are named.")
+_REFUSED = describe_error(
+    422, "The evaluator does not load, or the request is invalid; the error names the faulty fields."
+)
 _UNAVAILABLE = describe_error(503, "No sandbox starts, or the database does not answer.")
 _TAKEN = describe_error(409, "There is already an evaluator of that name.")
 _SAME: dict[int | str, dict[str, Any]] = {
@@ -85,7 +87,7 @@ class LastScores(Protocol):
     """Interface through which the routes of evaluators read the scores of their newest jobs."""
 
     async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
-        """Return the scores of each stored evaluator, by name, in its newest job."""
+        """Return the scores of each stored evaluator in its newest job, keyed by the evaluator's name."""
 
 
 def evaluators_api(
@@ -146,7 +148,7 @@ def evaluators_api(
     @router.patch(
         "/{name}",
         response_model=EvaluatorReport,
-        responses={**_MISSING, **describe_error(422, "The request is invalid; the faulty fields are named.")},
+        responses={**_MISSING, **describe_error(422, "The request is invalid; the error names the faulty fields.")},
     )
     async def describe(name: str, body: EvaluatorFactsIn, caller: CallerOf) -> Response:
         """Change description, sampling rate or tags of an evaluator. This does not create a version."""

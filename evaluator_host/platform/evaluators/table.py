@@ -23,7 +23,7 @@ LISTED: Final = "`evaluator-host evaluators list` lists the names"
 class EvaluatorTable(Table):
     """Named evaluators. If an evaluator is deleted, its versions are deleted, too.
 
-    `tags` is JSON, and `sampling` is the share of live traces to score.
+    `tags` is JSON, and `sampling` is the fraction of live traces to score.
     """
 
     __tablename__ = "evaluators"
@@ -99,7 +99,7 @@ class NameFacts:
     """
 
     description: str | None = None  # description for people; empty for a new evaluator
-    sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new evaluator
+    sampling: float | None = None  # fraction of live traces to score, 0 to 1; 1 for a new evaluator
     tags: Sequence[str] | None = None  # tags; None keeps the present tags; a new evaluator has no tags
 
     def columns(self) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class Evaluators(Repository):
             found = await self._part(query.where(version < found[-1].version))
 
     async def newest_versions(self, workspace_id: str) -> AsyncGenerator[list[StoredVersion], None]:
-        """Yield the newest version of each evaluator, by name, in parts of a few MB."""
+        """Yield the newest version of each evaluator, sorted by name, in parts of a few MB."""
         here = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorVersionTable.version == EvaluatorTable.newest)
         query = _selected().where(here).order_by(EvaluatorTable.name)
         found = await self._part(query)
