@@ -29,7 +29,7 @@ _LOOK_EVERY_S: Final = 3.0  # seconds between two requests for the list of nodes
 _AT_ONCE: Final = 2  # number of chunks sent to a node: one is evaluated while the next arrives
 _PROBE_S: Final = 120.0
 _AGAIN_S: Final = 15.0  # seconds until a node whose worker did not answer gets another worker, if the node still exists
-_MISSED: Final = 3  # after this many failed requests in a row for the list of nodes, all nodes count as lost
+_MISSED: Final = 3  # number of failed requests in a row for the list of nodes after which all nodes count as lost
 _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
 
 
@@ -129,7 +129,7 @@ class Driver:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _alive(self) -> dict[str, str]:
-        """Return the addresses of the nodes that have the resource, by the ids of the nodes."""
+        """Return the addresses of the nodes that have the resource, keyed by the ids of the nodes."""
         found = await asyncio.to_thread(self._ray.nodes)
         return {
             one["NodeID"]: one["NodeManagerAddress"] for one in found if one["Alive"] and one["Resources"].get(RESOURCE)

@@ -54,9 +54,9 @@ from evaluator_host.server.app import create_app
 from evaluator_host.types.entry_point import EntryPoint
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
-_OWN_DESCRIPTORS: Final = 224  # descriptors for sixteen sandboxes (six each), logs, database, engine and builds
+_OWN_DESCRIPTORS: Final = 224  # file descriptors for sixteen sandboxes (six each), logs, database, engine and builds
 _FEWEST_CONNECTIONS: Final = 64
-_THREAD_TURN_S: Final = 0.0005  # a thread may keep the interpreter for this many seconds: a tenth of Python's default
+_THREAD_TURN_S: Final = 0.0005  # seconds after which a thread must release the interpreter: a tenth of Python's default
 _CUT_S: Final = 2.0  # seconds to answer running calls with 503 and stop their rows
 _SETTLED_S: Final = 10.0  # seconds after which most objects that live until the host ends have been created
 # seconds that an idle connection stays open: longer than clients and proxies keep it (5 to 60 s by default), because a
@@ -81,7 +81,7 @@ class Part:
     subclass defines.
 
     Attributes:
-      count: Number of processes that answer calls. Each of them gets an equal share of the sandbox and rate limits.
+      count: Number of processes that answer calls. Each of them gets an equal part of the sandbox and rate limits.
       backend: The sandbox backend, if another process has tested it already; None to choose one.
       listeners: More sockets to listen on.
       process: Name of the process in traces. The first process exports the metrics of all processes.
@@ -367,7 +367,7 @@ def _http_config(application: ASGIApp, connections: int) -> uvicorn.Config:
 
 
 def telemetry_of(settings: Settings, process: str) -> Callable[[Metrics | None], AbstractAsyncContextManager[Traced]]:
-    """Return `open_telemetry` for this process if the settings turn it on, else a context that exports nothing.
+    """Return `open_telemetry` for this process if the settings turn it on, else a context manager that exports nothing.
 
     Raises:
       Misconfigured: the settings turn it on, but the extra is not installed, or an `OTEL_` variable is invalid.

@@ -46,13 +46,13 @@ from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 
 _NICE: Final = 5  # nice value of the process that runs jobs, so that calls get the processor first
-_IDLE_S: Final = 60.0  # the process that runs jobs ends after this many seconds without a job
+_IDLE_S: Final = 60.0  # seconds without a job after which the process that runs jobs ends
 # while jobs run, the host's sandboxes and memory are divided into two equal parts: for calls and for jobs
 _JOB_PARTS: Final = 2
 _CHORES_S: Final = 1.0
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
-_STEADY_S: Final = 30.0  # a process counts as working once it has run for this many seconds
+_STEADY_S: Final = 30.0  # seconds after which a new process counts as working
 _STOP_S: Final = 4.0  # seconds to store the results of running jobs
 _METRICS_S: Final = 2.0
 _RELEASE_S: Final = 10.0
@@ -155,10 +155,10 @@ class _Processes:
             try:
                 if await self._live(what, number, stop_s, work, *args):
                     return
-                _log.error("a process for %s was lost; the next one is started in %g s", what, pause_s)
+                _log.error("a process for %s was lost; a new one starts in %g s", what, pause_s)
             except HostError as error:
                 _log.warning(
-                    "no process for %s works; the next one is started in %g s: %s", what, pause_s, error.detail
+                    "a process for %s could not work, and a new one starts in %g s: %s", what, pause_s, error.detail
                 )
             self._service.supervisor.count_restart()
             await asyncio.sleep(pause_s)

@@ -1,5 +1,6 @@
-"""A host's jobs run in a separate process. If the process is killed, the host starts another, and no row is lost. The
-process ends with the host.
+"""A host's jobs run in a separate process. If the process is killed, the host starts another, and no row is lost.
+
+The process ends with the host.
 """
 
 import asyncio
@@ -29,8 +30,9 @@ ROWS = 300
 
 
 def job_process(host: int) -> int | None:
-    """Return the process that runs a host's jobs, or None. It is a grandchild of the host with a higher nice value than
-    the host.
+    """Return the process that runs a host's jobs, or None.
+
+    It is a grandchild of the host with a higher nice value than the host.
     """
     for forker in child_pids(host):
         for pid in child_pids(forker):
@@ -86,7 +88,7 @@ def test_a_process_of_jobs_that_cannot_open_the_database_is_started_again_later(
         subprocess.run(["chattr", "+i", database], check=True)
         try:
             os.kill(first, signal.SIGKILL)
-            eventually(lambda: "no process for jobs works; the next one is started in" in server.log, within_s=60)
+            eventually(lambda: "a process for jobs could not work, and a new one starts in" in server.log, within_s=60)
         finally:
             subprocess.run(["chattr", "-i", database], check=True)
         ended = client.jobs.wait(job.id)

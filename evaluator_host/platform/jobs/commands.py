@@ -488,7 +488,7 @@ def _worse_lines(
 
 
 def _ids_of_rows(client: Client, job: str, evaluator: str, rows: Sequence[int]) -> dict[int, str]:
-    """Return the ids of these rows of a job, by row number. Rows without an id are left out."""
+    """Return the ids of these rows of a job, keyed by row number. Rows without an id are left out."""
     asked = (rows[at : at + _ROWS_ASKED] for at in range(0, len(rows), _ROWS_ASKED))
     found = (client.jobs.first_rows(job, _ROWS_ASKED, evaluator=evaluator, row=some, brief=True) for some in asked)
     return {one.index: name for page in found for one in page if (name := id_of(one.row)) is not None}

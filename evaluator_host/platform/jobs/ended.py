@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 def ended_jobs(metrics: Metrics) -> Counter:
-    """Return the metric that counts ended runs of jobs, by the status in which they ended."""
+    """Return the metric that counts ended runs of jobs for each final status."""
     return metrics.counter("jobs", "Runs of jobs that ended, by status.", "status", values=_ENDS)
 
 

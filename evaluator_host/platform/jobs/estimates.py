@@ -82,7 +82,7 @@ class JobEstimates:
         return JobEstimate(total * len(statistics), scored, failed, used, whole, tuple(over), target)
 
     async def _asked_target(self, job_id: str, rows: int) -> tuple[int, ModelUsage]:
-        """Return how many of the first rows were sent to the job's target, and the use that the target reported."""
+        """Return how many of the first rows were sent to the job's target, and their requests, tokens and cost."""
         asked, used = 0, ModelUsage()
         async for found in self._jobs.outputs.stretches(job_id, 0, rows):
             asked += len(found)
@@ -94,7 +94,7 @@ class JobEstimates:
         return asked, used
 
     async def _rest(self, workspace_id: str) -> ModelBudget:
-        """Return the part of the workspace's budget for today that is left."""
+        """Return how much of the workspace's budget for today is left."""
         day = (await self._limits.of(workspace_id)).model_day or self._host_day
         if day == ModelBudget():
             return day

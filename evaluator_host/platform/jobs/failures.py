@@ -10,7 +10,7 @@ from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult
 
-_ROW_PATIENCE: Final = 10  # a row that fails this many times because of the host is stored as failed
+_ROW_PATIENCE: Final = 10  # number of failures because of the host after which a row is stored as failed
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class RowFailures:
         self._unanswered = 0  # number of rows that got no answer from the model
         self._most = most
         self._first: tuple[int, str] | None = None  # the failed row with the lowest number, and its message
-        self._host_faults: Counter[tuple[int, int]] = Counter()  # number of failures of the host, by evaluator and row
+        self._host_faults: Counter[tuple[int, int]] = Counter()  # how often the host failed, by evaluator and row
 
     def waits(self, evaluator: int, row: int, result: EvaluationResult) -> bool:
         """Whether to try a row again later, because its sandboxes were lost or got no processor time."""

@@ -43,7 +43,7 @@ class FirstRowsOfJobs:
         self,
         spec: JobSpec,
         evaluators: Sequence[JobEvaluator],
-        dataset: Dataset | None,  # None if the rows come with the job
+        dataset: Dataset | None,  # a stored data set; None if the rows come with the job
         workspace_id: str,
     ) -> None:
         """Check the first rows of a job.

@@ -28,7 +28,7 @@ _DRIVER: Final = "from evaluator_host.ray.driver import main; main()"
 # prefixes of environment variables that may be secret; the driver gets none of them
 _OURS: Final = ("EVALUATOR_HOST_", "DATABASE_URL")
 ROWS: Final = {Isolation.ROW: 250, Isolation.BATCH: 2000}  # rows in a chunk; they keep a node busy for about 0.25 s
-_IDLE_S: Final = 30.0  # the driver ends if it has evaluated no chunk for this time
+_IDLE_S: Final = 30.0  # seconds without a chunk after which the driver ends
 
 _log = logging.getLogger(__name__)
 

@@ -236,7 +236,7 @@ class JobQueue(Repository):
         return await self._marks(select(OutputTable.row).where(OutputTable.job_id == job_id))
 
     async def outputs(self, job_id: str, first: int, *, limit: int) -> dict[int, StoredOutput]:
-        """Return at most `limit` of the model's answers, by row number, from row `first` on."""
+        """Return at most `limit` of the model's answers, keyed by row number, starting at row `first`."""
         table = OutputTable
         query = (
             select(*columns_of(table, StoredOutput))

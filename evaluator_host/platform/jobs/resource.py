@@ -50,7 +50,7 @@ class JobResource(Resource):
             usage=store.usage,
             models=model_access(settings, store),
         )
-        ended_jobs(service.metrics)  # this creates the series of the metric before the first job ends
+        ended_jobs(service.metrics)  # creates the metric's series before the first job ends
         self.results = JobResults(jobs, results, datasets, folder, labels=lambda: host.find(HumanLabels))
         self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs=outputs)
         self._estimates = JobEstimates(

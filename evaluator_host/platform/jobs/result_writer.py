@@ -19,7 +19,7 @@ from evaluator_host.types.outcome import EnvironmentInfo, EvaluationResult, Eval
 
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500
-_WAITING: Final = 4 * _AT_ONCE  # when this many results wait, scoring waits for the store
+_WAITING: Final = 4 * _AT_ONCE  # number of waiting results at which scoring waits for the store
 # each 8 KB of a result count as one result, so a write has at most 4 MB, and at most 16 MB wait
 _COUNTED_BYTES: Final = 8 << 10
 _PAUSE_S: Final = 0.5

@@ -16,7 +16,7 @@ from evaluator_host.types.errors import (
 
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
-_PATIENCE: Final = 40  # the job fails after this many attempts in a row without a result, which take about ten minutes
+_PATIENCE: Final = 40  # number of attempts in a row without a result (about ten minutes) after which the job fails
 _TRANSIENT: Final = (Busy, SandboxUnavailable, SandboxLost, IndexUnavailable, StoreUnavailable, MachineExhausted)
 
 _log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Retries:
         self._done += rows
 
     async def run(self, work: Callable[["Retries"], Awaitable[None]]) -> None:
-        """Run the work until it succeeds. `work` is called with this object, to which it reports its progress.
+        """Run `work` until it succeeds. `work` gets this object as its argument, and reports progress to it.
 
         Raises:
           HostError: the work failed 40 times in a row without progress.

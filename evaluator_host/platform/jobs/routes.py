@@ -39,7 +39,7 @@ _STAYS = describe_error(409, "The job has not ended, or it is in use; `detail` n
 _ENDED = {**_MISSING, **describe_error(409, "The state of the job does not allow this.")}
 _REFUSED = {
     **describe_error(404, "There is no such evaluator or data set."),
-    **describe_error(422, "The job is invalid; the faulty fields are named."),
+    **describe_error(422, "The job is invalid; the error names the faulty fields."),
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     **_MISSING,
@@ -59,12 +59,13 @@ class InlineRowsIn(Body):
 
 
 class EvalSetIn(Body):
-    """An eval set in the body of a job, and perhaps the executions of the agent."""
+    """An eval set in the body of a job, and optionally the executions of the agent."""
 
     eval_set: dict[str, Any] = Field(description="The eval set, as its platform documents it or its tools write it.")
     executions: Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = Field(
         None,
-        description='Per test case {"id", "output", "spans", "error"}; without executions, a target makes the outputs.',
+        description='For each test case {"id", "output", "spans", "error"}. Without executions, a target writes the '
+        "outputs.",
     )
 
 
@@ -126,7 +127,7 @@ class JobIn(Body):
     )
     target: TargetIn | None = Field(None, description="A model that produces the outputs first; see docs/jobs.md.")
     config: JobConfigIn = JobConfigIn()
-    name: JobName | None = Field(None, description="For people: shown in lists, and found by `search`.")
+    name: JobName | None = Field(None, description="Name for people; lists show it, and `search` finds it.")
 
     def to_spec(self) -> JobSpec:
         """Return the spec of the job, for `JobService.create_job`.
@@ -161,7 +162,7 @@ class JobIn(Body):
 class JobNameIn(Body):
     """Body of `PATCH /v1/jobs/{job_id}`: the job's new name."""
 
-    name: JobName | None = Field(description="null removes the name.")
+    name: JobName | None = Field(description="The new name; null removes the name.")
 
 
 def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access: Access) -> APIRouter:
@@ -186,7 +187,9 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
     async def estimate(
         body: JobIn,
         caller: CallerOf,
-        rows: Annotated[int, Query(ge=1, le=100, description="Number of first rows to score for the estimate.")] = 3,
+        rows: Annotated[
+            int, Query(ge=1, le=100, description="Number of rows to score for the estimate, starting with the first.")
+        ] = 3,
     ) -> Response:
         """Score the first rows of a job, and estimate how much the whole job would use models."""
         with AuditedCall(access, caller, "jobs.estimate"):
@@ -212,7 +215,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
             str | None,
             Query(max_length=200, description="Only jobs with this text in their name, data set or evaluators."),
         ] = None,
-        schedule: Annotated[str | None, Query(description="Only jobs that this schedule made.")] = None,
+        schedule: Annotated[str | None, Query(description="Only jobs that this schedule created.")] = None,
     ) -> Response:
         """List jobs, newest first, with the scores of each evaluator so far."""
         chosen = {"before": before, "status": status, "search": search, "schedule": schedule}

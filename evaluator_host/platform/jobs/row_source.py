@@ -19,12 +19,15 @@ from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given
 
 CHUNK_ROWS: Final = 2000
-CHUNK_BYTES: Final = 8 << 20  # a chunk ends with the row at which its JSON reaches this size
+CHUNK_BYTES: Final = 8 << 20  # size of a chunk's JSON; the row that reaches it is the chunk's last
 
 
 @dataclass(frozen=True, slots=True)
 class RowChunk:
-    """Some rows of a job, and their numbers in the data set. A row not to be evaluated is an error or a skip."""
+    """Some rows of a job, and their numbers in the data set.
+
+    In place of a row that is not evaluated there is an error or a skip.
+    """
 
     numbers: list[int]
     rows: list[Given]

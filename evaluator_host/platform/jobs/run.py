@@ -66,7 +66,7 @@ class JobContext:
     outputs: Outputs  # stored answers of models to rows of jobs
     models: ModelAccess | None = None  # access to models for online jobs; None for a host without them
     nodes: RayNodes | None = None  # evaluates rows on a Ray cluster; None for a host without one
-    # turns for scoring all rows together; two jobs at a time, since all rows of a job are then in memory
+    # lets only two jobs at a time score their rows together, since all rows of a job are then in memory
     together: Turns = field(default_factory=lambda: Turns(_TOGETHER_AT_ONCE))
 
     def executor_of(self, job: Job, config: JobConfig) -> JobExecutor:
@@ -128,7 +128,7 @@ class JobRun:
         try:
             status, error = await self._work()
         except NoLongerOurs:
-            _log.warning("another host has taken job %s, or it was deleted", self._job.id)
+            _log.warning("another host has claimed job %s, or the job was deleted", self._job.id)
         except asyncio.CancelledError:
             with suppress(NoLongerOurs):
                 await self._writer.flush()

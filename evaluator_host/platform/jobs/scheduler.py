@@ -32,10 +32,10 @@ from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.jobs import Executor, JobStatus
 
 LOOK_EVERY_S: Final = 2.0  # seconds between two checks for jobs that other hosts have stored
-SILENT_S: Final = 15.0  # an owner that sends no heartbeat for this many seconds counts as dead
+SILENT_S: Final = 15.0  # seconds without a heartbeat after which an owner counts as dead
 
-TURN_S: Final = 60.0  # a running job that has stored something may be queued again after this many seconds
-LONG_TURN_S: Final = 600.0  # any running job may be queued again after this many seconds
+TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be queued again
+LONG_TURN_S: Final = 600.0  # seconds after which any running job may be queued again
 
 _ELSEWHERE_KEPT: Final = 1000  # maximum number of other hosts' data sets to remember; each query for jobs lists them
 _TRIES: Final = 2  # how many hosts in a row may die while they run a job and store nothing for it
@@ -73,7 +73,8 @@ class Scheduler:
         self._jobs = jobs
         self._at_once = at_once
         self._running: dict[str, tuple[Job, JobRun, asyncio.Task[None]]] = {}
-        self._served: dict[str, int] = {}  # by workspace: the number of its last claim; claims are numbered from 1
+        # for each workspace: the number of its last claim; claims are numbered from 1
+        self._served: dict[str, int] = {}
         self._claims = itertools.count(1)
         self._beats: dict[str, _Beat] = {}
         self._elsewhere: set[str] = set()  # data sets of waiting jobs, whose rows this host does not have
@@ -98,7 +99,7 @@ class Scheduler:
                 self._wake.clear()
         finally:
             tasks = [task for _, _, task in self._running.values()]
-            for _ in range(2):  # the first round cancels the runs, the second their waits for the store
+            for _ in range(2):  # the first cancellation stops the runs; the second stops those that wait for the store
                 for task in tasks:
                     task.cancel()
                 if tasks:
@@ -164,7 +165,7 @@ class Scheduler:
             elsewhere = datasets - await self._readable(datasets)
             if not elsewhere:
                 return queued
-            _log.warning("jobs over %s wait for a host that has their rows", ", ".join(sorted(elsewhere)))
+            _log.warning("jobs over the data sets %s wait for a host that has the rows", ", ".join(sorted(elsewhere)))
             self._elsewhere |= elsewhere
 
     async def _readable(self, datasets: set[str]) -> set[str]:
@@ -210,7 +211,7 @@ class Scheduler:
         """Return the ids of the jobs whose owner has not written a heartbeat for `SILENT_S` seconds.
 
         This host measures the seconds with its monotonic clock from the last change of the heartbeat. The time in the
-        heartbeat does not count, because the clocks of hosts differ and may be set.
+        heartbeat does not count, because the clocks of hosts differ, and may be changed.
         """
         now, seen = time.monotonic(), {}
         for job in running:

@@ -274,7 +274,10 @@ class JobService:
         return ScoreHistory(dataset, jobs, tuple(ScoreLine(name, tuple(lines[name])) for name in sorted(lines)))
 
     async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
-        """Return each stored evaluator's scores in the newest job that ran it, by name. The job may be running."""
+        """Return each stored evaluator's scores in the newest job that ran it, keyed by name.
+
+        The job may be running.
+        """
         found = await self.jobs.last_scores(workspace_id)
         return await asyncio.to_thread(lambda: {one.name or "": _point(job, one) for job, one in found})
 
@@ -297,7 +300,10 @@ class JobService:
                 del self._watched[job_id]
 
     async def _look(self) -> dict[str, JobReport | None]:
-        """Wait half a second, then return the watched jobs by id (None if deleted). All watchers share one query."""
+        """Wait half a second, then return the watched jobs, keyed by id (None if deleted).
+
+        All watchers share one query.
+        """
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_later())
             # this reads the exception, which asyncio would otherwise log
@@ -469,7 +475,10 @@ def _title(job: Job, evaluators: Sequence[EvaluatorTally], stored: StoredSpec) -
 
 
 def _scored(job: Job, tallies: Sequence[EvaluatorTally]) -> tuple[ScoredJob, dict[str, JobScore]]:
-    """Return a job and, by name, the scores of its stored evaluators. Of several versions, the newest one counts."""
+    """Return a job, and the scores of its stored evaluators, keyed by name.
+
+    Of several versions, the newest one counts.
+    """
     stored = spec_from_json(job.request)
     named = [one for one in sorted(tallies, key=lambda one: one.version or 0) if one.name is not None]
     scores = {str(one.name): _score(job, one, stored) for one in named}

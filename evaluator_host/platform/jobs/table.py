@@ -418,7 +418,7 @@ class Jobs(Repository):
     async def _tallies_of(
         self, connection: AsyncConnection, job_ids: Sequence[str]
     ) -> dict[str, tuple[EvaluatorTally, ...]]:
-        """Return the evaluators of each job, in the order of the job, by the job's id."""
+        """Return a dict from the id of each job to its evaluators, in the order of the job."""
         table = JobEvaluatorTable
         found: dict[str, list[EvaluatorTally]] = {job_id: [] for job_id in job_ids}
         query = _tallies().where(table.job_id.in_(job_ids)).order_by(table.job_id, table.position)
@@ -666,5 +666,5 @@ _BEING_DELETED: Final = (
 )
 _FEW_ROWS: Final = 200  # rows that take less than 10 ms to convert
 _DELETED_AT_ONCE: Final = 2000  # number of rows to delete at once
-_SILENT_S: Final = 10.0  # a job's speed is unknown if there was no heartbeat for this many seconds
+_SILENT_S: Final = 10.0  # seconds without a heartbeat after which a job's speed is unknown
 _UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

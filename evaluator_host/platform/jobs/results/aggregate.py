@@ -32,14 +32,14 @@ Finished = TypeVar("Finished")
 
 NAMES: Final = 10_000  # maximum number of metrics that get statistics in a job
 _VALUES: Final = 8 << 20
-_PASSES: Final = 16  # how many times to read all results; each time, as many metrics as fit into memory
+_PASSES: Final = 16  # maximum number of times to read all results, each time for as many metrics as fit into memory
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
-FEWEST_ROWS: Final = 10  # with fewer rows, no interval is computed: people can read so few rows themselves
+FEWEST_ROWS: Final = 10  # minimum number of rows for an interval: people can read fewer rows themselves
 POINTS: Final = 2000
 _STEPS: Final = 200  # maximum number of steps of Newton's method, and of terms of a continued fraction
-_EXACT: Final = 1e-13  # Newton's method stops after a step of this size, relative to the result
+_EXACT: Final = 1e-13  # size of a step, relative to the result, after which Newton's method stops
 _CELLS: Final = 40  # cells along each axis of a plot's grid, so that it has at most 1,600 points
 
 

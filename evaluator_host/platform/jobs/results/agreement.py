@@ -1,9 +1,9 @@
 """Computes how far an evaluator agrees with people's labels: accuracy, Cohen's kappa, a confusion matrix, intervals.
 
-Intervals are 95 % intervals. The interval of a share is Wilson's (Journal of the American Statistical Association 22,
-1927, p. 209); the interval of kappa comes from its standard error (Cohen, Educational and Psychological Measurement 20,
-1960, p. 37). The weighted kappa has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), for labels that
-are numbers.
+Intervals are 95 % intervals. The interval of a fraction is Wilson's (Journal of the American Statistical Association
+22, 1927, p. 209); the interval of kappa comes from its standard error (Cohen, Educational and Psychological Measurement
+20, 1960, p. 37). The weighted kappa has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), for labels
+that are numbers.
 """
 
 import itertools
@@ -218,7 +218,7 @@ def _some(classes: Counter[str]) -> str:
 
 
 def wilson(hits: int, total: int) -> tuple[float, float] | None:
-    """Return Wilson's 95 % interval `(low, high)` of the share `hits / total`; None when `total` is 0."""
+    """Return Wilson's 95 % interval `(low, high)` of the fraction `hits / total`; None when `total` is 0."""
     if not total:
         return None
     share, square = hits / total, _Z**2 / total
@@ -228,7 +228,7 @@ def wilson(hits: int, total: int) -> tuple[float, float] | None:
 
 
 def _constant(human: Counter[str], said: Counter[str]) -> str:
-    """Return who gave the same verdict on all rows, so that kappa has no meaning; empty if nobody did."""
+    """Return why there is no kappa: the evaluator or people gave the same verdict on all rows. Else return `""`."""
     who = [one for one, given in (("the evaluator", said), ("people", human)) if len(given) == 1]
     return f"{' and '.join(who)} gave the same verdict on all rows, so there is no kappa" if who else ""
 

@@ -25,7 +25,7 @@ class Side:
     label: str  # name of the evaluator in the job's results
     zero: bool  # whether the job counts failed rows as 0
     gives_scores: bool = True  # whether any row has a score; if none has, failed rows have no score either
-    warnings: tuple[WarningCount, ...] = ()  # warnings of its results
+    warnings: tuple[WarningCount, ...] = ()  # warnings of the evaluator's results in the job
 
 
 class ComparedRows:
@@ -207,7 +207,7 @@ class _Verdicts:
         return self._judged().total()
 
     def rate(self, side: int) -> float | None:
-        """Return the share of rows that passed in job `side`.
+        """Return the fraction of rows that passed in one of the jobs: `side` is 0 for the earlier, 1 for the later job.
 
         Only rows with verdicts in both jobs count. The result is None if there are no such rows.
         """

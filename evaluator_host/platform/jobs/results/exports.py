@@ -40,7 +40,7 @@ class JobExports:
     async def write(
         self, workspace_id: str, job_id: str, format_: Format, *, evaluator: str | None = None, first: int = 0
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes of a file with a job's rows, from the row `first` on.
+        """Yield the bytes of a file with a job's rows, starting at row `first`.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.

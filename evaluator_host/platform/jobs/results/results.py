@@ -70,7 +70,9 @@ class HumanLabels(Protocol):
     """Interface through which job results read the labels that people gave."""
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
-        """Return the labels that people gave to rows of a job, by row. If `queue` is None, use all queues of the job.
+        """Return the labels that people gave to rows of a job, keyed by row number.
+
+        If `queue` is None, use all queues of the job.
 
         Raises:
           NotFound: there is no such queue.
@@ -125,7 +127,7 @@ class JobResults:
     async def groups(
         self, workspace_id: str, job_id: str, column: str, *, evaluator: str | None = None
     ) -> list[ColumnStatistics]:
-        """Return the scores so far of each evaluator, or of one evaluator, by the values of a data set column.
+        """Return the scores so far of each evaluator, or of one evaluator, for each value in a column of the data set.
 
         Raises:
           InvalidRequest: no row has a value in that column.
@@ -543,7 +545,7 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
 
 
 def _by_name(evaluators: list[JobEvaluator], besides: Collection[str]) -> dict[str | None, JobEvaluator]:
-    """Return the evaluators whose name is unique, by name. Evaluators with a label in `besides` are ignored."""
+    """Return the evaluators whose name is unique, keyed by name. Evaluators with a label in `besides` are ignored."""
     rest = [one for one in evaluators if one.name is not None and one.label not in besides]
     counts = Counter(one.name for one in rest)
     return {one.name: one for one in rest if counts[one.name] == 1}
@@ -576,7 +578,7 @@ async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> l
 
 
 def _next_values(chunks: Iterator[list[tuple[int, bytes]]], column: str) -> dict[int, Json]:
-    """Return the values of a column in the next rows, by row number. Return an empty dict after the last row."""
+    """Return the values of a column in the next rows, keyed by row number; an empty dict after the last row."""
     return {number: value_in(decode_json(line), column) for number, line in next(chunks, [])}
 
 

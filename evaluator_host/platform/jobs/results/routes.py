@@ -75,7 +75,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         ],
         evaluator: str | None = None,
     ) -> Response:
-        """Show each evaluator's mean, pass rate and counts so far, by the values of a column."""
+        """Show each evaluator's mean, pass rate and counts so far, for each value of a column."""
         return await large_json_response(await results.groups(workspace, job_id, by, evaluator=evaluator))
 
     @router.get("/rows", response_model=JobRowPage, responses=_REFUSED)
@@ -110,7 +110,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
             Query(max_length=20, description="Conditions on columns, searched like `text`: city=Rome, score>=0.5."),
         ] = None,
         total: Annotated[
-            bool, Query(description="Also count the rows that match, without regard to `text` and `where`.")
+            bool, Query(description="Also count the rows that match all conditions except `text` and `where`.")
         ] = False,
         short: Annotated[
             bool, Query(alias="brief", description="Leave out traces, values and logs, and shorten long data.")
@@ -178,7 +178,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         evaluator: Annotated[
             str | None, Query(description="An evaluator of the job: exact-match@1, or its name.")
         ] = None,
-        first: Annotated[int, Query(ge=0, le=2**53, description="Number of the first row of the file.")] = 0,
+        first: Annotated[int, Query(ge=0, le=2**53, description="Number of the first row to download, from 0.")] = 0,
     ) -> Response:
         """Download all rows with their results: complete as JSONL, as flat columns in CSV and Parquet."""
         memory_of(request.scope).reserve(DOWNLOAD_BYTES)

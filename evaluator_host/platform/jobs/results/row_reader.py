@@ -115,7 +115,7 @@ class _Part:
 
     Attributes:
       results: The results, in order.
-      answers: The model's answers to their rows, by row.
+      answers: The model's answers to their rows, keyed by row number.
       weights: Bytes of memory that each result takes with the answer to its row, once decoded.
       rows: Bytes of memory that each row takes, once decoded.
     """
@@ -295,7 +295,7 @@ class RowReader:
             matching = (place for place, row in enumerate(read) if sought.is_in(row))
             at = await asyncio.to_thread(list, islice(matching, limit - len(rows)))
             rows += [read[place] for place in at]
-            del read, matching  # this memory is freed, because the next part may need as much
+            del read, matching  # frees memory, because the next part may need as much
             if len(rows) == limit:
                 return rows, self.results.after(found[at[-1]], sort)
             cursor = following
@@ -307,7 +307,7 @@ class RowReader:
     async def every(
         self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None, first: int = 0
     ) -> AsyncGenerator[list[JobRow], None]:
-        """Yield all rows from `first` on that have a result matching `which`, in order. Each part has a few MB.
+        """Yield all rows, starting at row `first`, that have a result matching `which`, in order, in parts of a few MB.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.

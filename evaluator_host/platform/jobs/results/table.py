@@ -23,7 +23,7 @@ from evaluator_host.types.outcome import Status
 _AT_ONCE: Final = 500
 _BETWEEN_BYTES: Final = 32 << 10  # number of bytes of values to read before other tasks may run
 _OF_ROW_BYTES: Final = 1 << 10  # bytes that are counted for a row, besides its metrics
-_LONG: Final = 16 << 10  # a text with more characters is read alone
+_LONG: Final = 16 << 10  # number of characters above which a text is read alone
 PAGE_BYTES: Final = 16 << 20
 
 
@@ -85,7 +85,7 @@ class ResultValues:
         return {name: as_float(value) for name, value in found.items()}
 
     def value_of(self, metric: str, *, zero: bool) -> float | None:
-        """Return a metric, by its name in `metrics_with`. None if the row does not have it."""
+        """Return the metric that has this name in `metrics_with`; None if the row does not have it."""
         return self.metrics_with(zero=zero).get(metric)
 
 
@@ -188,7 +188,7 @@ class Results(Repository):
         return list(await self._database.fetch_values(rows))
 
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
-        """Yield all results of a job that match the filter, by row. Read a few MB at a time."""
+        """Yield all results of a job that match the filter, sorted by row. Read a few MB at a time."""
         cursor: str | None = None
         while True:
             page, cursor = await self.page(job_id, which, cursor=cursor, limit=_AT_ONCE)
@@ -200,7 +200,7 @@ class Results(Repository):
     async def values(
         self, job_id: str, position: int, *, after: int = -1, last: int | None = None
     ) -> AsyncGenerator[ResultValues, None]:
-        """Yield the values in an evaluator's results, by row: from the row after `after` to row `last`."""
+        """Yield the values in an evaluator's results, sorted by row, from the row after `after` to row `last`."""
         table = ResultTable
         chosen = (table.job_id == job_id) & (table.position == position)
         chosen &= true() if last is None else table.row <= last
@@ -240,7 +240,7 @@ class Results(Repository):
         return found
 
     async def _parts(self, job_id: str, ids: set[int | None]) -> dict[int | None, str]:
-        """Return the parts that results of a job share, by id.
+        """Return the parts that results of a job share, keyed by id.
 
         The key None has an empty part, for results that are stored as a whole.
         """
