@@ -67,7 +67,7 @@ class _Argument:
 
 
 def _arguments(legacy: Legacy, listing: Node) -> list[_Argument] | None:
-    """Return a call's four arguments in the order of the parameters, then any others. None if they do not match."""
+    """Return a call's arguments: the four legacy ones in order, then any others. None if they do not match."""
     found: dict[int | str, _Argument] = {}
     places = {one.name: at for at, one in enumerate(legacy.parameters)}
     for at, node in enumerate(code_children(listing)):
@@ -117,7 +117,7 @@ def _is_key(draft: Draft, name: Node) -> bool:
 
 
 def _is_untouched(draft: Draft, legacy: Legacy, index: int, node: Node) -> bool:
-    """Return whether an argument is the function's own parameter with this index, which is never reassigned."""
+    """Return whether an argument is the function's own parameter at this index, and is never reassigned."""
     parameter = legacy.parameters[index]
     uses = draft.names.of(parameter.name, legacy.scope) if parameter.is_plain else []
     written = any(use.access is not NameAccess.READ and use.node != parameter.pattern for use in uses)

@@ -157,7 +157,8 @@ def whole_row_remark(name: str, inputs: str, key: str) -> str:
     """Return the remark for code that expects the whole row as its fourth argument."""
     return (
         f"{name} is read as the whole row, {inputs}, which early versions of Agenta passed; the legacy contract passes "
-        f"inputs[{key!r}]. To read inputs[{key!r}] instead, prove the migration on rows in which that is an object"
+        f"inputs[{key!r}]. To read inputs[{key!r}] instead, prove the migration on rows in which inputs[{key!r}] is an "
+        "object"
     )
 
 

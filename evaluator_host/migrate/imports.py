@@ -41,8 +41,8 @@ _SHOWN_CHARS: Final = 80
 _NOT_OF_FILE: Final = (
     "the file lists this evaluator but does not define it: write a function that calls it, or store the whole file"
 )
-_MOST_LEFT_OUT: Final = 1000  # a report names at most this many omitted parts
-_MOST_COLUMNS: Final = 1000  # a report names at most this many columns of a data set
+_MOST_LEFT_OUT: Final = 1000  # maximum number of omitted parts that a report names
+_MOST_COLUMNS: Final = 1000  # maximum number of columns of a data set that a report names
 _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 _MODULES: Final = "module"
 _SCRIPTS: Final = ("", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".json", "/index.ts", "/index.js")
@@ -112,7 +112,7 @@ def read_import(texts: bytes, path: str, name: str | None, platform: str | None)
     """Read a file. Return `{"found", "files", "missing"}`: a `Found`, each evaluator's files, the missing files' paths.
 
     Args:
-      texts: JSON object with the contents of all files, by path.
+      texts: JSON object with the contents of all files, keyed by path.
       path: The file to import.
       name: Prefix for the names of the evaluators and rows. None for the file's own name.
       platform: The platform from which the file comes. None to find out from the file.
@@ -197,7 +197,7 @@ def encoded_import(texts: bytes, path: str, name: str | None, platform: str | No
 def _read_module(code: str, path: str, name: str) -> Found:
     """Return the evaluators of a module.
 
-    An evaluator is a function or class that no other function or class uses, with everything that it refers to.
+    Each is a function or class that no other function or class uses, together with everything that it refers to.
     """
     language = SUFFIXES[posixpath.splitext(path)[1].lower()]
     script = read_script(code, language, parse=parse)

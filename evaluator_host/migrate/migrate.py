@@ -28,7 +28,7 @@ _NAMES: Final = {
 _MIGRATED: Final = (Contract.AUTO, Contract.EVALUATE, Contract.EVALUATE_V1, Contract.MAIN)
 _LEGACY: Final = re.compile(r"\b(?:app_?params|correct_?answer)\s*[,:)=]", re.IGNORECASE)
 _BOM = "\ufeff"
-_LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048)  # the largest accepted program needs 2 s
+_LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048)  # ample: the largest program that is accepted takes 2 s
 _read_rewritten: Final = Adapter(Rewritten).read
 
 
@@ -70,7 +70,7 @@ class MigrationContext:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A program without a byte order mark, with plain line ends. `restored` adds the original mark and line ends again.
+    """A program without a byte order mark, and with line feeds as line ends. `restored` restores the original ones.
 
     Attributes:
       program: The program with line feeds, without code fences or line numbers; it has as many lines as the file.

@@ -11,7 +11,8 @@ from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationResul
 from evaluator_host.types.proof import Proof, ProofVerdict, RowDifference
 
 _SHOWN: Final = 5
-_WHOLE_ROW: Final = "__row__"  # an extra column for the fourth argument that early versions of Agenta passed
+# an extra column that contains the whole row, which early versions of Agenta passed as the fourth argument
+_WHOLE_ROW: Final = "__row__"
 # errors of rows that were refused before any code ran
 _UNCALLED: Final = (ErrorCode.MISSING_INPUT, ErrorCode.BINDING_ERROR)
 _BROKEN: Final = (ErrorCode.SYNTAX_ERROR, ErrorCode.LOAD_ERROR, ErrorCode.ENTRY_NOT_FOUND, ErrorCode.ENTRY_AMBIGUOUS)

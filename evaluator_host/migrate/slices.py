@@ -55,7 +55,7 @@ def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
 
 
 def listed_elsewhere(code: str, language: str) -> list[str]:
-    """Return the source of each listed evaluator that is imported or has no name; nothing if this is true for all."""
+    """Return the source of each listed evaluator that is imported or has no name; an empty list if all are so."""
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)
     imported = {name for one in statements if one.imports for name in one.binds}

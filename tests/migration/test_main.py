@@ -122,7 +122,7 @@ REFUSED_JAVASCRIPT = [
         "evaluate",
         "const main = ({ completion }) => completion;\n",
         1,
-        "destructures its variables in the parameter list",
+        "destructures its parameter in the parameter list",
     ),
     (
         "evaluate",

@@ -134,7 +134,7 @@ def migrate(
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield the file at a path; of a folder, yield the Python, JavaScript and TypeScript files in it.
+    """Yield the file at a path, or the Python, JavaScript and TypeScript files in the folder at the path.
 
     Raises:
       InvalidRequest: there is no such file, or the folder contains no file of these kinds.

@@ -31,7 +31,7 @@ from evaluator_host.types.migrations import Import
 
 _MOST_FILES: Final = 2000
 _MOST_BYTES: Final = 24 << 20  # maximum total size of the files; a request may have 32 MB by default
-_ROUNDS: Final = 20  # how many times to look for further files, to which the files found so far refer
+_ROUNDS: Final = 20  # maximum number of searches for further files to which the files found so far refer
 
 
 def import_(
@@ -119,7 +119,7 @@ def _remote(wish: ImportWish, texts: dict[str, str], url: str) -> Import:
 
 
 async def _collected(processes: LimitedProcesses, wish: ImportWish, root: Path) -> dict[str, str]:
-    """Return the contents of the file, and of all files in its project to which it refers, by path."""
+    """Return the contents of the file, and of all files in its project to which it refers, keyed by path."""
     texts = {wish.path: read_utf8(root / wish.path)}
     for _ in range(_ROUNDS):
         before = len(texts)

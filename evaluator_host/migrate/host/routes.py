@@ -37,7 +37,7 @@ _ADAPT: Final = (
 )
 _FILES: Final = 2000  # maximum number of files in an import
 _TAKEN: Final = describe_error(409, "A name is in use, and `replace` is not set; nothing was stored.")
-_STORED_ROWS: Final = 1000  # prove a migration on at most this many rows of a data set or a job
+_STORED_ROWS: Final = 1000  # maximum number of rows of a data set or a job on which a migration is proved
 
 
 class ProofIn(Body):
@@ -68,7 +68,9 @@ class ProofIn(Body):
         places = [name for name in ("rows", "dataset", "job") if getattr(self, name)]
         if len(places) > 1:
             problem = Problem(places[1], f"{places[0]} is given too", "give only one of them")
-            raise InvalidRequest("the rows come from several sources, but only one can be used", problems=(problem,))
+            raise InvalidRequest(
+                "the request gives rows in several ways, but only one can be used", problems=(problem,)
+            )
         if self.job is not None:
             found = await jobs.given(workspace, self.job, limit=_STORED_ROWS)
             if not found:

@@ -36,7 +36,9 @@ def from_main(draft: Draft) -> Rewritten:
             "the code defines no function evaluate" if missing else error.reason, error.line, missing=missing
         ) from error
     if len(function.parameters) != 1:
-        raise refuse(function.node, "main must take one object of variables, but takes something else here")
+        raise refuse(
+            function.node, "main must have one parameter, an object with the variables; give it this parameter first"
+        )
     variables = function.parameters[0]
     for name in ("inputs", "outputs", "trace"):
         taken = [use for use in draft.names.within(function.scope) if use.name == name]
@@ -44,7 +46,7 @@ def from_main(draft: Draft) -> Rewritten:
             raise refuse(taken[0].node, f"the code itself uses the name {name}; rename it first")
     if not variables.is_plain:
         raise refuse(
-            variables.node, "main destructures its variables in the parameter list; take them as one object first"
+            variables.node, "main destructures its parameter in the parameter list; give the parameter a name first"
         )
     columns: dict[str, None] = {}
     for use in uses_of(draft, function, variables):
@@ -140,7 +142,7 @@ def _from_variables(draft: Draft, use: Use, columns: dict[str, None]) -> None:
     declarator = use.node.parent
     pattern = child(declarator, "name") if declarator is not None and declarator.type == "variable_declarator" else None
     if declarator is None or pattern is None or pattern.type != "object_pattern":
-        raise refuse(use.node, f"{use.name} is used as a whole; read its members instead")
+        raise refuse(use.node, f"{use.name} is used as a whole; read each variable from it by name instead")
     said, kept = [], []
     for one in code_children(pattern):
         key, value = child(one, "key"), child(one, "value")
@@ -149,7 +151,7 @@ def _from_variables(draft: Draft, use: Use, columns: dict[str, None]) -> None:
         if key is None or value is None or one.type == "rest_pattern":
             left = child(one, "left")
             if left is None:
-                raise refuse(one, f"{use.name} is destructured with a rest pattern; name its members instead")
+                raise refuse(one, f"{use.name} is destructured with a rest pattern; name each variable instead")
             key = value = left
         if text(key) in _OUTPUTS:
             said.append(f"{text(value)} = outputs")

@@ -139,7 +139,7 @@ def _jsdoc(draft: Draft, legacy: Legacy) -> None:
 
 
 def rewrite_signature(draft: Draft, legacy: Legacy, names: NewNames) -> list[str]:
-    """Give the function the new parameters. Return statements that destructure the inputs like the old parameter."""
+    """Give the function the new parameters. Return statements that destructure the inputs as the old parameter did."""
     first, second, third, fourth = legacy.parameters
     comma = _COMMA.match(draft.source, first.node.end_byte)
     end = comma.end() if comma is not None else second.node.start_byte

@@ -100,7 +100,7 @@ def _access(draft: Draft, fourth: Parameter, uses: list[Use], inputs: str) -> st
     tolerant = text(fourth.default) == "None" if fourth.default is not None else False
     rewritten = any(use.access is not NameAccess.READ for use in uses)
     if tolerant or (not rewritten and any(_tolerates_none(use.node) for use in uses)):
-        draft.did(fourth.node, f"a row without {draft.wish.key!r} now reaches the code, as None")
+        draft.did(fourth.node, f"for a row without {draft.wish.key!r}, the code now gets None")
         return f"{inputs}.get({key})"
     return f"{inputs}[{key}]"
 

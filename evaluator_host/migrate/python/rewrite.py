@@ -100,7 +100,7 @@ def _calls(draft: Draft, legacy: Legacy, callables: Sequence[tuple[str, Scope]])
     for name, owner in callables:
         for use in draft.names.of(name, owner):
             if owner.kind == "function" and not use.scope.is_within(legacy.scope):
-                continue  # a decorator passes the function to functools.wraps
+                continue  # a decorator may pass the function to functools.wraps
             around = use.node.parent
             kind = around.type if around is not None else ""
             alias = kind == "assignment" and use.access is NameAccess.READ and use.scope.kind == "module"
