@@ -27,13 +27,13 @@ from evaluator_host.platform.terminal.local_store import require_data, require_o
 from evaluator_host.types.errors import InvalidRequest, Misconfigured
 from evaluator_host.types.numbers import size_text
 
-# these folders are copied after the database, so that they contain every file to which it refers
+# copied after the database, so that the backup contains every file to which the database refers
 _FOLDERS: Final = ("data", "datasets", "filesets")
 _KEYS: Final = "secrets.key"
 _DATABASE: Final = "database"
 _MANIFEST: Final = "manifest.json"
 _MADE: Final = "backup.tar"
-# Prefixes of the folders in which the commands work. Each command removes the folders that killed commands left.
+# Prefixes of the commands' working folders. If a command is killed, the next one removes its folder.
 _BACKING_UP: Final = "evaluator-host-backup-"
 _RESTORING: Final = "evaluator-host-restore-"
 # Paths that a backup leaves out: unfinished uploads, and links to data files, which the host makes for sandboxes.
@@ -45,7 +45,7 @@ def backup(
     *,
     data_dir: options.DataDirOption = None,
 ) -> None:
-    """Copy the database, data sets, files and the key of the secrets to one file, while the host runs."""
+    """Copy the database, data sets, files and the key that encrypts secrets to one file, while the host runs."""
     settings = load_settings(data_dir=data_dir)
     kept = address(revealed(settings.database_url), settings.data_dir)
     require_data(settings)
@@ -62,7 +62,7 @@ def backup(
             (folder / _MADE).rename(file)
     except OSError as error:
         raise InvalidRequest(f"cannot write {file}: {error.strerror}") from error
-    err.print(plain(f"{file}: {size_text(file.stat().st_size)}. It holds secrets and hashes of keys: keep it safe"))
+    err.print(plain(f"{file}: {size_text(file.stat().st_size)}. It contains secrets and hashes of keys: keep it safe"))
     if settings.secrets_key is not None:
         err.print(
             "the backup does not contain the key that decrypts the secrets; keep the value of "
@@ -106,7 +106,7 @@ def restore(
 
 def _pack(file: Path, made: Path, data_dir: Path) -> None:
     opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    # without `dereference`, a file with the inode of an earlier file would become a link to it, which `restore` refuses
+    # without `dereference`, tarfile would store the second hard link to a file as a link, which `restore` refuses
     with os.fdopen(opened, "wb") as stream, tarfile.open(fileobj=stream, mode="w", dereference=True) as archive:
         for name in (_MANIFEST, _DATABASE):
             archive.add(made / name, name)
@@ -133,7 +133,7 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
 def _extract(archive: tarfile.TarFile, folder: Path) -> None:
     """Extract the files and folders of an archive into a new folder. Only their owner can write them.
 
-    The filters of `tarfile` need Python 3.11.4, and Debian 12 has 3.11.2.
+    This does without the filters of `tarfile`, which need Python 3.11.4: Debian 12 has 3.11.2.
 
     Raises:
       tarfile.ExtractError: the archive has another kind of entry, such as a link, or a path outside `folder`.
@@ -150,7 +150,7 @@ def _extract(archive: tarfile.TarFile, folder: Path) -> None:
                 target.chmod(0o600)
                 shutil.copyfileobj(content, file)
         target.chmod(member.mode & 0o755 | (0o700 if member.isdir() else 0o600))
-        with suppress(OverflowError, ValueError):  # the archive has a modification time that no file can have
+        with suppress(OverflowError, ValueError):  # raised for a modification time that no file can have
             os.utime(target, (member.mtime, member.mtime))
 
 
@@ -169,8 +169,8 @@ def _manifest(folder: Path, file: Path) -> dict[str, Any]:
 def _moved(folder: Path, home: Path) -> Iterator[None]:
     """Move the restored files and folders to the data directory; move them back if the block raises an error.
 
-    The database is restored in the block, so after the files. If the command is killed before that, there is no
-    database that refers to missing files.
+    The block restores the database. This comes after the files, so that a killed command never leaves a database that
+    refers to missing files.
     """
     moved = list[str]()
     try:

@@ -89,7 +89,7 @@ def _write_fix(file: Path, report: CheckReport) -> None:
             if lost
             else "no fault was found"
         )
-        err.print(plain(f"{file} stays as it is: {why}"))
+        err.print(plain(f"{file} was not changed: {why}"))
         return
     with writing(file):
         file.write_bytes(fix.code.encode())

@@ -121,7 +121,7 @@ async def _tools(settings: Settings) -> list[Finding]:
 
 
 async def _prepare_tools(settings: Settings) -> dict[str, str]:
-    """Install missing tools of sandboxes. Return the path of each tool."""
+    """Install the tools of sandboxes that are missing. Return the path of each tool."""
     node, runner = toolchain.node_path(), await toolchain.ensure_javascript_runner(settings.data_dir)
     return {
         "node": str(node),
@@ -193,7 +193,7 @@ def _running_host(settings: Settings, name: str) -> Finding | None:
 def _table(found: dict[str, list[Finding]], *, serving: str | None) -> Text:
     """Return a table of all findings.
 
-    `serving` is a backend that works, or None. If there is one, backends that do not work are not faults.
+    `serving` is the name of a backend that works, or None. If one works, faults of the other backends do not matter.
     """
     made = Text()
     width = max(len(finding.name) for findings in found.values() for finding in findings)
@@ -284,7 +284,7 @@ def install_service(
 
 
 def _closed(path: Path) -> Path | None:
-    """Return the path that is closed to other users: a folder above `path`, or `path` itself; None if both are open."""
+    """Return the path that other users cannot enter: a folder above `path`, or `path` itself. None if there is none."""
     for folder in reversed(path.parents):
         if not folder.stat().st_mode & stat.S_IXOTH:
             return folder

@@ -45,7 +45,7 @@ _COMMANDS: Final = {
 }
 # Aliases: other words that people type in place of a command's name.
 _ALIASES: Final = {"evaluate": ("run",), "eval": ("run",), "environments": ("packages",)}
-# Aliases in a group of commands; each stands for the first of its verbs that the group has.
+# Aliases in a group of commands. Each stands for the first command on its right that the group has.
 _VERBS: Final = {
     **dict.fromkeys(("remove", "rm"), ("delete", "revoke")),
     **dict.fromkeys(("add", "new", "create"), ("create", "upload", "build", "set")),
@@ -57,13 +57,13 @@ _VERBS: Final = {
     "export": ("download",),
 }
 _ELSEWHERE: Final = {"jobs schedule": ("schedules", "create")}
-# settings of commands that pass their own arguments on to `run`
+# click's settings for commands that pass their arguments on to `run`
 _PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 _GROUPS: Final = {"images": "evaluator_host.cli.doctor"}  # command groups that belong to no resource
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands, by name. A command is imported and built when it is looked up."""
+    """A mapping from names to commands. A command is imported and built when it is looked up."""
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}
@@ -158,7 +158,7 @@ def _resources() -> dict[str, dict[str, Any]]:
 
 @cache
 def _groups() -> dict[str, str]:
-    """Return the module for each command group, by the group's name."""
+    """Return a dict from the name of each command group to its module."""
     from evaluator_host.platform.folders import resource_folders  # noqa: PLC0415 - as above
 
     found = {one.name: one.package for one in resource_folders() if one.name in _resources()}
@@ -213,7 +213,7 @@ def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
     for one in commands.registered_commands:
         name = one.name or str(getattr(one.callback, "__name__", "")).replace("_", "-")
         one.epilog = one.epilog or _examples(f"{group} {name}")
-        # set the whole first paragraph, which click would otherwise shorten
+        # without this, click would show only the beginning of the first paragraph
         one.short_help = (one.help or getdoc(one.callback) or "").partition("\n\n")[0]
     return commands
 

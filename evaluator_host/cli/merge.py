@@ -48,7 +48,7 @@ class _Part:
     rows: int
     bad_lines: int
     places: dict[int, int]
-    failures_are_zero: bool  # whether a job made it that counts failed rows as 0
+    failures_are_zero: bool  # whether the shard comes from a job that counts failed rows as 0
 
 
 def merge(
@@ -88,7 +88,7 @@ def merge(
     else:
         out.print(summary.to_table(bad_lines=bad_lines, seconds=0))
     if together:
-        err.print("no shard had all rows, so there is no score over all rows together; run a job to get it")
+        err.print("the evaluator also scores all rows together, but no shard had all rows; run a job to get this score")
     raise typer.Exit(summary.exit_code(bad_lines=bad_lines, fail_under=fail_under, strict=strict))
 
 
@@ -121,7 +121,10 @@ def _read_part(path: Path) -> _Part:
 
 
 def _entry(path: Path, number: int, line: bytes) -> _Closing | dict[str, Any]:
-    """Return the line of a row, or the closing line. Another machine wrote the file, so the line may be anything."""
+    """Parse the line of a row, or the closing line.
+
+    The file comes from another machine, so the line may be anything.
+    """
     with suppress(InvalidJson, ValidationError):
         entry = decode_json(line)
         if isinstance(entry, dict) and "shard" in entry:
@@ -142,7 +145,7 @@ def _result_of(entry: dict[str, Any], parts: list[_Part]) -> EvaluationResult:
     """Return the result in the line of a row.
 
     Raises:
-      InvalidRequest: it is not a result, or has a number that no float can hold, which no evaluator returns.
+      InvalidRequest: the line has no result, or a number that is too large for a float, which no evaluator returns.
     """
     try:
         result = _read_result(entry["result"])

@@ -25,7 +25,8 @@ _SHOWN: Final = 5
 _MESSAGE_CHARACTERS: Final = 500
 
 Number: TypeAlias = Callable[["RowsReport"], float | None]
-Column: TypeAlias = tuple[str, Callable[["ReportedRow"], str]]  # header of a table's column, and a row's cell
+# header of a column, and function that returns a row's cell
+Column: TypeAlias = tuple[str, Callable[["ReportedRow"], str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ _read_row: Final = Adapter(ReportedRow).read
 class RowsReport:
     """The rows of one run in their order."""
 
-    name: str  # name of the evaluator, for people
+    name: str  # name of the evaluator, which the report shows
     rows: tuple[ReportedRow, ...]
 
     @property
@@ -126,7 +127,7 @@ class SameRows:
 
 
 def _keyed(*reports: RowsReport) -> list[dict[Hashable, ReportedRow]]:
-    """Return the rows of each report by id, or by their position in the data if not all rows have ids.
+    """Return the rows of each report, keyed by id, or by position in the data if not all rows have ids.
 
     Rows that share an id are matched in their order, if both reports have the same number of rows with this id.
     """
@@ -377,4 +378,5 @@ _NUMBERS: Final[tuple[tuple[str, str, Number], ...]] = (
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),
 )
-_VALUES: Final = {"mean": "score", "passed": "passed"}  # the mean and the field of a row over which it is computed
+# a number of a report, and the field of its rows from which it is computed
+_VALUES: Final = {"mean": "score", "passed": "passed"}

@@ -403,7 +403,7 @@ class Run:
         for index, source in enumerate(self._rows):
             self._waiting[index] = source
             if self.by is not None:
-                # open groups here, so that they come in the order of the rows; results arrive in another order
+                # create groups here, in the order of the rows, because results arrive in another order
                 self._groups.open(value_in(source.record, self.by))
             yield source.row
 

@@ -23,7 +23,7 @@ from evaluator_host.types.errors import Misconfigured
 
 _log = logging.getLogger(__name__)
 _BACKLOG: Final = 2048
-_FEWEST_DESCRIPTORS: Final = 64  # about the number of descriptors that an idle host and one sandbox have open
+_FEWEST_DESCRIPTORS: Final = 64  # about as many file descriptors as an idle host with one sandbox has open
 # seconds after the grace period to answer running calls, store results, and end sandboxes
 _STOP_S: Final = 4.8
 
@@ -62,7 +62,7 @@ def serve(
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
     faulthandler.enable()  # log a traceback if native code crashes
-    atexit.register(_only_free_memory)  # the function that is registered first is called last
+    atexit.register(_only_free_memory)  # registered first, so that it is called last
 
     def end_in_time() -> None:
         """End the process after its grace period, even if a thread still computes or a system call is still waiting."""
@@ -108,7 +108,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
-        # the option is set after `bind`, so that a second host cannot take the same port
+        # SO_REUSEPORT is set after `bind`, so that a second host cannot take the same port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.listen(_BACKLOG)
     except OSError as error:

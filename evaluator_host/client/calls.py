@@ -27,7 +27,8 @@ _LONGEST_PAUSE_S: Final = 10.0  # longest pause in seconds, even if Retry-After 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
 _RARE_FIELDS: Final = ("python", "files", "path", "data", "models", "network", "secrets", "budget")
-_DEFAULTS: Final = {name: getattr(Evaluator(""), name) for name in _RARE_FIELDS}  # not sent if equal to these defaults
+# a request leaves out these fields if they have these defaults
+_DEFAULTS: Final = {name: getattr(Evaluator(""), name) for name in _RARE_FIELDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,10 @@ def _seconds(header: str | None) -> float:
 
 
 def pause_s(busy: Busy) -> float:
-    """Return how many seconds to wait before a retry: about as long as the host requests, varied to spread clients."""
+    """Return how many seconds to wait before a retry: about as long as the host requests.
+
+    The pause is varied, so that clients do not all return at the same moment.
+    """
     return min(busy.retry_after_s, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
 
 
@@ -283,7 +287,8 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
         "base_url": url,
         "timeout": httpx.Timeout(timeout_s, connect=_CONNECT_S),
         "headers": headers,
-        "trust_env": urlsplit(url).hostname not in _LOOPBACK,  # a proxy cannot reach this machine's loopback address
+        # no proxy for loopback addresses, which it could not reach
+        "trust_env": urlsplit(url).hostname not in _LOOPBACK,
     }
 
 

@@ -239,7 +239,7 @@ class HostVerbs(Verbs[TransportT]):
 
     @verb
     async def usage(self) -> UsageReport:
-        """Return the bytes that the workspace of the caller's key stores, and its quota."""
+        """Return how many bytes your key's workspace stores, and its quota."""
         return await self._get("/v1/usage", UsageReport)
 
     @verb

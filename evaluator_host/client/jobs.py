@@ -39,7 +39,7 @@ _FILES: Final = (Format.JSONL, Format.CSV, Format.PARQUET)
 
 
 class JobVerbs(Verbs[TransportT]):
-    """Methods for the jobs in the workspace of the caller's key.
+    """Methods for the jobs in your key's workspace.
 
     For every method that takes a `job_id`:
 

@@ -9,7 +9,7 @@ from .transport import NamedVerbs, TransportT, verb
 
 
 class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
-    """Methods for the label queues in the workspace of the caller's key. Deleting a queue deletes its labels."""
+    """Methods for the label queues in your key's workspace. Deleting a queue deletes its labels."""
 
     _PATH = "/v1/label-queues"
     _REPORT = LabelQueue

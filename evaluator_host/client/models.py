@@ -20,7 +20,7 @@ _OF_THE_HOST: Final = ("operator", "created_at")
 
 
 class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
-    """Methods for the models that evaluators may be granted, in the workspace of the caller's key.
+    """Methods for the models that evaluators may be granted, in your key's workspace.
 
     Once a model is deleted, the host refuses evaluators that were granted it.
     """

@@ -31,7 +31,7 @@ _PIECE_BYTES: Final = 1 << 16
 
 
 class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
-    """Methods for the named evaluators in the workspace of the caller's key. Jobs keep copies of their evaluators."""
+    """Methods for the named evaluators in your key's workspace. Jobs keep copies of their evaluators."""
 
     _PATH = "/v1/evaluators"
     _REPORT = EvaluatorReport
@@ -56,7 +56,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           name: Name of the evaluator.
           evaluator: The code and its settings.
           description: Description for people.
-          sampling: Share of live traces to score, 0 to 1.
+          sampling: Fraction of live traces to score, 0 to 1.
           tags: Words by which `all` can find the evaluator: `all(tag="tone")`.
           message: Reason for this version.
           force: Whether to store an evaluator that does not load.
@@ -92,7 +92,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           name: Name of the evaluator.
           evaluator: The code and its settings.
           description: Description for people; None keeps the old one.
-          sampling: Share of live traces to score, 0 to 1; None keeps the old one.
+          sampling: Fraction of live traces to score, 0 to 1; None keeps the old one.
           tags: Words to find the evaluator by; None keeps the old ones.
           message: Reason for this version.
           force: Whether to store an evaluator that does not load.
@@ -136,7 +136,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         Args:
           name: Name of the evaluator.
           description: Description for people; None keeps the old one.
-          sampling: Share of live traces to score, 0 to 1; None keeps the old one.
+          sampling: Fraction of live traces to score, 0 to 1; None keeps the old one.
           tags: Words to find the evaluator by; None keeps the old ones.
         """
         body = {"description": description, "sampling": sampling, "tags": tags}
@@ -224,7 +224,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
 
 class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
-    """Methods for the data sets in the workspace of the caller's key. Jobs keep the rows of a deleted data set."""
+    """Methods for the data sets in your key's workspace. Jobs keep the rows of a deleted data set."""
 
     _PATH = "/v1/datasets"
     _REPORT = DatasetReport
@@ -392,7 +392,7 @@ async def _lines(rows: Iterable[dict[str, Json]]) -> AsyncGenerator[bytes, None]
 
 
 class DataVerbs(NamedVerbs[TransportT, DataFile]):
-    """Methods for the data files of evaluators in the workspace of the caller's key.
+    """Methods for evaluators' data files in your key's workspace.
 
     Files are named by their digest.
 
@@ -424,7 +424,7 @@ class DataVerbs(NamedVerbs[TransportT, DataFile]):
 
 
 class SecretVerbs(NamedVerbs[TransportT, SecretReport]):
-    """Methods for the secrets in the workspace of the caller's key. The host never shows a value again.
+    """Methods for the secrets in your key's workspace. The host never shows a value again.
 
     Jobs that need a secret fail once it is deleted.
     """

@@ -11,7 +11,7 @@ from .transport import NamedVerbs, TransportT, verb
 
 
 class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
-    """Methods for the schedules in the workspace of the caller's key. Deleting a schedule keeps its jobs."""
+    """Methods for the schedules in your key's workspace. Deleting a schedule keeps its jobs."""
 
     _PATH = "/v1/schedules"
     _REPORT = ScheduleReport
@@ -59,7 +59,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
 
 
 class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
-    """Methods for the alerts in the workspace of the caller's key. Each alert lists its last messages."""
+    """Methods for the alerts in your key's workspace. Each alert lists its last messages."""
 
     _PATH = "/v1/alerts"
     _REPORT = AlertReport
@@ -90,7 +90,8 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
         Args:
           name: Name of the alert.
           paused: Whether to pause the alert, so that it watches nothing.
-          acknowledged: Whether somebody has seen the alert; pages do not count it as firing until its next message.
+          acknowledged: Whether somebody has seen the alert. The workbench then counts it again only after its next
+            message.
         """
         body = encode({"paused": paused, "acknowledged": acknowledged})
         return await self._transport.send(Call("PATCH", self._path(name), AlertReport, body))

@@ -261,7 +261,7 @@ def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
 
 
 class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
-    """Base of the methods for named objects in the workspace of the caller's key.
+    """Base of the methods for named objects in your key's workspace.
 
     For every method that takes a `name`:
 

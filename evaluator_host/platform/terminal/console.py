@@ -1,7 +1,7 @@
 """Prints for the command line: results to standard output, everything else to standard error. Formats tables.
 
-The output of evaluators is never interpreted as markup. Its control characters are escaped, because they can control a
-terminal, or change the order in which it shows text.
+The output of evaluators is never interpreted as markup. The control characters in it are escaped, because they can
+control a terminal, or change the order of the shown text.
 """
 
 import io

@@ -37,7 +37,7 @@ _JOB_HEADER = ("JOB", "STATUS", "NAME", "DATA SET", "CREATED", "EVALUATOR", *SCO
 OWN_ROWS = "(own rows)"
 CHANGES_SHOWN = 10
 _BARS = "▁▂▃▄▅▆▇█"
-_SAID_CHARS = 40  # a table shows at most this many characters of a row's outputs, and of its inputs
+_SAID_CHARS = 40  # maximum number of characters of a row's outputs, and of its inputs, in a table
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Says which part of a setting is invalid and what was probably meant. Never shows a value that may hold a secret."""
+"""Says which part of a setting is invalid and what was probably meant.
+
+Never shows a value that may contain a secret.
+"""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -23,7 +23,7 @@ _ROWS_SHOWN: Final = 5  # maximum number of rows to show among those that did no
 _METRICS_KEPT: Final = 200  # maximum number of metrics in the summary of a run
 _METRICS_SHOWN: Final = 20
 _NAME_CHARS: Final = 60
-_STEP: Final = 1.02  # in `Percentiles`, each bucket is 2 % wider than the one before
+_STEP: Final = 1.02  # growth of the buckets in `Percentiles`: each is 2 % wider than the one before
 
 
 class Percentiles:
@@ -124,7 +124,7 @@ class Summary:
 
     @property
     def lost(self) -> int:
-        """Number of rows that failed because the host lost their sandbox or had no processor time for them."""
+        """Number of rows that failed because their sandbox was lost, or because the host had no processor time."""
         return sum(self.errors[code.value] for code in HOST_FAULTS)
 
     def exit_code(self, *, bad_lines: int, fail_under: float | None, strict: bool) -> int:
@@ -145,7 +145,10 @@ class Summary:
         return 1 if gates or self.errors else 0
 
     def gates(self, *, bad_lines: int, fail_under: float | None, strict: bool) -> dict[str, str]:
-        """Map each condition that the run failed, such as `--strict`, to the reason. If any, the exit code is not 0."""
+        """Return each condition that the run did not meet, such as `--strict`, with the reason.
+
+        Each makes the exit code nonzero.
+        """
         gates = {}
         if strict and bad_lines:
             gates["--strict"] = f"bad lines: {bad_lines}"
