@@ -1,4 +1,4 @@
-"""The class `Host`: opens the resources of a host, runs their tasks, and holds what they share."""
+"""The class `Host`: opens the resources of a host, runs their tasks, and contains what they share."""
 
 import asyncio
 import logging
@@ -49,7 +49,7 @@ class Host:
             self.resources[name] = self.resource(kind)
 
     def resource(self, kind: type[_R]) -> _R:
-        """Return the resource with this class, which every host must have. The first call opens it."""
+        """Return the resource of this class, which every host must have. The first call opens the resource."""
         if kind not in self._opened:
             self._opened[kind] = kind(self)
         found = self._opened[kind]

@@ -41,7 +41,7 @@ class Plugin:
 
 @cache
 def plugins() -> Mapping[str, Plugin]:
-    """Return the plugins by name: `PLUGIN` of each `plugin.py`."""
+    """Return the `PLUGIN` of each `plugin.py`, keyed by the plugin's name."""
     found = {
         name: import_module(f"{folder.package}.plugin").PLUGIN
         for name, folder in plugin_folders().items()

@@ -32,7 +32,9 @@ class Kept(NamedTuple):
 
 
 class Resource:
-    """The parts of a host that one folder adds. `RESOURCE` in the folder's module `resource.py` is a subclass of it.
+    """The parts of a host that one folder adds.
+
+    `RESOURCE` in the folder's module `resource.py` is a subclass of this class.
 
     Args:
       host: The host. `host.find` returns other resources only after all of them are open.
@@ -45,7 +47,7 @@ class Resource:
         return ()
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """Return a context to enter before the tasks start and to leave after they have ended."""
+        """Return a context manager that is entered before the tasks start, and left after they have ended."""
         return nullcontext()
 
     def tasks(self) -> Iterable[Task]:
@@ -69,7 +71,7 @@ class Resource:
 
 
 def resource_classes() -> Iterator[tuple[str, type[Resource]]]:
-    """Yield the resources, by name. Each folder with a module `resource.py` is a resource."""
+    """Yield the name and the class of each resource. Each folder with a module `resource.py` is a resource."""
     for folder in resource_folders():
         if folder.has("resource"):
             yield folder.name, import_module(f"{folder.package}.resource").RESOURCE

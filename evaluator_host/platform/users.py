@@ -30,10 +30,7 @@ class Asked(Protocol):
     """A part of the host that stores objects, which may use objects of other parts."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:
-        """Return the given object with all its names, if this part stores it and it has several.
-
-        Otherwise return None.
-        """
+        """Return the given object with all its names; None unless this part stores it and it has several names."""
         ...
 
     async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:

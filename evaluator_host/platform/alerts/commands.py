@@ -66,7 +66,7 @@ def show_alert(name: _NameArgument, *, client: ClientOption, as_json: JsonOption
     print_found(found, alert_facts, as_json=as_json)
 
 
-@app.command("acknowledge", help="Mark an alert as seen: pages do not count it until its next message.")
+@app.command("acknowledge", help="Mark an alert as seen: the workbench does not count it until its next message.")
 @app.command("resume", help="Resume a paused alert. It watches jobs and traces that end from now on.")
 @app.command("pause", help="Pause an alert: it watches nothing until it is resumed.")
 def change_alert(context: typer.Context, name: _NameArgument, *, client: ClientOption) -> None:

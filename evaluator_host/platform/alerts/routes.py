@@ -16,7 +16,7 @@ from evaluator_host.types.alerts import AlertReport, AlertRule
 _REFUSED = {
     **describe_error(404, "Something that the request names does not exist."),
     **describe_error(409, "The name is taken."),
-    **describe_error(422, "A field is invalid; the faulty fields are named."),
+    **describe_error(422, "A field is invalid; the error names the faulty fields."),
 }
 
 _Name: TypeAlias = Annotated[
@@ -44,7 +44,7 @@ class AlertChangeIn(Body):
 
     paused: bool | None = None
     acknowledged: bool | None = Field(
-        None, description="Somebody has seen the alert: pages no longer count it as firing."
+        None, description="Somebody has seen the alert: the workbench no longer counts it as firing."
     )
 
 

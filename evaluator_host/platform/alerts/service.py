@@ -81,7 +81,7 @@ class _Delivery:
 class _Alert:
     rule: AlertRule
     since: datetime  # jobs that ended earlier are not checked
-    seen_at: datetime | None = None  # the end of the newest job that was checked
+    seen_at: datetime | None = None  # when the newest job that was checked had ended
     # what `_end` returned for the last jobs that were checked; only their ids if an older version stored the alert
     seen: tuple[str, ...] = ()
     missed_at: datetime | None = None  # time of the newest run of the schedule that created no job
@@ -164,9 +164,9 @@ class Alerts:
         self._settings = settings
         self._names = names  # looks up the addresses of webhooks' hosts
         self._wake = asyncio.Event()
-        # by id: each alert as it was at the last check of all alerts, and its decoded content
+        # for each alert id: the stored alert at the last check of all alerts, and its decoded content
         self._decoded: dict[str, tuple[StoredObject, _Alert]] = {}
-        # by receiver to which a message failed: the time from which messages are sent again
+        # for each receiver that a message did not reach: the time of the next attempt
         self._resting: dict[tuple[str, str], float] = {}
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
@@ -275,7 +275,10 @@ class Alerts:
             self._wake.set()
 
     def due(self, every: Sequence[StoredObject]) -> dict[tuple[str, str], list[StoredObject]]:
-        """Return the alerts with messages to send, by workspace and receiver. Leave out receivers that just failed."""
+        """Return the alerts with messages to send, keyed by workspace and receiver.
+
+        Leave out receivers that just failed.
+        """
         now, by_receiver = datetime.now(UTC), dict[tuple[str, str], list[StoredObject]]()
         self._resting = {key: until for key, until in self._resting.items() if until > time.monotonic()}
         for stored in every:
@@ -504,7 +507,7 @@ def _end(job: JobReport) -> str:
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
-    """Return the alert as it is after this check. If the alert starts or stops firing, add a message.
+    """Return the alert with its state after this check. If the alert starts or stops firing, add a message.
 
     With `each`, every check that finds the metric out of bounds adds a message, even if the alert is already firing.
     """

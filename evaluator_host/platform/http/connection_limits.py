@@ -33,7 +33,7 @@ COMPLETE: Final = "evaluator_host.complete"
 """Entry of a request's scope: the whole body has been received, though perhaps not read."""
 _CONTINUE: Final = b"HTTP/1.1 100 "
 _LINE_END: Final = b"\r\n"
-# headers of every response: the beginning of each header in the head of a response, and its whole line
+# security headers of every response: the bytes that show that a response already has the header, and its line
 _SECURITY_HEADERS: Final = tuple(
     (b"\r\n%b: " % name, b"%b: %b\r\n" % (name, value))
     for name, value in (
@@ -203,7 +203,7 @@ class ConnectionLimits(HttpToolsProtocol):
         self._read_timer = asyncio.get_running_loop().call_later(READ_TIMEOUT_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Stop the time limit for reading the response, since the client reads."""
+        """Stop the time limit for reading the response, because the client is reading again."""
         if self._read_timer is not None:
             self._read_timer.cancel()
             self._read_timer = None
@@ -257,7 +257,7 @@ class _ResponseTransport:
 
     def __init__(self, connection: ConnectionLimits, cycle: Any) -> None:
         self._connection = connection
-        self._cycle: Any = weakref.proxy(cycle)  # the reference is weak, because the cycle refers to this object
+        self._cycle: Any = weakref.proxy(cycle)  # a weak reference, because the cycle refers to this object, too
         self._begun = False
         self._head = b""  # headers that wait for the first part of the body
 
@@ -274,7 +274,8 @@ class _ResponseTransport:
             self._cycle.keep_alive = False
             data = data.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
         self._head = data
-        asyncio.get_running_loop().call_soon(self._send_head)  # the body may come much later
+        # the head must not wait for the body, which may come much later
+        asyncio.get_running_loop().call_soon(self._send_head)
 
     def _send_head(self) -> None:
         if self._head:

@@ -24,10 +24,10 @@ from evaluator_host.types.names import nearest_name
 _log = logging.getLogger(__name__)
 
 ERROR_CODE: Final = "evaluator_host.error_code"
-"""The key in a request's scope whose value is the code of the error that answers the request."""
+"""Key in a request's scope for the code of the error with which the host answered."""
 
 FOREIGN: Final = "evaluator_host.foreign"
-"""The key in a request's scope whose value answers errors in another platform's format (see `platform/wires`)."""
+"""Key in a request's scope for the function that writes errors in another platform's format, see `platform/wires`."""
 
 _OTHER_NAMES: Final = {
     "input": "inputs",
@@ -99,7 +99,8 @@ _CONTENT: Final = {"application/problem+json": {"schema": {"$ref": REFERENCE.for
 def describe_error(status: int | str, text: str) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI entry for an error response with this status.
 
-    The entry refers to the schema by name. If it contained the model, FastAPI would build the schema for each route.
+    The entry refers to the schema by name. An entry that contained the model would make FastAPI build the schema again
+    for each route.
     """
     return {status: {"description": text, "content": _CONTENT}}
 
@@ -190,7 +191,7 @@ def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
             hint = f'give the name of a stored evaluator alone: {{"evaluator": {json.dumps(given[:80])}}}'
             return Problem(path, "unknown field", hint)
         if re.fullmatch(r"evaluators\.\d+\.name", path):
-            hint = "store the evaluator under this name, and give the name alone; a job's `name` is its own name"
+            hint = "store the evaluator under this name, and give only the name; a job's `name` names the job itself"
             return Problem(path, "unknown field", hint)
         if re.fullmatch(r"rows\.\d+", above):
             return Problem(path, "unknown field", _field_of_row(name))

@@ -56,7 +56,7 @@ class EventStreams:
 
     @contextmanager
     def counted(self, key_id: str | None) -> Iterator[None]:
-        """Return a context that counts one more open stream of a key. Raise `Busy` if the key has the maximum."""
+        """Count one more open stream of a key during the block. Raise `Busy` if the key has the maximum."""
         self.require_free(key_id)
         self._open[key_id] += 1
         try:

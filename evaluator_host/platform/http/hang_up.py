@@ -1,4 +1,4 @@
-"""Tells the handler of a request when its client hangs up."""
+"""Tells a request's handler when the client hangs up."""
 
 from collections.abc import Callable
 from typing import Final
@@ -8,7 +8,7 @@ HANG_UP: Final = "evaluator_host.hang_up"
 
 
 class HangUp:
-    """Tells whoever handles a connection's request when the client hangs up."""
+    """Tells the handler of a connection's current request when the client hangs up."""
 
     __slots__ = ("_has_happened", "_tell")
 
@@ -17,17 +17,17 @@ class HangUp:
         self._tell: Callable[[], object] | None = None
 
     def watch(self, tell: Callable[[], object]) -> None:
-        """Call `tell` when the client hangs up, or now if it has hung up already, unless `leave` is called before."""
+        """Call `tell` once the client has hung up, perhaps now. `leave` cancels this."""
         self._tell = tell
         if self._has_happened:
             tell()
 
     def leave(self) -> None:
-        """Tell nobody any more."""
+        """Cancel `watch`."""
         self._tell = None
 
     def happen(self) -> None:
-        """Note that the client has hung up, and tell it."""
+        """Record that the client has hung up, and tell the handler."""
         self._has_happened = True
         if self._tell is not None:
             self._tell()

@@ -44,11 +44,12 @@ from evaluator_host.types.names import what_was_meant
 
 _Part = TypeVar("_Part")
 
-_OWN: Final = "/v1/"  # paths of the host's own API begin with this
+_OWN: Final = "/v1/"  # prefix of all paths of the host's own API
 _NAMED: Final = 50  # maximum number of unknown parameters that an error names
-_LETTERS: Final = 80  # an error shows at most this many characters of each name
-_JSON: Final = re.compile(r"\s*application/(?:[^/;\s]*\+)?json\s*(?:;.*)?", re.IGNORECASE)  # a Content-Type of JSON
-_SHORT_LIST_BYTES: Final = 2 << 20  # memory of most lists while they are sent
+_LETTERS: Final = 80  # maximum number of characters of each name that an error shows
+# every Content-Type that stands for JSON
+_JSON: Final = re.compile(r"\s*application/(?:[^/;\s]*\+)?json\s*(?:;.*)?", re.IGNORECASE)
+_SHORT_LIST_BYTES: Final = 2 << 20  # memory to reserve for a list before its size is known; most lists need no more
 _LONG_LIST_BYTES: Final = 24 << 20  # memory of a list sent in parts: objects, decoded objects and text of one part
 DECODED_MB: Final = 128  # memory limit of a decoded body, in MB: a million small objects, which take 25 ms to free
 
@@ -72,8 +73,8 @@ class JsonRequest(Request):
     async def arrived(self) -> Octets:
         """Return the whole body as it was received; its Content-Encoding is not checked.
 
-        This does the same as Starlette's `body`, without its asynchronous generator, for which the event loop keeps
-        books.
+        This does the same as Starlette's `body`, without its asynchronous generator, which the event loop would have to
+        track.
         """
         if not hasattr(self, "_body"):
             chunks, more = [], True
@@ -135,7 +136,7 @@ class LateRoute(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         Route.__init__(self, path, endpoint, name=options["name"], include_in_schema=options.pop("include_in_schema"))
-        self.methods = set(options["methods"])  # Starlette would add HEAD to these
+        self.methods = set(options["methods"])  # without this, Starlette would add HEAD
         self.options = options
         self._is_built = False
 
@@ -196,8 +197,8 @@ class JsonRoute(LateRoute):
 class BodyRoute(JsonRoute):
     """A route for a function that takes only `body`, which is a model, and `request`.
 
-    It calls the function without FastAPI's steps for other parameters, dependencies and files. Per call, these steps
-    take as much processor time as a row in Python.
+    It calls the function without FastAPI's steps for other parameters, dependencies and files. For each call, these
+    steps take as much processor time as evaluating a row in Python.
     """
 
     def build(self) -> None:
@@ -220,7 +221,7 @@ class BodyRoute(JsonRoute):
         """Return the body as the route's model.
 
         Raises:
-          InvalidRequest: the body is missing, is not JSON, or does not fit the model; the faulty fields are named.
+          InvalidRequest: the body is missing, not JSON, or does not fit the model; the error names the faulty fields.
         """
         assert self.model is not None  # noqa: S101 - see the class
         given: Any = await request.body()

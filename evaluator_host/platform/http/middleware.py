@@ -34,9 +34,9 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.json_values import LARGE_BYTES
 
-# copies of a body that are in memory: its parts, the whole, the row for the sandbox, the sandbox's frame
+# copies of a body in memory at the same time: its parts, the whole, the sandbox's row, the sandbox's frame
 BODY_COPIES: Final = 4
-BYTES_PER_S: Final = 256 * 1024  # a body that arrives faster than this has no time limit
+BYTES_PER_S: Final = 256 * 1024  # average speed above which a body has no time limit
 _DISCARD_S: Final = 3.0
 
 _MEMORY: Final = "evaluator_host.memory"
@@ -140,7 +140,7 @@ class AccessMiddleware:
         return self._upload_bytes if _is_upload(scope) else self._body_bytes, self._body_timeout_s
 
     def _check(self, headers: dict[bytes, str], ceiling: int) -> int:
-        """Check the headers, and return the size of the body that they announce; 0 if they announce none."""
+        """Check the headers, and return the size of the body that they state; 0 if they state no size."""
         host = headers.get(b"host", "").lower()
         named = _HOST.fullmatch(host)
         if named is None or (named.group(1) or named.group(2)) not in self._hosts:
@@ -151,13 +151,13 @@ class AccessMiddleware:
         origin = headers.get(b"origin")
         if origin is not None and _netloc(origin) != host:
             raise Refused(
-                f"pages of {origin[:100]!r} may not use this host; call it from the pages of this host, or from "
+                f"web pages of {origin[:100]!r} may not use this host; call it from this host's own pages, or from "
                 "a program"
             )
         # A browser that sends no Origin still names a request from another site; following a link is allowed.
         if headers.get(b"sec-fetch-site") == "cross-site" and headers.get(b"sec-fetch-mode") != "navigate":
             raise Refused(
-                "pages of another site may not use this host; call it from the pages of this host, or from a program"
+                "web pages of another site may not use this host; call it from this host's own pages, or from a program"
             )
         text = headers.get(b"content-length", "0")
         length = int(text[:20]) if text.isdecimal() else 0
@@ -202,7 +202,7 @@ class AccessMiddleware:
         return body
 
     def _counted(self, workspace: str, *, upload: bool) -> AbstractContextManager[None]:
-        """Return a context in which a request counts as one of its workspace's requests, or as one of its uploads."""
+        """Return a context manager that counts one more request, or one more upload, of a workspace."""
         if self._access is None or not workspace:
             return nullcontext()
         return (self._access.uploads if upload else self._access.requests).hold(workspace)
@@ -210,7 +210,7 @@ class AccessMiddleware:
     def _bounded(
         self, scope: Scope, receive: Receive, ceiling: int, timeout_s: float, memory: Reservation | None
     ) -> Receive:
-        """Return `receive` with the limits of size, time and memory for the body."""
+        """Wrap `receive`, so that it enforces the limits on the body's size, time and memory."""
         loop = asyncio.get_running_loop()
         seen, deadline = 0, loop.time() + timeout_s
 

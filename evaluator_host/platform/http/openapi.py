@@ -179,7 +179,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
         schemas.pop(name, None)
     for responses in (route["responses"] for routes in document["paths"].values() for route in routes.values()):
         if "application/json" in responses.get("422", {}).get("content", ()):
-            responses.update(describe_error("422", "The request is invalid; the faulty fields are named."))
+            responses.update(describe_error("422", "The request is invalid; the error names the faulty fields."))
     document = _with_short_names(document)
     document["components"]["securitySchemes"] = {"key": _KEYS}
     document["security"] = [{}, {"key": []}]
@@ -225,9 +225,9 @@ def _operation(method: str, path: str) -> str:
     owners = [_singular(name) for name in names[:-1]]
     last = names[-1]
     if method == "post" and len(fixed) > 1 and len(parts) > 2 and not is_item and path.startswith("/v1"):
-        return last[:1].lower() + last[1:] + "".join(owners)  # the last part of the path is a verb, as in pauseJob
+        return last[:1].lower() + last[1:] + "".join(owners)  # the path ends in a verb, as in pauseJob
     if method == "post" and not is_item and not last.endswith("s"):
-        return last[:1].lower() + last[1:] + "".join(owners)  # the path has no further verb, as in evaluate
+        return last[:1].lower() + last[1:] + "".join(owners)  # the path is only a verb, as in evaluate
     if is_item or method in ("put", "patch"):
         return _VERBS[method] + "".join(owners) + _singular(last)
     if method == "get":

@@ -19,7 +19,7 @@ ERRORS: Final = {
     **describe_error(404, "There is no stored evaluator or version of that name."),
     **describe_error(408, "The body did not arrive in time."),
     **describe_error(413, "The body is too large."),
-    **describe_error(422, "The request is invalid; the faulty fields are named."),
+    **describe_error(422, "The request is invalid; the error names the faulty fields."),
     **describe_error(429, "Too many calls are waiting, or the key calls too often; see Retry-After."),
     **describe_error(503, "No sandbox starts, or the package index or the database does not answer."),
 }

@@ -19,7 +19,7 @@ _MISSING = describe_error(404, "There is no such queue or row.")
 _REFUSED = {
     **describe_error(404, "There is no such queue, row, job, evaluator or data set."),
     **describe_error(409, "The name is taken."),
-    **describe_error(422, "A field is invalid; the faulty fields are named."),
+    **describe_error(422, "A field is invalid; the error names the faulty fields."),
 }
 _NONE: dict[int | str, dict[str, Any]] = {204: {"description": "No row is waiting for a label."}}
 
@@ -38,7 +38,7 @@ class LabelIn(PersonIn):
     label: bool | float | Annotated[str, Field(max_length=1000)] | None = Field(
         None, description="A label of the queue's kind; null removes the label."
     )
-    skip: bool = Field(default=False, description="Leave the row out.")
+    skip: bool = Field(default=False, description="Skip the row: it gets no label.")
     note: str = Field("", max_length=10_000, description="Description for people.")
 
 
@@ -60,7 +60,7 @@ class LabelQueueIn(Body):
     show_results: bool = Field(default=False, description="Show the evaluators' results before a row has a label.")
     evaluator: str | None = Field(None, max_length=200, description="The evaluator whose results choose the rows.")
     rows: RowChoice | Annotated[list[WholeNumber], Field(max_length=MOST_ROWS, fail_fast=True)] = Field(
-        RowChoice.ALL, description="Which rows of the job, or the numbers of rows."
+        RowChoice.ALL, description="Which rows of the job to label, or the numbers of rows."
     )
     limit: int = Field(
         MOST_ROWS, ge=1, le=MOST_ROWS, description="Maximum number of rows, spread evenly over the chosen ones."
@@ -94,7 +94,7 @@ def labels_api(service: LabelQueues, access: Access) -> APIRouter:
 
     @router.post("/{name}/next", response_model=LabelRow, responses={**_MISSING, **_NONE})
     async def next_(name: str, body: PersonIn, caller: CallerOf) -> Response:
-        """Return the next row to label, and hold it for the caller for 10 minutes."""
+        """Return the next row to label, and reserve it for the caller for 10 minutes."""
         found = await service.next_row(caller.workspace, name, by=body.by, key_id=caller.key_id)
         return Response(status_code=204) if found is None else await large_json_response(found)
 

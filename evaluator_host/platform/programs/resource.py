@@ -11,7 +11,7 @@ from evaluator_host.platform.resource import Resource
 
 
 class ProgramResource(Resource):
-    """Programs. A host runs each of them once and does not keep it."""
+    """Programs, which a host runs once and does not store."""
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
         return programs_api(self.host.service, access).routes

@@ -24,7 +24,7 @@ class RunIn(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
-    code: str = Field(description="Text of the program.")
+    code: str = Field(description="Source code of the program.")
     language: Language = Language.PYTHON
     packages: Annotated[list[str | PinIn], FailFast()] = Field(
         default_factory=list, max_length=1000, description="Exact pins of pip or npm packages."
@@ -33,7 +33,7 @@ class RunIn(Body):
     python: Minor | None = None
     argv: list[str] = Field(default_factory=list, max_length=1000, description="Arguments of the program.")
     env: Annotated[dict[str, str], Few] = Field(
-        default_factory=dict, max_length=1000, description="Variables of its environment."
+        default_factory=dict, max_length=1000, description="Environment variables of the program."
     )
     stdin: str = Field("", description="Standard input.")
     files: Annotated[dict[str, str], Few] = Field(
@@ -62,7 +62,7 @@ class RunReport(Body):
     stdout: str = Field(description="Its standard output, truncated at limits.log_kb.")
     stderr: str = Field(description="Its standard error, truncated in the same way.")
     truncated: bool = Field(description="Whether standard output or standard error was truncated.")
-    error: dict[str, Any] | None = Field(description="Why there is no exit code, in the form of an error of a result.")
+    error: dict[str, Any] | None = Field(description="Why there is no exit code, in the format of an evaluation error.")
 
 
 def programs_api(service: Service, access: Access) -> APIRouter:

@@ -67,7 +67,7 @@ class Schedules:
         self._objects = objects
         self._jobs = jobs
         self._wake = asyncio.Event()
-        # by id: stored schedules that need no check now, each with the first and the last moment for which this is true
+        # for each schedule id: a stored schedule that needs no check now, and the first and last moment of that time
         self._waiting: dict[str, tuple[StoredObject, datetime, datetime]] = {}
 
     async def add_schedule(
@@ -107,7 +107,7 @@ class Schedules:
         return await asyncio.to_thread(lambda: [_report(one) for one in found])
 
     async def list_specs(self, workspace_id: str) -> dict[str, JobSpec]:
-        """Return the job that each of a workspace's schedules creates, by the schedule's name."""
+        """Return a dict from the name of each of a workspace's schedules to the job that the schedule creates."""
         found = await self._objects.list_objects(KIND, workspace_id)
         return await asyncio.to_thread(lambda: {one.name: _STORED.read_json(one.content).spec for one in found})
 
@@ -216,7 +216,7 @@ class Schedules:
         if kept.paused or kept.next_at is None:
             self._waiting[stored.id] = stored, _ALWAYS[0], _ALWAYS[1]
             return
-        if kept.next_at > now:  # if an earlier time comes next, the clock was ahead before and has been set back
+        if kept.next_at > now:  # an earlier time comes next, so the clock was ahead and has been set back
             if following is not None and following < kept.next_at and following != kept.last_at:
                 await self._objects.swap_object(stored, _json(replace(kept, next_at=following)))
             else:
@@ -251,7 +251,7 @@ class Schedules:
 
 
 def _read(stored: StoredObject, now: datetime) -> tuple[_Schedule, datetime | None]:
-    """Return a stored schedule, and its next time. Blocks.
+    """Return a stored schedule, and its next time. This blocks.
 
     The next time is None if the schedule is paused or has no time after now.
     """

@@ -338,7 +338,7 @@ class Repository:
 
 @contextmanager
 def translated(address: Address) -> Iterator[None]:
-    """Return a context in which exceptions of the database driver are raised as exceptions of this host.
+    """Turn exceptions of the database driver in the block into exceptions of this host.
 
     Raises:
       InvalidRequest: the database does not accept a value.

@@ -156,7 +156,7 @@ class Keys(Repository):
         return await self._database.change_rows(delete(ApiKeyTable))
 
     async def any_made(self) -> bool:
-        """Whether a key was ever created, even if it has been revoked. From then on, every request needs a key."""
+        """Whether a key was ever created, even if it was revoked since. If so, every request needs a key."""
         return bool(await self._database.fetch_value(select(exists(select(ApiKeyTable.id)))))
 
     async def any_usable(self) -> bool:
@@ -172,7 +172,7 @@ class Keys(Repository):
         return self._database.mark()
 
     async def credentials(self, ids: Collection[str]) -> dict[str, Credential]:
-        """Return the stored hashes of keys, by id. Unknown and revoked keys are left out."""
+        """Return the stored hashes of keys, keyed by id. Unknown and revoked keys are left out."""
         wanted, found = list(ids), dict[str, Credential]()
         columns = (ApiKeyTable.id, ApiKeyTable.workspace_id, ApiKeyTable.token_hash, ApiKeyTable.expires_at)
         async with self._database.reading() as connection:

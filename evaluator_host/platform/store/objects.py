@@ -1,4 +1,7 @@
-"""Stores small JSON objects by workspace, kind and name. No change is lost if several hosts share a database."""
+"""Stores small JSON objects, each with a workspace, a kind and a name.
+
+No change is lost if several hosts share a database.
+"""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -37,8 +40,7 @@ class Objects(Repository):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        # by kind: the value of `Database.mark` when the objects were read, and each object with the time of its last
-        # change
+        # for each kind: `Database.mark` when the objects were read, and each object with the time of its last change
         self._every: dict[str, tuple[tuple[Any, ...] | None, list[tuple[datetime, StoredObject]]]] = {}
 
     async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:
@@ -89,7 +91,7 @@ class Objects(Repository):
         return [one for _, one in held]
 
     async def _read_objects(self, ids: Sequence[str]) -> dict[tuple[str, datetime], StoredObject]:
-        """Return the objects with these ids, by id and time of their last change."""
+        """Return the objects with these ids, keyed by id and time of the last change."""
         found = dict[tuple[str, datetime], StoredObject]()
         for first in range(0, len(ids), _READ_AT_ONCE):
             some = EntityTable.id.in_(ids[first : first + _READ_AT_ONCE])

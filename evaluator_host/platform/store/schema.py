@@ -52,7 +52,7 @@ _TABLE_BEFORE_1_0: Final = "evaluator_host_revision"
 _FIRST: Final = "0001"
 _ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # a random number that no other program is likely to use
 _WAIT_S: Final = 600.0  # seconds to wait for another process, which may be writing a lot
-_QUIET_S: Final = 2.0  # a wait that is longer than this is logged
+_QUIET_S: Final = 2.0  # seconds of waiting after which the wait is logged
 _LACKING_SHOWN: Final = 10  # maximum number of tables and columns that a message names
 
 _log = logging.getLogger(__name__)
@@ -284,9 +284,9 @@ def _arguments(address: Address) -> dict[str, Any]:
 
 @contextmanager
 def _alone(address: Address) -> Iterator[None]:
-    """Return a context that holds a lock file beside a SQLite database, and creates the database if it is missing.
+    """Lock a file beside a SQLite database during the block, and create the database if it is missing.
 
-    For PostgreSQL, the context does nothing, because migrations hold a lock in the database.
+    For PostgreSQL, do nothing, because migrations lock the database itself.
     """
     if address.file is None:
         yield

@@ -1,4 +1,6 @@
-"""Secrets of workspaces, by name. They are encrypted in the database, and decrypted only for a request that needs them.
+"""Secrets of workspaces.
+
+They have names, are encrypted in the database, and decrypted only for a request that needs them.
 
 They are encrypted with AES-256-GCM under a key that is not in the database: a setting, or a file in the data directory.
 An encrypted secret is bound to its workspace and name, so that it cannot be decrypted if it is copied to another row.
@@ -64,7 +66,7 @@ class SecretBox:
         self._file = data_dir / "secrets.key"
 
     def seal(self, text: str, *, workspace_id: str, name: str) -> bytes:
-        """Return a value, encrypted for one workspace and name. Blocks.
+        """Return a value, encrypted for one workspace and name. This blocks.
 
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
@@ -77,7 +79,7 @@ class SecretBox:
         return _VERSION + _mark(key) + nonce + sealed
 
     def open(self, sealed: bytes, *, workspace_id: str, name: str) -> str:
-        """Decrypt a value that was encrypted for this workspace and name. Blocks.
+        """Decrypt a value that was encrypted for this workspace and name. This blocks.
 
         Raises:
           Misconfigured: the value was encrypted with a key that this host does not have, or is damaged.
@@ -98,7 +100,7 @@ class SecretBox:
             ) from error
 
     def is_newest(self, sealed: bytes) -> bool:
-        """Return whether an encrypted secret was encrypted with the newest key. Blocks.
+        """Return whether an encrypted secret was encrypted with the newest key. This blocks.
 
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
@@ -106,7 +108,7 @@ class SecretBox:
         return sealed[1:5] == _mark(self._keys()[0])
 
     def marks(self) -> frozenset[bytes]:
-        """Return the marks of this host's keys: the 4 bytes in an encrypted secret that identify its key. Blocks.
+        """Return the marks of this host's keys: the 4 bytes in an encrypted secret that identify its key. This blocks.
 
         Raises:
           Misconfigured: a key cannot be read, or is not valid.
@@ -115,7 +117,7 @@ class SecretBox:
         return frozenset(map(_mark, self._keys())) if there else frozenset()
 
     def add_key(self) -> bool:
-        """Add a new key at the beginning of the key file. Return False if the keys are in the settings. Blocks.
+        """Add a new key at the beginning of the key file. Return False if the keys are in the settings. This blocks.
 
         Raises:
           Misconfigured: the key file cannot be read or written.
@@ -127,7 +129,7 @@ class SecretBox:
         return True
 
     def drop_old_keys(self) -> int:
-        """Leave only the newest key in the key file. Return how many keys were dropped. Blocks.
+        """Leave only the newest key in the key file. Return how many keys were dropped. This blocks.
 
         Raises:
           Misconfigured: the key file cannot be read or written, or the keys are in the settings.

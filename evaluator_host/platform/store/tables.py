@@ -84,7 +84,10 @@ class Table(DeclarativeBase):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the queries for the storage that workspaces use in this table. Tables that stay small have none."""
+        """Yield the queries for the storage that workspaces use in this table.
+
+        Tables that stay small have no such queries.
+        """
         return ()
 
 
@@ -143,7 +146,7 @@ class ApiKeyTable(Table):
 
 
 class SecretTable(Table):
-    """Secrets by name, encrypted with the host's key."""
+    """Secrets with their names, encrypted with the host's key."""
 
     __tablename__ = "secrets"
 
@@ -180,7 +183,7 @@ class AuditTable(Table):
 
 
 class PackageSetUseTable(Table):
-    """The package sets that each workspace requested, by key or digest of the set."""
+    """The package sets that each workspace requested. `name` is the key or the digest of the set."""
 
     __tablename__ = "package_set_uses"
 
@@ -190,7 +193,7 @@ class PackageSetUseTable(Table):
 
 
 class EntityTable(Table):
-    """JSON objects (`content`), by kind and name. Each belongs to a namespace of a workspace."""
+    """JSON objects (`content`), each with a kind and a name. Each belongs to a namespace of a workspace."""
 
     __tablename__ = "entities"
     __table_args__ = (

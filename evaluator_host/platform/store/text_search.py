@@ -1,4 +1,4 @@
-"""Searches texts without regard to upper and lower case, with the same result on SQLite and PostgreSQL."""
+"""Searches texts, ignoring upper and lower case, with the same result on SQLite and PostgreSQL."""
 
 from typing import Any
 

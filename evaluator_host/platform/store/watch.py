@@ -1,4 +1,4 @@
-"""Watches whether a host's database works, and checks it before the host starts."""
+"""Checks a host's database before the host starts, and watches it while the host runs."""
 
 import asyncio
 import logging
@@ -122,7 +122,7 @@ def require_not_emptied(address: Address, data_dir: Path) -> None:
 
 
 def require_usable(address: Address) -> None:
-    """Check that a SQLite file can be read and written, or created. Does nothing for PostgreSQL. Blocks.
+    """Check that a SQLite file can be read and written, or created. Does nothing for PostgreSQL. This blocks.
 
     Raises:
       StoreUnavailable: the file cannot be used; the detail says what to do.

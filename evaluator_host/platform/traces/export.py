@@ -22,14 +22,14 @@ from evaluator_host.types.json_values import InvalidJson, decode_json, encode_js
 
 PROTOBUF: Final = "application/x-protobuf"
 REQUEST_SPANS: Final = 10_000  # maximum number of spans in one request; exporters send 512
-_GROWTH: Final = 4  # JSON has up to four times the bytes of protobuf; resources are repeated for each trace
+_GROWTH: Final = 4  # how many times larger JSON may be than protobuf, with the resources repeated for each trace
 _SESSION: Final = tuple(
     re.compile(rf"(?:.+[._])?{name}") for name in (r"session[._]id", r"conversation[._]id", "thread_id")
 )
 _SESSION_CHARS: Final = 200
 _DEPTH: Final = 200
 _PLACES: Final = 16**14
-_HEAD: Final = 4  # number of bytes that hold the length of the head
+_HEAD: Final = 4  # number of bytes for the length of the head
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,18 +36,19 @@ from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import TraceReport
 
-# a trace with a root is scored when no span has arrived for this many seconds; exporters send every 5 seconds
+# seconds without a span after which a trace with a root is scored; exporters send every 5 seconds
 QUIET_S: Final = 6.0
-# a trace without a root is scored when no span has arrived for this many seconds, because its root may still be running
+# the same for a trace without a root, whose root may still be running
 SILENT_S: Final = 120.0
-SESSION_QUIET_S: Final = 60.0  # a session is complete when no span has arrived for this many seconds
+SESSION_QUIET_S: Final = 60.0  # seconds without a span after which a session is complete
 _LOOK_EVERY_S: Final = 0.25
 _HELD_BYTES: Final = 64 << 20
 _OF_EACH_BYTES: Final = 2048  # bytes that a trace takes besides its spans
 _OF_ID_BYTES: Final = 256  # bytes that the id of a session's trace takes
 _ADDED_AT_ONCE: Final = 1000
 _TRACE_BYTES: Final = 16 << 20
-_ROWS_MB: Final = 128  # memory that traces may take as rows, in MB: a million small objects, which take 25 ms to free
+# memory that traces may take once converted to rows, in MB: a million small objects, which take 25 ms to free
+_ROWS_MB: Final = 128
 _AT_ONCE: Final = 16
 # seconds before each retry after an error with a status in `_LACKING`
 _PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0)
@@ -116,10 +117,10 @@ class Traffic:
         self._held: Counter[str] = Counter()  # bytes that each workspace's traces take in memory
         self._turns = Turns(_AT_ONCE)
         self._workers: dict[asyncio.Task[None], str] = {}
-        # why traces were dropped, by workspace and reference of the evaluator; the reasons are kept until they are
-        # logged
+        # for each workspace and evaluator, why traces were dropped; emptied when the reasons are logged
         self._untold: dict[tuple[str, str], list[str]] = {}
-        self._untold_late: Counter[str] = Counter()  # late spans by reference of the evaluator, until that is logged
+        # for each evaluator, the number of late spans; emptied when it is logged
+        self._untold_late: Counter[str] = Counter()
         service.metrics.watch("traces_waiting", "Traces that wait to be scored.", lambda: self.waiting)
         service.metrics.watch("traces_dropped", "Traces that were not scored or not stored.", lambda: self.dropped)
         service.metrics.watch("traces_late_spans", "Spans that came after their trace was scored.", lambda: self.late)
@@ -147,7 +148,7 @@ class Traffic:
           workspace_id: Owner of the evaluator.
           reference: Evaluator, with or without version: `latency`, `latency@2`.
           export: The exporter's request.
-          sampling: Share of traces to score, 0 to 1; None for the evaluator's own rate. The choice depends only on
+          sampling: Fraction of traces to score, 0 to 1; None for the evaluator's own rate. The choice depends only on
             trace ids, so that all spans of a trace are chosen, or none.
           by_session: Whether the traces of a session are scored together.
           quiet_s: Seconds after the last span at which a trace or session is scored; None for the usual number. A trace
@@ -338,7 +339,7 @@ class Traffic:
         self._tell_dropped()
 
     def _begin(self, keys: list[_Key]) -> None:
-        """Queue these traces. Each is scored when it is its workspace's turn."""
+        """Queue these traces for scoring. Workspaces take turns."""
         for key in keys:
             pending = self._pending.pop(key)
             self._begun.add(key.workspace, _named(key, pending.traces, pending.version), time.monotonic())
@@ -407,7 +408,7 @@ class Traffic:
 
 
 def _named(key: _Key, traces: Iterable[str], version: int | None) -> list[tuple[str, str]]:
-    """Return `(reference and version of the evaluator, trace id)` for each trace of a session, or for the one trace."""
+    """Return `(reference and version of the evaluator, trace id)` for a single trace, or each trace of a session."""
     return [(f"{key.reference} {version}", trace_id) for trace_id in traces or (key.trace_id,)]
 
 

@@ -46,7 +46,8 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         request: Request,
         caller: CallerOf,
         sampling: Annotated[
-            float | None, Query(ge=0, le=1, description="Fraction of traces to score. Default: the evaluator's own.")
+            float | None,
+            Query(ge=0, le=1, description="Fraction of traces to score. Default: the evaluator's sampling rate."),
         ] = None,
         group: Annotated[
             Literal["trace", "session"], Query(description="Score each trace, or the traces of a session together.")

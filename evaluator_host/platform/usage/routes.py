@@ -14,7 +14,7 @@ def usage_api(usage: StorageUsage) -> APIRouter:
 
     @router.get("/v1/usage", response_model=UsageReport)
     async def show(workspace: WorkspaceOf) -> Response:
-        """Show what the workspace of the key stores, and what it may store, in bytes."""
+        """Show how many bytes the key's workspace stores, and how many it may store."""
         return json_response(await usage.get_usage(workspace))
 
     return router

@@ -36,7 +36,7 @@ def named_wires(settings: Settings) -> list[tuple[Wire, WireOptions]]:
 def mount_wires(app: FastAPI, served: ASGIApp, host: Host, access: Access) -> ASGIApp:
     """Add the wires' routes to `app`.
 
-    Return the application `served`, wrapped so that it recognises requests to wires.
+    Return the application `served` with middleware that recognises requests to wires.
     """
     calls = [WireCalls(wire, options, host, access) for wire, options in named_wires(host.settings)]
     for one in calls:
@@ -95,7 +95,8 @@ class WireRequests:
         inner[FOREIGN] = WireRequest(calls.wire, calls.options, calls.workspace_id, inner, key)
         note = partial(self._note, calls.wire.name, perf_counter())
         await self._app(inner, receive, _watched(send, note))
-        scope["route"] = inner.get("route", calls.wire)  # the trace's span is named by `path`, which a wire has, too
+        # telemetry names the span after the route's `path`, which a wire has, too
+        scope["route"] = inner.get("route", calls.wire)
 
     def _find(self, path: str) -> tuple[WireCalls, str, str | None] | None:
         """Return the wire of a path, the path without its key, and the key: `/wires/NAME/key/eh_…/v1/private`."""

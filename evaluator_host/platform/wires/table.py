@@ -12,7 +12,7 @@ from evaluator_host.types.names import nearest_name
 
 @cache
 def wires() -> Mapping[str, EntryPoint[Any]]:
-    """Return the wires of all plugins by name, in alphabetical order."""
+    """Return the wires of all plugins, keyed by name, in alphabetical order."""
     found = {name: wire for plugin in plugins().values() for name, wire in plugin.wires.items()}
     return dict(sorted(found.items()))
 

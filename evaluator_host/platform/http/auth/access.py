@@ -48,7 +48,7 @@ _OK = "ok"
 class Rate:
     """How often a key may call: `burst` requests at once after a pause, and `per_s` requests per second.
 
-    `per_s` is None if the key may call as often as it likes.
+    `per_s` is None if there is no limit.
     """
 
     per_s: float | None
@@ -136,7 +136,7 @@ class Access:
         self._rates.count_request(caller.key_id, rate)
 
     def _divided_rate(self, per_s: float | None, burst: int) -> Rate:
-        """Return this process's share of a rate limit."""
+        """Return the part of a rate limit that this process may use."""
         return Rate(per_s and per_s / self._divided, float(-(-burst // self._divided)))
 
     def note_refusal(self, address: str) -> None:

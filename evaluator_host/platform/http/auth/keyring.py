@@ -17,8 +17,8 @@ from evaluator_host.platform.store.keys import Credential, Keys, key_id_of, toke
 from evaluator_host.types.errors import StoreUnavailable, Unauthorized
 
 REFRESH_S: Final = 1.0
-_TRUSTED_S: Final = 10.0  # a cached key older than this is looked up before it is used
-_FORGOTTEN_S: Final = 60.0  # a key unused for this long leaves the cache
+_TRUSTED_S: Final = 10.0  # seconds after which a cached key is looked up again before it is used
+_FORGOTTEN_S: Final = 60.0  # seconds without use after which a key leaves the cache
 _LAST_USE_S: Final = 30.0  # seconds between two writes of the keys' last uses
 # maximum number of look-ups at the same time; it is low, so that made-up keys cannot keep the database busy
 _LOOKUPS: Final = 4

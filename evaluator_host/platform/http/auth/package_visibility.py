@@ -1,6 +1,6 @@
 """Decides which package sets a workspace sees: the sets that it built, or that its evaluators pin.
 
-Workspaces that pin the same packages share the installed files without learning of each other. A caller without a key
+Workspaces that pin the same packages share the installed files, but do not notice each other. A caller without a key
 is the host's operator and sees every set.
 """
 
