@@ -1,9 +1,9 @@
-"""Prints what it costs to import light modules, which are the host's small replacements of platforms' packages.
+"""Measures the cost of importing light modules: the host's small replacements for other platforms' packages.
 
-The cost is processor time, and the number of modules beyond the interpreter's own. Each import runs in fresh
-interpreters, isolated as in a sandbox; the fastest of several runs counts. The exit code is 1 if an import costs more
-than 30 ms, which is the most that a dialect may add to a cold call. Light modules that need locked packages (pydantic)
-are listed but not measured.
+The cost is the processor time, and how many modules are loaded besides those that the interpreter always loads. Each
+import runs in fresh interpreters, isolated as in a sandbox; the fastest of several runs counts. The exit code is 1 if
+an import costs more than 30 ms, which is the most that a dialect may add to a cold call. Light modules that need locked
+packages (pydantic) are listed but not measured.
 """
 
 import subprocess

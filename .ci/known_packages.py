@@ -1,12 +1,13 @@
 """Writes `known_packages.json`: the packages that the host may choose for an import, and the modules of each.
 
-Packages that many people install are known, and so are the packages in `known_names.json`. The host never chooses any
-other package. Otherwise, people could give a package the name of somebody's own file to get it installed. Run this with
-lists of the most used packages, one name per line (anything after a tab is ignored), the most used first:
+These are packages that many people install, and the packages in `known_names.json`. The host never chooses any other
+package. Otherwise, if an evaluator imports a file of its author, a stranger could publish a package with the name of
+that file, and the host would install it. Run this with lists of the most used packages, one name per line (anything
+after a tab is ignored), the most used first:
 
     uv run --with pipreqs --with autopep723 .ci/known_packages.py --python pypi.txt --javascript npm.txt
 
-uv asks the index for which it is configured; the tables of pipreqs and autopep723 say which package has which module.
+uv uses the index that it is configured for; the tables of pipreqs and autopep723 say which modules a package has.
 """
 
 import argparse
@@ -21,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "evaluator_host" / "engine" / "packages"
-MOST = 5000  # number of packages for each language
-STUBS = re.compile(r"types-.*|.*-stubs|@types/.*|mypy-boto3-.*|pyobjc-.*")  # packages of types, which nobody imports
+MOST = 5000  # number of packages to list for each language
+# packages that contain only types, so no code imports them
+STUBS = re.compile(r"types-.*|.*-stubs|@types/.*|mypy-boto3-.*|pyobjc-.*")
 
 
 def main() -> None:
@@ -65,7 +67,7 @@ def modules_of_tables() -> Iterator[tuple[str, str]]:
 
 
 def shorter(package: str, known: set[str]) -> Iterator[str]:
-    """Yield `name` as the module of a package `python-name` or `name-python`, unless there is a package `name`."""
+    """Yield the module `name` for a package `python-name` or `name-python`, unless a package `name` exists."""
     for found in (re.fullmatch(r"(?:python|py)-(.+)", package), re.fullmatch(r"(.+)-(?:python|py)", package)):
         if found and found[1] not in known and found[1] not in sys.stdlib_module_names:
             yield found[1].replace("-", "_")

@@ -3,8 +3,8 @@
 Usage: python .ci/release.py [--image NAME]
 
 `make release` calls it, after `make dist` has built the packages. `--image` also saves an image of the host, which
-`.ci/image` built. The same commit always gives the same bytes, and so does an image if it has the same base. Nothing is
-signed here. Whoever publishes the files signs them.
+`.ci/image` built. The same commit always gives the same files, byte for byte; an image also needs the same base image
+for that. This script does not sign anything: sign the files where you publish them.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-// Checks the syntax of JavaScript files, as `node --check` does, but of all files in one process. Usage:
+// Checks the syntax of JavaScript files as `node --check` does, but checks all files in one process. Usage:
 // node --experimental-vm-modules .ci/syntax.mjs FILE…
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ for (const file of process.argv.slice(2)) {
   })
   if (!fits) {
     console.error(`${file}: ${fault.message}`)
-    spawnSync(process.execPath, ['--check', file], { stdio: 'inherit' }) // Node prints where the error is
+    spawnSync(process.execPath, ['--check', file], { stdio: 'inherit' }) // `vm` does not report the position of the error, and Node does
     process.exitCode = 1
   }
 }
