@@ -261,5 +261,5 @@ def test_an_installed_set_may_be_tampered_with_at_any_depth(home: Path) -> None:
     for target in ("/etc/passwd", "../../escaped", "nowhere", "loop"):
         (files / "loop").unlink(missing_ok=True)
         (files / "loop").symlink_to(target)
-        with pytest.raises(PackagesFailed, match="a place outside it"):
+        with pytest.raises(PackagesFailed, match="a place outside the package"):
             settle(files)

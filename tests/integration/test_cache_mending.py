@@ -99,7 +99,7 @@ def test_the_command_says_what_it_found_and_whether_it_is_mended(host: Host) -> 
     (host.shelf / "sets").rename(host.shelf / "lost")
     (host.shelf / "sets").mkdir()
     (found,) = host.run("packages", "verify", code=1)
-    assert "lock of this set is lost" in found["error"]
+    assert "lock file of the set is lost" in found["error"]
 
 
 def swap(client: docker.APIClient, digest: str, recipe: str, files: dict[str, bytes]) -> None:
@@ -117,7 +117,7 @@ SWAPS = {
     "nothing in it": (f"FROM {RUNTIME_IMAGE}\nCOPY evil.py /opt/packages/evil.py\n", "image: evil.py"),
     "another image below": (
         f"FROM {RUNTIME_IMAGE}\nCOPY evil.py /etc/evil.py\nCOPY evil.py /opt/packages/mended.py\n",
-        "image: (the runtime image below)",
+        "image: (the runtime image on which it is built)",
     ),
 }
 

@@ -143,7 +143,10 @@ async def test_no_pins_need_no_index(tmp_path: Path) -> None:
         (
             ["jieba==0.42.1"],
             PYTHON,
-            ["jieba==0.42.1 has no wheels at all, only its source, and", ". Let the operator set allow_source_builds"],
+            [
+                "jieba==0.42.1 has no wheels at all, only its source, and",
+                ". Ask the operator to set allow_source_builds",
+            ],
             None,
         ),
         (["lodash@4.17.99"], JAVASCRIPT, ["lodash has no version 4.17.99", "lodash@4.17.", "lodash@4.18.0"], ...),

@@ -143,10 +143,10 @@ def test_the_client_migrates_by_a_data_set(server: Server) -> None:
         assert (migration.proof.verdict, migration.proof.rows, migration.proof.scored) == (ProofVerdict.PROVEN, 2, 2)
         with pytest.raises(NotFound):
             client.migrate(evaluator, dataset="nothing")
-        with pytest.raises(InvalidRequest, match="several sources"):
+        with pytest.raises(InvalidRequest, match="in several ways"):
             client.migrate(evaluator, [Row()], dataset="gold")
         job = client.jobs.create([evaluator], "gold", mapping={"outputs": "said"})
-        with pytest.raises(InvalidRequest, match="several sources"):
+        with pytest.raises(InvalidRequest, match="in several ways"):
             client.migrate(evaluator, dataset="gold", job=job.id)
         proof = client.migrate(evaluator, job=job.id).proof
         assert proof is not None

@@ -171,7 +171,7 @@ NOTED = {  # expected warnings for each pin: its import leaves threads or files 
     "seaborn==0.13.2": {"files_at_load"},
 }
 REFUSED = {  # for each pin: the remedy that the error names
-    "langdetect==1.0.9": "Let the operator set allow_source_builds",
+    "langdetect==1.0.9": "Ask the operator to set allow_source_builds",
     "ragas==0.2.15": "pin another version of langchain-community too",
     "rouge-score==0.1.2": "Pin rouge-score==0.0.4",
     "spacy==3.8.7": "pin click==",

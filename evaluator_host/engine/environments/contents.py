@@ -77,14 +77,16 @@ def _settle_one(entry: Entry, home: Path) -> None:
         )
     if entry.is_folder:
         entry.chmod(0o755)
-    elif entry.is_file:  # if it is a hard link to a download, the mode of the download changes too
+    elif entry.is_file:  # if the file is a hard link to a download, this changes the mode of the download, too
         entry.chmod(0o755 if entry.stat.st_mode & 0o111 else 0o644)
     elif not entry.is_link:
         raise PackagesFailed(
             f"A package contains {entry.path!r}, which is not a file, folder or link: pin another version."
         )
     elif not _stays(entry, home):
-        raise PackagesFailed(f"A package contains a link to a place outside it ({entry.path!r}): pin another version.")
+        raise PackagesFailed(
+            f"A package contains a link to a place outside the package ({entry.path!r}): pin another version."
+        )
 
 
 def outward_links(root: Path) -> list[str]:

@@ -77,7 +77,7 @@ class PackageQueries:
     ) -> tuple[Pin, ...]:
         """Return pins that users wrote, parsed and checked.
 
-        For a pin that is not exact, search the index for a hint when it is the turn of `workspace`. `python` is a
+        For a pin that is not exact, wait for the turn of `workspace`, then search the index for a hint. `python` is a
         result of the method `python`.
 
         Raises:

@@ -242,7 +242,7 @@ class Environments:
           InUse: the set is being built, or another process (of this host or of another host) uses it.
         """
         if self._builds.find_running(name) is not None:
-            raise InUse("the set is being built; wait until it is ready")
+            raise InUse("the package set is being built; wait until it is ready")
         if self._builds.forget_failed(name):
             return
         record = await asyncio.to_thread(self._folder.found, name)
@@ -251,7 +251,9 @@ class Environments:
         if record is not None and not await self._remove(record.digest):
             await self._release_elsewhere(record.digest)
             if not await self._remove(record.digest):
-                raise InUse("another process is using the set (a running row, or another host); try again later")
+                raise InUse(
+                    "another process is using the package set (a running row, or another host); try again later"
+                )
         self._folder.forget_lock(record.key if record else name)
         await self._prune_backend()
 
@@ -318,7 +320,7 @@ class Environments:
         return [await self._verify(digest) for digest in wanted]
 
     async def release(self, digest: str) -> None:
-        """End this process's idle sandboxes on a package set.
+        """End this process's idle sandboxes that use a package set.
 
         Other processes may then remove the set, unless a row in this process uses it.
         """
@@ -376,7 +378,7 @@ class Environments:
             return Verified(
                 digest,
                 tuple(broken),
-                error="the lock of this set is lost, so the set was removed; its next use installs it again",
+                error="the lock file of the set is lost, so the set was removed; its next use installs it again",
             )
         async with hold_lock(self._folder.build_lock(key)):
             await asyncio.to_thread(self._folder.detach, digest)

@@ -148,7 +148,7 @@ async def _build_runner(esbuild: Path, made: Path, sources: Path) -> None:
 
 def _seal(made: Path) -> None:
     for path in made.iterdir():
-        path.chmod(0o644)  # readable by all despite the umask, as in `_rename`
+        path.chmod(0o644)  # let every user read the file despite the umask, as in `_rename`
     (made / _DIGEST).write_text(_contents_digest(made), "utf-8")
 
 
@@ -351,7 +351,7 @@ def _raise_npm_failure(output: str, binary: Path) -> None:
     if _UNREACHABLE.search(output):
         raise IndexUnavailable(
             f"{binary} is missing or damaged, and npm could not fetch it from its registry: {reason}\n"
-            "A host needs it before it can run JavaScript and TypeScript. Check the network, or point npm to a "
+            "Without it, this host cannot run JavaScript and TypeScript. Check the network, or point npm to a "
             "registry or proxy that answers (`npm config set registry …`, HTTPS_PROXY), and start again"
         )
     raise SandboxUnavailable(f"npm could not install esbuild: {reason}")

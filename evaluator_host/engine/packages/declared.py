@@ -15,7 +15,8 @@ from evaluator_host.types.evaluator import Language
 
 _VERSION: Final = re.compile(r"\d+(?:\.\d+){1,3}(?:[-+.a-zA-Z][\w.+-]*)?")
 _REQUIREMENT: Final = re.compile(r"^([A-Za-z0-9][\w.-]{0,100})(?:\[[^\]\n]{0,200}\])?==([\w.!+-]{1,100})", re.MULTILINE)
-# how a package begins in uv.lock, poetry.lock and pylock.toml; a TOML parser takes too long for hostile files
+# matches the start of a package in uv.lock, poetry.lock and pylock.toml; a TOML parser would take too long for hostile
+# files
 _LOCKED: Final = re.compile(
     r'''^\[\[packages?\]\]\r?\nname = "([^"\\\n]{1,100})"\r?\nversion = "([^"\\\n]{1,100})"''', re.MULTILINE
 )
@@ -26,11 +27,11 @@ _PNPM: Final = re.compile(
 )
 _YARN: Final = re.compile(r"""^"?(@?[^@\s"]{1,100})@([^\n]{1,2000}):\r?\n  version:? "?([^\s"]{1,100})""", re.MULTILINE)
 _BUN: Final = re.compile(r'''^ {2,8}"(@?[^@\s"]{1,100})": \["\1@([^\s"]{1,100})"''', re.MULTILINE)
-# a range of versions in the entry of a lock file, rather than another name or an address
+# matches a range of versions in the entry of a lock file, but not another name or an address
 _FROM_INDEX: Final = re.compile(r"(?:npm:)?[^@:/]{1,100}")
-# a range of versions in package.json: `^1.2.0`, `>=1 <3`, `1.x || 2.x`; not a tag, an address or another package's name
+# matches a range of versions in package.json (`^1.2.0`, `>=1 <3`, `1.x || 2.x`), not a tag, address or package's name
 _ONE_BOUND: Final = r"(?:(?:[\^~]|[<>]=?|=) ?)?v?\d[\w.+*-]{0,40}"
-# text between two bounds: never empty, or a long number could be split into bounds in billions of ways
+# what separates two bounds; without a separator, a long number could be split into bounds in billions of ways
 _BETWEEN: Final = r"(?: {0,3}\|\| {0,3}| {1,3}- {1,3}| {1,3}|(?=[\^~<>=]))"
 _RANGE: Final = re.compile(rf"{_ONE_BOUND}(?:{_BETWEEN}{_ONE_BOUND}){{0,9}}")
 _MOST: Final = 5_000  # maximum number of packages to read from one file
@@ -201,7 +202,7 @@ _PYTHON: Final[dict[str, Callable[[str], Versions]]] = {
     "pylock.toml": partial(_matches, _LOCKED),
     "requirements.txt": partial(_matches, _REQUIREMENT),
 }
-# how an excerpt of each file pins one package; excerpts of all other files are JSON
+# the text that pins one package in the excerpt of each file; excerpts of all other files are JSON
 _LINES: Final = {
     "pnpm-lock.yaml": "      {name}:\n        specifier: {version}\n        version: {version}\n",
     "yarn.lock": '"{name}@{version}":\n  version "{version}"\n',

@@ -537,6 +537,6 @@ def _text(path: Path, shown: str) -> str:
         ) from error
     if "\0" in text:
         raise InvalidRequest(
-            f"{shown} contains a null byte, so it is not text, and the evaluator needs text; save it as UTF-8"
+            f"{shown} contains a null byte, so it is not text, and files of an evaluator must be text; save it as UTF-8"
         )
     return text

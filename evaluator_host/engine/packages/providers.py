@@ -119,7 +119,9 @@ def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: boo
         names = ", ".join(lacking[:_SHOWN]) + (", …" if len(lacking) > _SHOWN else "")
         return Provider(is_own=True, problem=f"the package {pin.text} has no {names}")
     if not is_sure and not one.names:
-        unsure = f"the code uses nothing of this module that shows whether it belongs to the package {pin.text}"
+        unsure = (
+            f"no name that the code uses from this module shows whether the module belongs to the package {pin.text}"
+        )
         return Provider(is_own=True, problem=unsure if is_known else _unknown(pin.name))
     return Provider(pin.text, is_own=not is_known)
 

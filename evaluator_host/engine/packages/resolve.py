@@ -51,7 +51,7 @@ async def resolve(
         )
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     if any((pin.language is Language.PYTHON) is not (shared is Language.PYTHON) for pin in pins):
-        raise InvalidRequest("Pins of pip and of npm cannot be in one package set: give them to two evaluators.")
+        raise InvalidRequest("Pins of pip and of npm cannot be in one package set: use two evaluators.")
     pins = tuple(sorted(replace(pin, language=shared) for pin in pins))
     resolver = Resolver(index, target, tools or installed_tools(), run)
     if not pins:

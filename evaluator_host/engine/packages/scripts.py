@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 Parse: TypeAlias = Callable[[Sequence[str], Language], tuple[Pin, ...]]
 
-# The regular expression by which PEP 723 itself defines a block.
+# the regular expression for a block, copied from PEP 723
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 _LATE: Final = 999  # a patch release that no Python 3.x will reach
 _DECLARATIONS: Final = frozenset({"import_statement", "export_statement", "import_require_clause"})
-# maximum length, in bytes, of a called expression that is checked for being `require` or `import`
+# maximum length in bytes of the expression before a call's arguments, which may be `require` or `import`
 _LOADER_BYTES: Final = 100
 _LOADERS: Final = frozenset({b"import", b"require", b"require.resolve"})
 _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path>/.*)?", re.DOTALL)
@@ -81,7 +81,7 @@ def require_python(required: str, version: str) -> None:
         return
     raise _invalid(
         f"the file requires Python {required}, and evaluators run on Python {version} here: "
-        "change `requires-python`, or run it on a host with that Python."
+        "change `requires-python`, or run it on a host with such a Python."
     )
 
 
@@ -156,7 +156,8 @@ def module_specifiers(source: str) -> list[Specifier]:
     for node in nodes_below(syntax_tree(source).root_node):
         string = _specifier_of(node)
         quoted = b"" if string is None else string.text or b""
-        if string is not None and len(quoted) > 1 and quoted[:1] == quoted[-1:]:  # an unclosed string has one quote
+        # an unclosed string has only one quote
+        if string is not None and len(quoted) > 1 and quoted[:1] == quoted[-1:]:
             start = len(encoded[: string.start_byte + 1].decode("utf-8", "surrogatepass"))
             text = quoted[1:-1].decode("utf-8", "surrogatepass")
             specifiers.append(Specifier(start, start + len(text), text))

@@ -78,7 +78,7 @@ async def suggest(
         async with asyncio.timeout(timeout_s):
             await search.add_hints(texts, hints)
     except (HostError, TimeoutError):
-        pass  # the problems whose better hints are late keep their old hints
+        pass  # if a better hint does not arrive in time, the problem keeps its first hint
     return tuple(replace(problem, hint=hints.get(place, problem.hint)) for place, problem in enumerate(problems))
 
 

@@ -57,7 +57,8 @@ _MACHINE: Final = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.
 _KILLED: Final = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _KNOWN_NAMES: Final = Path(__file__).with_name("known_names.json")
 _KNOWN_PACKAGES: Final = Path(__file__).with_name("known_packages.json")
-_CLOSE: Final = 0.8  # lowest similarity of close names: that of five letters, one of them wrong, missing or swapped
+# lowest similarity of names that count as close: that of five letters, one of them wrong, missing or swapped
+_CLOSE: Final = 0.8
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Resolver:
         try:
             finished = await self.run(Command(argv, workspace.path, workspace.environment), timeout_s)
         except TimeoutError as error:
-            if self.sources:  # most likely code of a package that does not end
+            if self.sources:  # code of a package most likely runs endlessly
                 raise PackagesFailed(
                     f"Building the packages from source did not end within {timeout_s:g} s: pin versions that have "
                     "wheels; if the index is slow, ask the operator for a higher EVALUATOR_HOST_INDEX_TIMEOUT_S."
@@ -169,7 +170,7 @@ def in_turn(turns: Turns, workspace: str) -> Run:
 
     async def run(command: Command, timeout_s: float) -> Finished:
         async with turns.turn(workspace):
-            # the process that starts the program would report its own failure in place of this error
+            # `bound` puts a launcher in front, which would hide that the program is missing
             if not os.access(command.argv[0], os.X_OK):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command.argv[0])
             return await processes.run(replace(command, argv=processes.bound(command.argv)), timeout_s)

@@ -38,7 +38,7 @@ _AT_ONCE: Final = 3  # maximum number of builds at once
 # maximum number of builds of one workspace at once: one less, so that another workspace's first build need not wait
 _OF_ONE: Final = 2
 _FAILED_KEPT: Final = 100
-_LOCKS_BYTES: Final = 64 << 20  # maximum size of all locks whose sets are not installed, in bytes
+_LOCKS_BYTES: Final = 64 << 20  # maximum total size, in bytes, of stored locks whose package sets are not installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ class BuildContext:
     allow_source_builds: bool
     ceiling_mb: int
     free_disk_mb: int = 0  # number of MB to leave free on the disk of the data directory
-    packages_from: str | None = None  # repository in a container registry, searched first if the lock is known
+    # repository in a container registry; if a set's lock is known, the set is looked for there first
+    packages_from: str | None = None
 
 
 class Build:
@@ -148,7 +149,7 @@ class Build:
         if lock is None:
             lock = await self._resolve(context)
             await asyncio.to_thread(context.folder.keep_lock, self.key, lock)
-        # First remove the image of a removed or broken set: a sandbox could be started from it during this build.
+        # An image of an earlier, removed or broken copy of the set may be left: a sandbox must not start from it now.
         await context.backend.drop_environment(lock.digest)
         stage = await asyncio.to_thread(context.folder.new_stage, self.key)
         try:
@@ -198,7 +199,8 @@ async def adopt(
                 files, sorted(imports.sources), python=lock.target.runtime, backend=context.backend,
                 room_bytes=room_bytes,
             )  # fmt: skip
-            await context.backend.drop_environment(lock.digest)  # the backend's copy does not have the byte code
+            # the image that the import check has used lacks the byte code
+            await context.backend.drop_environment(lock.digest)
         record = Record(
             key=key,
             digest=lock.digest,
@@ -216,7 +218,7 @@ async def adopt(
         await asyncio.to_thread(context.folder.put, stage, record)
         await context.backend.prepare(context.folder.environment(record))
     except BaseException:
-        with contextlib.suppress(HostError):  # the error that is being handled is the one to report
+        with contextlib.suppress(HostError):  # report the error of the build, not one of its cleanup
             await asyncio.shield(context.backend.drop_environment(lock.digest))
         raise
     return record

@@ -48,7 +48,7 @@ from evaluator_host.types.errors import MachineExhausted, Misconfigured, Sandbox
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_TRIALS: Final = 3  # how often the sandbox is tried out before giving up, if each trial run is killed
+_TRIALS: Final = 3  # how many times to test the sandbox of builds if something kills each test
 _SIGNALLED: Final = 128  # a higher exit code is 128 plus the number of the signal that ended the process
 _TRIAL: Final = "a trial failed"
 # maximum number of processes and threads; uv and npm start one thread per processor, and up to 512 that wait for files
@@ -73,8 +73,8 @@ class Builder:
         files by hard links, which do not work across mounts.
       file_mb: Largest file that a build may write, in MB. All files of a build together may have twice this size.
       memory_mb: Memory limit of one command and all processes that it starts.
-      using_downloads: Keeps the downloads from being deleted while a command uses them. Code of packages never runs
-        meanwhile, so no package can keep other builds waiting.
+      using_downloads: Keeps the downloads from being deleted while a command uses them. Only commands that run no code
+        of packages use it, so no package can delay a deletion.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class Builder:
         except UnknownPolicy as error:
             found = str(error)
         if isinstance(found, str):
-            with contextlib.suppress(OSError):  # so that a sandbox can use the downloads, if one works later
+            with contextlib.suppress(OSError):  # if a sandbox works later, `_prepare` then takes over the downloads
                 os.chown(self.home / "downloads", os.geteuid(), -1)
             _log.warning(
                 "packages are installed without a sandbox, by plain processes with this host's rights: %s", found
@@ -243,7 +243,8 @@ class Builder:
                     break
             else:
                 raise MachineExhausted(
-                    "something killed the sandbox that installs packages each time it started; try again"
+                    "the sandbox that installs packages was killed at every start, perhaps because this machine "
+                    "had no memory left; try again"
                 )
         except (OSError, LimitReached) as error:  # includes TimeoutError, which is an OSError
             _require_lasting(error)

@@ -46,7 +46,7 @@ _SETUP_S: Final = 30.0
 _REMOVAL_S: Final = 60.0
 _DATA_MARGIN_MB: Final = 1024  # added to RLIMIT_DATA, which counts reserved memory: V8 reserves 512 MB
 _MB: Final = 1024 * 1024
-# numbers that builds add to the name of this host process; those of sandbox backends start at 1 and stay far lower
+# numbers in the names of builds' cgroups; those in the names of sandbox backends start at 1, and stay far lower
 _NUMBERS: Final = itertools.count(1_000_000)
 _LOOK_EVERY_S: Final = 0.25
 _TRIES: Final = 3

@@ -70,7 +70,7 @@ class ImportReport:
     import_ms: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)  # Python files that these imports read, relative to the set
-    # modules of other well-known packages that an import lacked, by the note on the failed import
+    # modules of other well-known packages that were missing when an import failed; the key is the note on that import
     lacks: dict[str, str] = field(default_factory=dict)
     in_parts: bool = False  # whether only sub-paths of a package can be imported, not the package by its name
 
@@ -156,7 +156,7 @@ async def _python(environment: Environment, modules: Mapping[str, Sequence[str]]
     ) as program:
         for package, module in [(package, module) for package, names in modules.items() for module in names]:
             if program.spent_s > _TOTAL_S:
-                health.notes.append(f"{module} was not checked, because the checks of the others took {_TOTAL_S:g} s")
+                health.notes.append(f"{module} was not checked, because checking the others took {_TOTAL_S:g} s")
                 continue
             outcome = await program.call(module=module)
             if module == modules[package][0]:
@@ -231,7 +231,7 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
         if name.startswith("@types/"):  # these packages have only type declarations, and nothing to import
             continue
         if health.spent_s > _TOTAL_S:
-            health.notes.append(f"{name} was not checked, because the checks of the others took {_TOTAL_S:g} s")
+            health.notes.append(f"{name} was not checked, because checking the others took {_TOTAL_S:g} s")
             continue
         if environment.path is not None:
             await asyncio.to_thread(_refuse_addon, environment.path, name)

@@ -94,7 +94,7 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
         said = f"The packages cannot be installed:\n{shorten(finished.stderr, index)}"
         raise from_outside(finished.stderr) or PackagesFailed(said)
     (files / "node_modules").mkdir(exist_ok=True)
-    # The last file names the registry that each package came from, which guests need not know.
+    # npm does not need these files any more, and the last one would show guests which registry each package came from.
     for name in ("package.json", "package-lock.json", "node_modules/.package-lock.json"):
         (files / name).unlink(missing_ok=True)
 

@@ -96,7 +96,7 @@ def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptor
         *("--die-with-parent", "--new-session", "--hostname", "builder", "--clearenv"),
         *_environment(view),
         *_own_files(descriptors),
-        *_files(view),  # bound after the folders above, because some of these files lie below /tmp
+        *_files(view),  # bind these files after the folders above, because some of the files are below /tmp
         *("--remount-ro", "/", "--chdir", "/"),
         *("--seccomp", str(descriptors.seccomp)),
         *("--info-fd", str(descriptors.info), "--block-fd", str(descriptors.block)),

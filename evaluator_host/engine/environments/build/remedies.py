@@ -14,7 +14,7 @@ from evaluator_host.types.outcome import Failed
 PinsFor: TypeAlias = Callable[[Sequence[str], Language], Awaitable[list[str | None]]]
 
 _ABSENT: Final = re.compile(r"No module named '([\w.]+)'|Cannot find module '([^'./][^']*)'")
-_ASKED: Final = 5  # maximum number of missing modules of a set whose pins are looked up
+_ASKED: Final = 5  # maximum number of missing modules, for each set, for which to look up pins
 
 
 def lacking(failed: Failed, environment: Environment) -> str | None:
@@ -39,7 +39,7 @@ def without_part(failed: Failed, environment: Environment) -> str | None:
     )
     if there is None:
         return None
-    came = f"{name} {there.version}, which came with it, has no such module"
+    came = f"{name} {there.version}, which was installed as a dependency, has no such module"
     return f"{came}: pin another version of {name} too, usually an earlier one"
 
 
@@ -52,7 +52,7 @@ async def with_pins(lacks: dict[str, str], language: Language, pins_for: PinsFor
     modules = list(dict.fromkeys(lacks.values()))[:_ASKED]
     pins = dict(zip(modules, await pins_for(modules, language) if modules else (), strict=True))
     return {
-        note: (f"{note} (pin {pin} too, which has it)", pin)
+        note: (f"{note} (pin {pin} too, which contains it)", pin)
         for note, module in lacks.items()
         if (pin := pins.get(module))
     }

@@ -267,7 +267,7 @@ class _Registry:
         _, content = self._ask("GET", f"manifests/{reference}", headers={"Accept": _TAKEN})
         digest = _digest(content)
         if reference.startswith("sha256:") and digest != reference:
-            raise PackagesFailed("the registry's copy is damaged: push the set again")
+            raise PackagesFailed("the registry's copy of the package set is damaged: push the set again")
         found = _object(content)
         if not isinstance(found.get("layers"), list):
             raise PackagesFailed(
@@ -309,7 +309,7 @@ class _Registry:
             for _ in found:
                 pass
         if f"sha256:{read.hexdigest()}" != digest:
-            raise PackagesFailed("the registry's copy is damaged: push the set again")
+            raise PackagesFailed("the registry's copy of the package set is damaged: push the set again")
 
     def upload(self, file: IO[bytes], descriptor: dict[str, Any]) -> None:
         """Store a blob, unless the registry has it."""

@@ -213,7 +213,9 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
                 raise PackagesFailed(f"the record of the package set is not a regular file, or is too large{_NOT_OURS}")
             return content.read()
     except _DAMAGED as error:
-        raise PackagesFailed(f"the tar file of the set's record is damaged ({error}); push the set again") from error
+        raise PackagesFailed(
+            f"the tar file with the record of the package set is damaged ({error}); push the set again"
+        ) from error
 
 
 def _inside(folder: Path, name: str) -> Path:

@@ -58,11 +58,11 @@ class RegistryTransfer:
         if record is None:
             raise not_installed(name)
         if not self.use(record):
-            raise InUse("another process of this host is removing the set; build the set again, then push it")
+            raise InUse("another process of this host is removing the package set; build the set again, then push it")
         folder = self.context.folder
         lock = folder.lock_of(record.key)
         if lock is None or lock.digest != record.digest:
-            raise PackagesFailed("the lock of the set is lost; remove the set, then build it again")
+            raise PackagesFailed("the lock file of the package set is lost; remove the set, then build it again")
         if broken := await asyncio.to_thread(folder.broken, record.digest):
             raise PackagesFailed(
                 f"{broken[0]} in the package set has changed since it was installed; "

@@ -1,6 +1,6 @@
-// This file is loaded before npm. To lock a package that bundles others or has a shrinkwrap, npm opens the package's tarball, which
-// `allow-remote=none` forbids as if it were a dependency on a URL. When npm installs, it exempts tarballs of the registry from
-// this rule; here they are exempt when npm makes the lock, too.
+// This file is loaded before npm, so that npm can lock packages that bundle other packages or have a shrinkwrap. To lock such a package, npm has to
+// open its tarball, but `allow-remote=none` forbids this, as if the tarball were a dependency on a URL. When npm installs packages, it exempts
+// tarballs of the registry from this rule. This file makes npm exempt them when it makes a lock, too.
 "use strict";
 const { createRequire } = require("node:module");
 

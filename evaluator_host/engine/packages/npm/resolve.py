@@ -231,7 +231,7 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
     if error["code"] == "E404":
         found = _MISSING.search(error["detail"])
         name = found["name"] if found else "one of the packages"
-        check = "Check the name, and that the registry's credentials allow it."
+        check = "Check the name, and whether the registry's credentials give access to it."
         return no_package(name, Language.JAVASCRIPT, index="registry", check=check)
     found = _TARGET.search(error["summary"])
     if error["code"] == "ETARGET" and found and (pin := asked.get(found["spec"])):

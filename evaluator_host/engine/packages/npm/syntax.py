@@ -70,7 +70,7 @@ def _foreign(text: str) -> Refusal | None:
         return Refusal("comments and commits are not allowed")
     if pip := _PIP_PIN.fullmatch(text):
         hint = f"{pip['name']}@{pip['version'].removeprefix('v')}"
-        return Refusal("this is pip's syntax; a JavaScript evaluator pins with @", hint)
+        return Refusal("this is pip's syntax; a JavaScript evaluator pins packages with @", hint)
     if _PIP_RANGE.match(text):
         return Refusal("this is a version range in pip's syntax; a JavaScript evaluator pins one version with @")
     return None

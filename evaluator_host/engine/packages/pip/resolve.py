@@ -24,7 +24,8 @@ _GLIBC_MINORS: Final = (17, 28, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40)  # minor
 _PACKAGE: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[^\s;\\]+)\s*\\?")
 _HASH: Final = re.compile(r"\s+--hash=(?P<hash>sha(?:256|384|512):[0-9a-f]+)\s*\\?")
 _VIA: Final = re.compile(r"\s+#\s+(?:via\s+)?(?P<name>[A-Za-z0-9][\w.-]*)?.*")
-# a name is read only from its first character on: packages choose the text, and trying each character takes too long
+# The look-behind lets a match begin only at the start of a name. Packages choose this text, and matching from every
+# character of a long name would take too long.
 _NAME: Final = r"(?<![\w.-])(?P<name>[\w.-]++)"
 _EXTRAS: Final = r"(?:\[[^\[\]]*+\])?"
 _NO_VERSION: Final = re.compile(rf"there is no version of {_NAME}{_EXTRAS}==(?P<version>[^\s,]+)")
@@ -214,9 +215,9 @@ class NoWheel(PackagesFailed):
         `source_only` says whether the version has no wheel at all, for any Python and machine; None if that is unknown.
         """
         lacks = lacks_wheels(target, source_only=source_only)
-        ways = [f"Pin {' or '.join(near)}, which has one"] if near else []
+        ways = [f"Pin {' or '.join(near)}, which has a wheel"] if near else []
         ways += ["choose another version of Python (`python`)"] if source_only is False else []
-        ways += ["let the operator set allow_source_builds: the package is then built inside a sandbox"]
+        ways += ["ask the operator to set allow_source_builds: the package is then built inside a sandbox"]
         to_do = ", or ".join(ways)
         detail = f"{pin.text} {lacks}, and building from source is off. {to_do[0].upper()}{to_do[1:]}."
         return cls(detail, problems=(Problem("packages", f"{pin.text} has no wheel", near[0] if near else None),))

@@ -92,7 +92,7 @@ def _foreign(text: str, *, npm_too: bool = True) -> Refusal | None:
         return Refusal("a path or file is not allowed; pin a version from the package index")
     if npm_too and (npm := _NPM_PIN.fullmatch(text)):
         return Refusal(
-            "this is npm's syntax; a Python evaluator pins with ==", _clean(f"{npm['name']}=={npm['version']}")
+            "this is npm's syntax; a Python evaluator pins packages with ==", _clean(f"{npm['name']}=={npm['version']}")
         )
     if text.startswith("@"):
         return Refusal("this is an npm package; a Python evaluator pins packages of the Python index")
