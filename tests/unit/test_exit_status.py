@@ -55,7 +55,7 @@ def test_code(exit_status, code):
         (ExitStatus(exit_code=7), ["code 7"]),
         (ExitStatus(signal=signal.SIGSEGV), ["SIGSEGV"]),
         (ExitStatus(signal=200), ["signal 200"]),
-        (ExitStatus(), ["channel"]),
+        (ExitStatus(), ["connection"]),
         (ExitStatus(lost=True), ["try again"]),
     ],
 )

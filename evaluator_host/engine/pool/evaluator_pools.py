@@ -21,7 +21,7 @@ TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes whil
 EMPTY_POOLS: Final = 512
 _MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
 _SAMPLE: Final = 10  # all counts are halved once the average is this many uses per sandbox of the pool
-_WINDOW: Final = 100  # of this many idle sandboxes, the most recently used one is ended last
+_WINDOW: Final = 100  # one in this many idle sandboxes, the most recently used, is protected: it is ended last
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,10 @@ class EvaluatorPool:
         self.waiters: deque[Waiter] = deque()  # callers, the longest waiting first
         self.starting = 0  # number of sandboxes that are starting or loading
         self.size = 0  # number of the evaluator's sandboxes: idle, leased and starting
-        # slots whose row waits for an answer from outside, and the MB of their limit that are free while it waits
+        # slots whose rows wait for an answer from outside; for each, the MB of its limit that are free during the wait
         self.paused: dict[Slot, int] = {}
-        self.turn_until = 0.0  # until this time, its sandboxes are not given to other waiting evaluators
+        # until this time, no sandbox of this evaluator is ended to make room for another evaluator
+        self.turn_until = 0.0
         self.uses = 0  # recent leases, for `EvaluatorPools.coldest_first`
         self.bundle: Json = None  # compiled code from the runner, for the next sandbox
 
@@ -151,7 +152,6 @@ class EvaluatorPool:
 
     @property
     def has_waiters(self) -> bool:
-        """Return whether a caller is waiting."""
         while self.waiters and self.waiters[0].future.done():
             self.waiters.popleft()
         return bool(self.waiters)
@@ -165,8 +165,8 @@ class Lease:
     slot: Slot
     sandbox: Sandbox
     loaded: Loaded  # facts that the runner found in the evaluator
-    warm: bool  # the evaluator was loaded before this lease
-    queue_ms: float  # time that the lease waited for a sandbox, without loading
+    warm: bool  # whether the sandbox had loaded the evaluator before this lease
+    queue_ms: float  # time for which the lease waited for a sandbox, not counting the load
     load_ms: float  # time of starting and loading the sandbox, if this lease waited for that
     answered: int = 0  # rows answered under this lease so far
 
@@ -291,10 +291,7 @@ class StartQueue:
         ]
 
     def largest_mb(self) -> int:
-        """Look at the next sandbox to start of each workspace; return the largest of their memory limits, in MB.
-
-        If no sandbox is to start, return 0.
-        """
+        """Return the largest memory limit, in MB, of the sandboxes that workspaces would start next, or 0."""
         return max((spec.memory_mb for _, spec in self._eligible()), default=0)
 
     def _eligible(self) -> Iterator[tuple[EvaluatorPool, SandboxSpec]]:

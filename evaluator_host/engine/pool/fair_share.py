@@ -149,7 +149,7 @@ class Share:
     waiting: int = 0  # number of this workspace's calls in the queue
     # sandboxes that start, run or are about to end, but not idle ones, which other workspaces can displace
     sandboxes: int = 0
-    memory_mb: int = 0  # memory that these sandboxes count with: their limits, or the memory in use if their row waits
+    memory_mb: int = 0  # sum over these sandboxes: the memory limit of each, or the memory in use if its row waits
     waited_s: float = 0.0  # seconds that the last served call waited
     moved_at: float = field(default_factory=time.monotonic)  # time at which the queue last moved
 
@@ -201,7 +201,7 @@ class FairShare:
         )
 
     def begin(self, workspace: str, memory_mb: int) -> None:
-        """Count a sandbox of a workspace, and its memory limit, as busy."""
+        """Count one more busy sandbox of a workspace, with its memory limit."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes += 1
             share.memory_mb += memory_mb

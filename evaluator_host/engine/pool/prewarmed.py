@@ -17,7 +17,7 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 _log = logging.getLogger(__name__)
 
 PROBE_HOLDS_S: Final = 10.0  # a probe's result is reused for this many seconds, because probes come every few seconds
-# sandboxes of at least this many specs are kept ready: for two languages, with packages and without
+# minimum number of specs for which sandboxes are kept ready: two languages, each with and without packages
 RECENT_SPECS: Final = 4
 
 WORTH_MS: Final = 20.0  # packages that import faster than this, in ms, are not imported in advance

@@ -20,10 +20,10 @@ SHELL_TOOLS: Final = (
 )
 # fmt: on
 _INSTEAD: Final = {
-    "pip": "packages are pinned in `packages`",
-    "npm": "packages are pinned in `packages`",
-    "npx": "packages are pinned in `packages`",
-    "node": "the operator can give it to Python with EVALUATOR_HOST_PYTHON_WITH_NODE",
+    "pip": "pin packages in `packages` instead of installing them",
+    "npm": "pin packages in `packages` instead of installing them",
+    "npx": "pin packages in `packages` instead of installing them",
+    "node": "the operator can turn it on for Python with EVALUATOR_HOST_PYTHON_WITH_NODE",
 }
 _SOURCES: Final = ("/usr/bin", "/bin")
 _NO_COMMAND: Final = re.compile(
@@ -49,7 +49,7 @@ def missing_command(text: str) -> str | None:
 def advice_on_command(name: str, language: Language) -> str:
     """Return advice on a command that a sandbox lacks; the advice lists the commands that the sandbox has."""
     if name in ("/bin/sh", "/bin/bash"):
-        return "this host's machine has no shell to give to sandboxes: start the program itself, without a shell"
+        return "the host's machine has no shell that sandboxes could use: start the program itself, without a shell"
     told = f"the sandbox has no command {name}; {commands_of(language)}"
     return f"{told}; {_INSTEAD[name]}" if name in _INSTEAD else told
 
@@ -57,4 +57,4 @@ def advice_on_command(name: str, language: Language) -> str:
 def commands_of(language: Language) -> str:
     """Return a sentence that lists the commands that a sandbox has."""
     own = "python3, python" if language is Language.PYTHON else "node"
-    return f"it has {own}, sh and small tools of the shell (cat, grep, sed, sort, find …)"
+    return f"it has {own}, sh and small command-line tools (cat, grep, sed, sort, find …)"

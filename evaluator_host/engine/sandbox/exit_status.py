@@ -45,12 +45,15 @@ def classify_exit(exit_status: ExitStatus, *, memory_mb: int) -> tuple[ErrorCode
     if exit_status.oom_killed or _heap_exhausted(exit_status):
         return (
             ErrorCode.MEMORY_LIMIT,
-            f"the evaluator used more than {memory_mb} MB of memory and was ended; use less or raise limits.memory_mb",
+            (
+                f"the evaluator used more than {memory_mb} MB of memory and was stopped; use less, or raise "
+                "limits.memory_mb"
+            ),
         )
     if exit_status.pids_hit:
         return (
             ErrorCode.PROCESS_LIMIT,
-            "the evaluator started too many processes or threads; start fewer or raise limits.processes",
+            "the evaluator started too many processes or threads; start fewer, or raise limits.processes",
         )
     if exit_status.exit_code == _RUNNER_STARVED:
         return _LOST
@@ -66,8 +69,8 @@ def _manner(exit_status: ExitStatus) -> str:
     if exit_status.signal is not None:
         return f"killed by {_signal_name(exit_status.signal)}"
     if exit_status.exit_code is not None:
-        return f"its runner exited with code {exit_status.exit_code}"
-    return "it broke the channel to the host"
+        return f"exit code {exit_status.exit_code}"
+    return "it broke the connection to the host"
 
 
 def _signal_name(number: int) -> str:

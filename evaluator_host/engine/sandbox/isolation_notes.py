@@ -5,7 +5,9 @@ from typing import Final
 from evaluator_host.engine.sandbox.base import Finding
 from evaluator_host.engine.sandbox.linux.rlimits import is_gvisor
 
-_RULES: Final = "keeps sandboxes from reading, writing, connecting, signalling and using more than the limits"
+_RULES: Final = (
+    "keeps sandboxes from reading, changing, contacting or signalling anything outside, and from exceeding their limits"
+)
 _SHARED: Final = "does not stop an exploit of the host's kernel, which the sandboxes share"
 _TENANTS: Final = "for tenants who do not trust each other: the docker backend with EVALUATOR_HOST_DOCKER_RUNTIME=runsc"
 _GVISOR: Final = (

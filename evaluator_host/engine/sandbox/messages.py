@@ -40,7 +40,8 @@ _IMPORTS = 1000  # maximum number of imports that are taken from a runner; a che
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0
 _RUNNER_MOST_S = 20 * 86400.0  # maximum time limit for a runner, in seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
-_KILLED = "the evaluator's process was killed by SIGKILL"  # the runner's message about a killed process
+# message of the runner if SIGKILL has ended the row's process
+_KILLED = "the evaluator's process was killed by SIGKILL"
 # maximum number of characters in a fix: the runner sends up to 65,536 characters of code, and a diff also has the old
 # code
 _FIX_CHARS = 1 << 18

@@ -23,7 +23,8 @@ from evaluator_host.engine.sandbox.linux.work_clock import Look, Starved, look_a
 from evaluator_host.types.errors import refusal_of
 from evaluator_host.types.json_texts import Octets
 
-_READ_BYTES: Final = 64 * 1024  # read at once: as much as a pipe holds; for more, malloc would map new pages each time
+# maximum number of bytes per read: as many as a pipe holds; with a larger buffer, malloc would map new pages each time
+_READ_BYTES: Final = 64 * 1024
 _QUEUE_BYTES: Final = 1024 * 1024  # how many bytes may be queued before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
 # how long a runner that closed its channel gets to exit by itself, in seconds, so that its exit code is known
@@ -207,7 +208,8 @@ class PipeLink:
             self._reader = None
 
     def _on_readable(self) -> None:
-        if self._reader is None:  # nobody reads now: output stays in the pipe, so that a full pipe stops the guest
+        # leave the output in the pipe while nobody reads: once the pipe is full, the guest has to wait
+        if self._reader is None:
             self._unwatch()
         elif not self._reader.done():
             self._reader.set_result(None)

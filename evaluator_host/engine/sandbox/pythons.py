@@ -42,7 +42,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class PythonFacts:
-    """What a Python interpreter reported about itself."""
+    """The facts that a Python interpreter has reported about itself."""
 
     version: str  # full version, such as `3.13.2`
     prefix: Path  # base prefix of the interpreter
@@ -179,7 +179,7 @@ def _is(kind: Callable[[int], bool], path: Path) -> bool:
 
 
 def _probe(program: Path) -> PythonFacts | None:
-    """Return what an interpreter reports about itself, or None if it does not start or sandboxes could not use it."""
+    """Return the facts that an interpreter reports, or None if it does not start, or if sandboxes could not use it."""
     try:
         said = json.loads(run_python(program, "-c", _PROBE))
         return _facts(said) if said["implementation"] == "cpython" else None

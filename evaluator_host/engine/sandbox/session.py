@@ -42,7 +42,8 @@ from evaluator_host.types.redaction import Redactor
 
 # time limit, in seconds, for a last read: a frame may have come in time while the host was stopped or swapped out
 _LAST_READ_S: Final = 0.01
-_AHEAD_S: Final = 0.04  # rows for this many seconds are sent ahead, so that the sandbox does not wait
+# enough rows for this many seconds are sent in advance, so that the sandbox does not have to wait
+_AHEAD_S: Final = 0.04
 # from this many unanswered rows on, several answers are read together, because a wake-up costs more than reading an
 # answer
 _MANY: Final = 6
@@ -202,12 +203,13 @@ class Sandbox:
         self._decoder = FrameDecoder()
         self._turns: ByteTurns | None = None
         self._limit = TimeLimit()  # limit of each wait for an answer
-        self._turn = AsyncExitStack()  # holds this sandbox's turn to read a large answer, while the answer arrives
+        # the turn in which this sandbox reads a large answer; it ends when the answer has arrived
+        self._turn = AsyncExitStack()
         self._frames: deque[Frame] = deque()
         self._left = False  # whether the decoder has frames that were not handled because the time limit came first
         self._last_id = 0
         self._window = SendWindow()
-        self._outgoing: list[Octets] = []  # frames to write together once nothing is left to read
+        self._outgoing: list[Octets] = []  # frames that are written together as soon as nothing is left to read
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
         self._gates: dict[str, Gate] = {}  # gates of unanswered rows, by the row's id
@@ -258,7 +260,8 @@ class Sandbox:
             frame = await self._next(HELLO_TIMEOUT_S)
             if frame.type != "hello" or frame.header.get("protocol") != PROTOCOL_VERSION:
                 raise _NoAnswer(
-                    f"the runner does not speak protocol {PROTOCOL_VERSION}, so it may come from another release; its "
+                    f"the sandbox does not speak protocol {PROTOCOL_VERSION}, so its files may be of another "
+                    "release; its "
                     f"first message was {frame.header}"
                 )
         except _NoAnswer as no_answer:
@@ -270,8 +273,8 @@ class Sandbox:
             words = exit_status.stderr_tail.strip() or no_answer.reason
             if no_answer.timed_out or no_answer.starved:
                 raise SandboxSlow(
-                    f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s, though it usually takes "
-                    f"less than one. It said: {words[-500:]}"
+                    f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s; usually, it starts "
+                    f"in less than one second. Its output ended with: {words[-500:]}"
                 ) from no_answer
             raise SandboxUnavailable(
                 f"a {self.backend} sandbox did not start: {words[-500:]}. {SEE_DOCTOR}"
@@ -328,7 +331,7 @@ class Sandbox:
     ) -> Outcome:
         """Evaluate one row in this sandbox.
 
-        Whatever the guest does (raise, hang, flood, fork, die) is returned as a value, and never raised as an
+        If the guest raises, hangs, floods its output, forks or dies, this method returns a value, and never raises an
         exception.
 
         Args:
@@ -558,7 +561,7 @@ class Sandbox:
         The row's time does not include this wait.
         """
         turns = self._turns
-        # large answers are not limited, this sandbox already has its turn, or no time is left
+        # do not wait if large answers are not limited, if it is this sandbox's turn already, or if no time is left
         if turns is None or self._limit.expired:
             return
         now = asyncio.get_running_loop().time

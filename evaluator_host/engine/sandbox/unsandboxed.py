@@ -37,7 +37,7 @@ class UnsandboxedBackend(LocalBackend):
             child = Child(self._command(spec), env=environment, cwd=str(scratch))
         except (OSError, Misconfigured) as error:
             remove(scratch)
-            raise SandboxUnavailable(f"the runner could not be started: {error}") from error
+            raise SandboxUnavailable(f"the process for user code could not be started: {error}") from error
         name = f"{spec.language.runner}-{next(self._numbers)}"
         return PipeLink(name, child, scope=_ProcessGroup(child, scratch), wrapped=False)
 

@@ -65,7 +65,7 @@ _EXIT_S: Final = 1.0
 _SETUP_S: Final = 10.0  # longest time to wait for bubblewrap, in seconds; it answers within 5 ms
 _MB: Final = 1024 * 1024
 _TEMPLATES: Final = 3  # after this many failed templates, sandboxes start without a template
-# numbers the backends, because a process may have several, each with its own cgroups
+# numbers of backends: a process may have several backends, each with cgroups of its own
 _BACKENDS: Final = itertools.count(1)
 
 _log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class BubblewrapBackend(LocalBackend):
         super().__init__(tools, pythons)
         self._start = start
         self._others: dict[str, HostPython] = {}  # interpreters besides the host's own, by minor version
-        self._lock = threading.Lock()  # held while `_others` changes
+        self._lock = threading.Lock()  # lock for changes to `_others`
         self._templates: dict[str, Template] = {}  # templates, by interpreter
         self._failures = 0  # number of templates that failed
         self.instance = f"{instance}.{next(_BACKENDS)}"  # name of the folder that contains this backend's cgroups
@@ -284,7 +284,7 @@ class BubblewrapBackend(LocalBackend):
         runner = runner_command(spec, ready.host, identity=identity)
         child = Child(
             [str(ready.bwrap.path), "--args", str(args), "--", *runner],
-            env={},  # empty, because the sandbox can read it in /proc/1/environ
+            env={},  # no variables of the host, because a sandbox can read them in /proc/1/environ
             pass_fds=inherited.child_fds,
         )
         inherited.hand_over()
@@ -351,7 +351,8 @@ def _rlimits(spec: SandboxSpec, ready: _Ready, identity: Identity) -> dict[int, 
 async def _refused(link: PipeLink) -> SandboxUnavailable | SandboxLost:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_EXIT_S):
-            while await link.read():  # read to the end: then bubblewrap has ended, and its exit code says why it failed
+            # at the end of the output, bubblewrap has ended, so its exit code and its message are known
+            while await link.read():
                 pass
     exit_status = await link.destroy()
     if exit_status.signal is not None:

@@ -76,7 +76,7 @@ class InheritedFds:
         The result is None if bubblewrap failed; its standard error then contains the reason.
         """
         data = b""
-        # read to the end of the object: if we closed the pipe earlier, SIGPIPE would kill bubblewrap
+        # read the whole JSON object: if we closed the pipe earlier, SIGPIPE would kill bubblewrap
         while b"}" not in data:
             await readable(self._info)
             more = os.read(self._info, 4096)

@@ -117,7 +117,7 @@ def binary_finding(bwrap: Bubblewrap) -> Finding:
     note = (
         ""
         if bwrap.can_disable_userns
-        else "; only the system call filter keeps sandboxes from making user namespaces (bubblewrap 0.8 would, too)"
+        else "; only the system call filter keeps sandboxes from making user namespaces (bubblewrap 0.8 could, too)"
     )
     return Finding("bubblewrap", ok=True, detail=f"{bwrap.path} {version}{note}")
 
@@ -151,7 +151,7 @@ def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
     return Finding(
         "limits",
         ok=True,
-        detail=f"{granted}rlimits, and a watchdog that looks 20 times a second; {weight}",
+        detail=f"{granted}rlimits, and a watchdog that checks 20 times a second; {weight}",
         fix="for limits by the kernel, run the host as a systemd service with `Delegate=yes`, or as root",
     )
 

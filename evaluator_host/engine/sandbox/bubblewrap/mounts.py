@@ -19,7 +19,8 @@ _FEW_LIBRARIES: Final = 8
 _LIBRARY_FOLDERS: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _LOADERS: Final = ("ld-linux*.so.*", "ld64.so.*")
 
-_HEADER: Final = struct.Struct("<4s3L")  # of byte code: the interpreter's number, flags, the source's time and size
+# header of a byte code file: magic number, flags, modification time and size of the source
+_HEADER: Final = struct.Struct("<4s3L")
 
 _CERTIFICATES: Final = "ssl/certs/ca-certificates.crt"
 _BUNDLES: Final = (
@@ -156,14 +157,14 @@ def compile_runner(folder: Path, python: PythonFacts) -> None:
         except OSError:  # this process may not change it, or another host has removed it
             continue
     if all(_is_compiled(file, python) for file in folder.glob("**/*.py")):
-        return  # to start the compiler would take a sixth of the processor time of a host's start
+        return  # starting the compiler takes a sixth of the processor time that a host needs to start
     with contextlib.suppress(OSError, subprocess.SubprocessError):  # sandboxes compile the files that have no byte code
         command = ["-m", "compileall", "-qq", "-s", str(folder), "-p", str(RUNNER_HOME), str(folder)]
         run_python(python.executable, *command)
 
 
 def _is_compiled(source: Path, python: PythonFacts) -> bool:
-    """Whether a source file has byte code for this interpreter that is up to date, as the interpreter decides it."""
+    """Return whether an interpreter would consider the byte code of a source file to be up to date."""
     compiled = source.parent / "__pycache__" / f"{source.stem}.cpython-{python.minor.replace('.', '')}.pyc"
     try:
         now = source.stat()

@@ -179,9 +179,9 @@ def _namespaces(spec: SandboxSpec, host: HostFiles, identity: Identity) -> Itera
     if host.disable_userns:
         yield "--disable-userns"
     if spec.language is Language.PYTHON:
-        # Otherwise bubblewrap would stay process 1, run as the guest's user, and keep the channel's descriptors open,
-        # so that a row could open these in /proc/1/fd. The Python runner forbids that when it is process 1; Node cannot
-        # forbid it in either case.
+        # Without this option, bubblewrap would stay process 1. It runs as the guest's user and keeps the channel's
+        # descriptors open, so a row could open them through /proc/1/fd. If the Python runner is process 1, it forbids
+        # that. Node cannot forbid it, so the option would not help there.
         yield "--as-pid-1"
 
 
@@ -223,7 +223,7 @@ def _binds(spec: SandboxSpec, host: HostFiles) -> list[Bind]:
     binds = [*host.libraries.binds]
     if spec.language is Language.PYTHON:
         binds += [Bind(host.runtimes / "python", RUNNER_HOME), *host.python.binds, Bind(host.restricted, _RESTRICTED)]
-        if host.zones is not None:  # Node has its own time zones
+        if host.zones is not None:  # Node has a time zone database of its own
             binds.append(Bind(host.zones, _ZONES))
         if host.python_with_node:
             binds.append(Bind(host.node, _NODE))

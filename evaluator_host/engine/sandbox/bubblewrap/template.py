@@ -31,7 +31,7 @@ _PID: Final = re.compile(r"^Pid:\s*(\d+)", re.MULTILINE)
 
 
 class TemplateLost(Exception):
-    """A template failed to make a sandbox; bubblewrap may still be able to start it without a template."""
+    """A template failed to make a sandbox; without a template, bubblewrap may still be able to start one."""
 
 
 class Template:
@@ -79,8 +79,8 @@ class Template:
           folders: The folders to mount at the paths in `mounts`.
 
         Raises:
-          TemplateLost: the template failed to make a sandbox; bubblewrap may still be able to start it without a
-            template.
+          TemplateLost: the template failed to make a sandbox; without a template, bubblewrap may still be able to start
+            one.
           OSError: this process has no free descriptor, or may not open a folder.
         """
         if self.silent:

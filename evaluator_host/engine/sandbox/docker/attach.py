@@ -100,7 +100,6 @@ class Inbox:
         return self._stderr.decode("utf-8", "replace")
 
     def feed(self, data: bytes) -> None:
-        """Add bytes received from the attach stream."""
         for stream, piece in self._demultiplexer.feed(data):
             if stream == _STDERR:
                 self._stderr += piece
@@ -114,7 +113,6 @@ class Inbox:
         self._wake()
 
     def close(self) -> None:
-        """Mark the stream as ended."""
         self.closed = True
         self._wake()
 

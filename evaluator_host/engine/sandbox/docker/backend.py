@@ -49,9 +49,9 @@ T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_S: Final = 5.0
-# an engine that has owed an answer for this many seconds may not pass on what rows send, so their time does not count
+# if an engine has not answered for this many seconds, it may not pass on what rows send, so their time stops
 _SILENT_S: Final = 1.0
-# an engine that has owed an answer for this many seconds hangs, so nothing more is requested from it
+# if an engine has not answered for this many seconds, it hangs, so the host sends it no more requests
 _HANGS_S: Final = 10.0
 _REMOVED: Final = frozenset({404, 409})  # HTTP statuses of requests for a container that is gone, or is being removed
 
@@ -79,7 +79,6 @@ class DockerLink:
 
     @property
     def id(self) -> str:
-        """Return the name of the container."""
         return self._name
 
     @property
@@ -88,11 +87,9 @@ class DockerLink:
         return self._channel.inbox.ended
 
     def write(self, data: Octets) -> None:
-        """Queue bytes for the runner."""
         self._channel.write(data)
 
     async def drain(self) -> None:
-        """Wait until the queue is short again."""
         await self._channel.drain()
 
     async def read(self, *, patience_s: float = 0.0) -> bytes:  # noqa: ARG002 - part of the interface
@@ -125,7 +122,6 @@ class DockerLink:
         return replace(self._looked, doing=Doing.WANTS) if silent and self._looked else self._looked
 
     def weigh(self, weight: Weight) -> None:
-        """Set the container's CPU weight."""
         if self._cgroup is not None:
             self._cgroup.weigh(weight)
 
@@ -137,7 +133,8 @@ class DockerLink:
 
     async def _destroy(self) -> ExitStatus:
         inbox = self._channel.inbox
-        pids_hit = self._cgroup is not None and self._cgroup.forks_refused() > 0  # read before the container is removed
+        # read this now, because the cgroup is removed together with the container
+        pids_hit = self._cgroup is not None and self._cgroup.forks_refused() > 0
         end = await self._backend.remove_container(self._name, output_ended=inbox.closed)
         await self._channel.close()
         oom_killed = self.memory_events() > 0 or bool(end and self._backend.ran_out_of_memory(end))
@@ -207,7 +204,7 @@ class DockerBackend:
         return image_platform(self._engine.machine)
 
     def silent_s(self) -> float:
-        """Return for how many seconds the engine has owed an answer; 0 if it answers. Never wait."""
+        """Return for how many seconds the engine has not answered; 0 if it answers. Never wait."""
         return 0.0 if self._endpoint is None else self._pulse.silent_s(self._endpoint)
 
     def python_versions(self) -> tuple[str, ...]:
@@ -232,7 +229,6 @@ class DockerBackend:
         return link
 
     async def prepare(self, environment: Environment) -> None:
-        """Build the image of a package set unless it exists."""
         await self._translated(self._images.image_for(environment))
 
     async def compare(self, environment: Environment) -> list[str]:

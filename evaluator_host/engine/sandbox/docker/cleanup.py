@@ -15,7 +15,7 @@ from evaluator_host.engine.sandbox.linux.instance import boot_id, is_dead
 LABEL_INSTANCE: Final = "evaluator-host.instance"
 LABEL_BOOT: Final = "evaluator-host.boot"
 
-# how long to wait for an exit, in seconds; an engine learns of it milliseconds after the output has ended
+# how long to wait for an exit, in seconds; an engine notices an exit milliseconds after the output has ended
 _EXIT_S: Final = 1.0
 # how long to try to remove a container, in seconds; a later sweep removes what a busy engine could not remove
 _REMOVE_S: Final = 10.0

@@ -33,8 +33,8 @@ def refusal(facts: EngineFacts, runtime: str | None) -> str | None:
     chosen = runtime or facts.default_runtime
     if chosen in facts.unlimited_runtimes:
         return (
-            f"the engine runs {chosen} with --ignore-cgroups, so no limit on memory or processes would hold: take it "
-            "out of the runtime's runtimeArgs"
+            f"the engine runs {chosen} with --ignore-cgroups, so no limit on memory or processes would hold: "
+            "remove this option from the runtime's runtimeArgs"
         )
     return None
 
@@ -75,8 +75,13 @@ def _image(image: str, labels: dict[str, str] | None, *, expected: str) -> Findi
     if labels is None:
         return Finding("image", ok=False, detail=f"the engine has no image {image}", fix=_BUILD)
     if labels.get(LABEL_RECIPE) != expected:
-        return Finding("image", ok=False, detail=f"{image} was built from other runners or another recipe", fix=_BUILD)
-    return Finding("image", ok=True, detail=f"{image} was built from these runners and this recipe")
+        return Finding(
+            "image",
+            ok=False,
+            detail=f"{image} is out of date: it was built from other files than those of this host",
+            fix=_BUILD,
+        )
+    return Finding("image", ok=True, detail=f"{image} is up to date: it was built from the files of this host")
 
 
 def _runtime(facts: EngineFacts, runtime: str | None) -> Finding:

@@ -48,7 +48,7 @@ REQUEST_TIMEOUT_S: Final = 60
 _OLDEST_API: Final = "1.41"  # version of Docker 20.10 and Podman 3, used until the engine has reported its own
 _FORWARD: Final = (
     "an engine cannot be reached by {address}: forward its socket instead (`ssh -nNT -L "
-    "/run/user/1000/engine.sock:/var/run/docker.sock USER@HOST`) and name that, "
+    "/run/user/1000/engine.sock:/var/run/docker.sock USER@HOST`) and set "
     "EVALUATOR_HOST_DOCKER_HOST=unix:///run/user/1000/engine.sock"
 )
 # maximum number of simultaneous requests: docker-py keeps 10 connections, and an engine starts containers slowly
@@ -267,8 +267,8 @@ def _permission_advice(address: str) -> str:
     except (OSError, KeyError):
         group = "docker"
     return (
-        f"the socket belongs to group {group}: add this user to it (`sudo usermod -aG {group} $USER`; it is as good as "
-        "root on this machine) and log in again, or use a rootless engine"
+        f"the socket belongs to group {group}: add this user to it (`sudo usermod -aG {group} $USER`; its members "
+        "can do what root can do on this machine) and log in again, or use a rootless engine"
     )
 
 

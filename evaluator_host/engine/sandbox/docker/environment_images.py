@@ -40,13 +40,13 @@ _CONTEXT_DATA: Final = "data"
 _LOG: Final = logging.getLogger(__name__)
 # number of hex digits of a digest in an image's name: 128 bits, so that names are unique, but short enough for a list
 _DIGEST_CHARS: Final = 32
-# what an engine says of the step that copies a set's or an evaluator's files, such as `#(nop) COPY dir:… in /opt/data `
+# matches how an engine describes the build step that copies files, such as `#(nop) COPY dir:… in /opt/data `
 _COPIED: Final = re.compile(rf"\bCOPY .*({IMAGE_PACKAGES}|{IMAGE_DATA})\s*$")
 _BUILD_TIMEOUT_S: Final = 600  # longest time that an engine may be silent, in seconds, while it copies a large set
 _BUILD_TIMES: Final = 3  # how many times to try a build, because another process of this host may prune the new image
 # an image without a name counts as abandoned after this many seconds; a new image gets its name within milliseconds
 _NAMING_S: Final = 1.0
-_UNFINISHED_S: Final = 3600.0  # no build is still running after this many seconds
+_UNFINISHED_S: Final = 3600.0  # time in seconds after which a build can no longer be running
 
 
 def layer_tag(digest: str) -> str:
@@ -99,7 +99,8 @@ class EnvironmentImages:
         self._owner = owner
         self._data_bytes = data_bytes
         self._building: dict[str, asyncio.Task[str]] = {}
-        self._room = Turns(1, each=1)  # a turn lasts from making room for an image with data files until it is built
+        # a turn begins before room is made for an image with data files, and ends when the image is built
+        self._room = Turns(1, each=1)
         self._stopping = threading.Event()
 
     async def image_for(self, environment: Environment, data: DataFolder | None = None) -> str:
@@ -254,7 +255,7 @@ def _differences(client: docker.APIClient, tag: str, *, image: str, packages: Pa
     expected = dict(tree_facts(packages))
     runtime, layer = (_layers(find_image(client, name)) for name in (image, tag))
     if layer[:-1] != runtime:
-        return ["(the runtime image below)"]
+        return ["(the runtime image on which it is built)"]
     with open_image(client, tag) as container, container.archive(IMAGE_PACKAGES) as pieces:
         try:
             present = dict(tar_facts(pieces))
@@ -269,7 +270,8 @@ def _layers(found: dict[str, Any] | None) -> list[str]:
 
 def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> list[str]:
     unwanted = _unwanted(client, owner=owner, live=live, busy=busy) | _unfinished(client)
-    if any(name.startswith("sha256:") for name in unwanted):  # new images, listed by id, may get a name soon
+    # an image without a name is listed by its id; a new one may get its name soon
+    if any(name.startswith("sha256:") for name in unwanted):
         time.sleep(_NAMING_S)
         unwanted &= _unwanted(client, owner=owner, live=live, busy=busy) | _unfinished(client)
     removed = []
@@ -299,9 +301,9 @@ def _make_room(client: docker.APIClient, *, owner: str, most_bytes: int, new_byt
 def removal_order(images: Iterable[dict[str, Any]], *, new_bytes: int, workspace: str) -> list[dict[str, Any]]:
     """Return all images with data files, in the order in which to remove them to make room for a new image.
 
-    The next is always the oldest image of the workspace whose remaining images take most; if several take most, of
-    `workspace`, else the oldest of all. So a workspace that has many images makes room for its own new ones, and images
-    of a workspace that has few stay.
+    The next image is always the oldest one of the workspace whose remaining images take the most space. If several
+    workspaces take equally much, `workspace` comes first; otherwise, the oldest of their images is next. So a workspace
+    with many images makes room for its own new images, and a workspace with few images keeps them.
 
     Args:
       images: Images as the engine lists them (`Created`, `Labels`, …).

@@ -44,7 +44,8 @@ def find_cgroup(pid: int, container: str) -> Cgroup | None:
         _, controllers, path = line.split(":", 2)
         if container in path:
             paths |= {name: _CGROUPS / name / path.lstrip("/") for name in controllers.split(",")}
-    version = 1 if paths.keys() & _READ[1].keys() else 2  # version 2 has a single line, without controllers
+    # with version 2, the file has a single line, which names no controllers
+    version = 1 if paths.keys() & _READ[1].keys() else 2
     folders = {name: paths.get(name if version == 1 else "") for name in _READ[version]}
     found = {name: folder for name, folder in folders.items() if folder and (folder / _READ[version][name]).exists()}
     return Cgroup(version, found) if found else None

@@ -56,7 +56,7 @@ INODES_PER_MB: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """What an engine can do, according to `/info` and `/version`."""
+    """The abilities of an engine, according to `/info` and `/version`."""
 
     address: str
     name: str = ""  # name of the engine's machine; "" when the engine does not report it

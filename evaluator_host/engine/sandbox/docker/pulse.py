@@ -14,9 +14,9 @@ _ANSWER_S: Final = 5.0
 
 
 class Pulse:
-    """Asks the engine for an answer, at most once a second, when somebody wants to know.
+    """Sends the engine a small request when `silent_s` is called, but at most once a second.
 
-    A question without an answer is repeated until the engine answers.
+    If there is no answer, it repeats the request until the engine answers.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Pulse:
         self._question: asyncio.Task[None] | None = None
 
     def silent_s(self, endpoint: EngineAddress) -> float:
-        """Return for how many seconds the engine has owed an answer; 0 if it has answered. Never wait."""
+        """Return for how many seconds the last request has had no answer; 0 if it was answered. Never wait."""
         now = time.monotonic()
         if self._question is not None and not self._question.done():
             return now - self._asked_at
@@ -34,7 +34,7 @@ class Pulse:
         return 0.0
 
     async def stop(self) -> None:
-        """Ask no more."""
+        """Stop sending requests."""
         if self._question is not None:
             self._question.cancel()
             await asyncio.wait([self._question])

@@ -39,7 +39,8 @@ GUEST: Final = 1.0  # weight of a sandbox, relative only to the other sandboxes 
 _NICER: Final = 0.8  # the weight is multiplied by this for each step of the host's nice value, as in the kernel
 _MB: Final = 1024 * 1024
 _HOME: Final = re.compile(re.escape(PREFIX) + "[0-9a-f]{12}")
-_NAMELESS_S: Final = 60.0  # a folder still without its host's name after this many seconds is abandoned
+# a folder that does not have the name of its host after this many seconds counts as abandoned
+_NAMELESS_S: Final = 60.0
 _KEY: Final = secrets.token_bytes(16)  # key for the digests in the names of folders
 
 _log = logging.getLogger(__name__)
@@ -237,7 +238,8 @@ def host_weight() -> float:
     """Return the CPU weight for a host's sandboxes together; 1 is the weight of an ordinary process.
 
     The weight is 0.5 for each processor, and at least 1, so that the host gets processor time before its sandboxes. The
-    weight is lower if this process has a nice value, as processes that run jobs have. Other hosts do not change it.
+    weight is lower if this process has a nice value, as processes that run jobs have. Other hosts do not change the
+    weight.
     """
     return max(1.0, _PER_PROCESSOR * len(os.sched_getaffinity(0))) * _NICER ** max(0, os.nice(0))
 

@@ -36,7 +36,7 @@ class Pipes:
                 self.given.append(ends[0] if writes else ends[1])
             for end in own_ends:
                 os.set_blocking(end, False)
-                os.fchmod(end, 0o666)  # a runner that runs as another user may then open its ends again through /proc
+                os.fchmod(end, 0o666)  # let a runner that runs as another user open its ends again through /proc
             for end in own_ends[:2]:
                 with contextlib.suppress(OSError):  # fails if the user has no pipe pages left; the pipe stays small
                     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)

@@ -9,11 +9,11 @@ from typing import Final
 PROC_FILES: Final = (
     "/proc/cmdline",  # the kernel's command line, which may hold passwords and addresses
     "/proc/keys",  # describes the keys in the kernel's keyrings, also those of this user's other programs
-    "/proc/swaps",  # has paths of the host
-    "/proc/sys/kernel/core_pattern",  # has a path of the host
+    "/proc/swaps",  # contains paths of the host
+    "/proc/sys/kernel/core_pattern",  # contains a path of the host
     "/proc/sys/kernel/random/boot_id",  # would identify the machine until its next boot
 )
-PROC_FOLDERS: Final = ("/proc/fs",)  # has names of the host's volumes
+PROC_FOLDERS: Final = ("/proc/fs",)  # contains names of the host's volumes
 
 ENGINE_DEFAULTS: Final = (
     "/proc/asound",

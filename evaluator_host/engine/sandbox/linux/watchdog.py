@@ -25,7 +25,7 @@ _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
 _INODE_BYTES: Final = 1024  # kernel memory, in bytes, that an empty file on a tmpfs takes
 _SOCKET_BYTES: Final = 212_992  # unread bytes that a socket may hold (net.core.wmem_default)
-_FREE_SOCKETS: Final = 64  # this many sockets do not count as memory; an event loop has two, the runner four
+_FREE_SOCKETS: Final = 64  # number of sockets that do not count as memory: an event loop has two, the runner four
 _TMPFS: Final = ("tmp", "dev/shm")  # tmpfs mounts of the sandbox, below /proc/<pid>/root
 
 

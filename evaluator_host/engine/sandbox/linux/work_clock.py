@@ -122,7 +122,8 @@ class WorkClock:
           waited_s: Seconds since the last look in which the sandbox waited for a model's answer. Only processor time
             counts in them.
         """
-        most_s = 2 * self.next_look_s  # the most to count: if more has passed, the host itself slept or was stopped
+        # if more time has passed, the host itself slept or was stopped, so the rest does not count
+        most_s = 2 * self.next_look_s
         now = time.monotonic()
         self._began += waited_s
         passed, self._looked = now - self._looked, now

@@ -31,7 +31,8 @@ from evaluator_host.engine.sandbox.local import LocalTools
 from evaluator_host.engine.system.processes import Command, run
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
-_BUILD_TIMEOUT_S: Final = 600  # how long to wait for the engine, in seconds; a remote one first has to receive 130 MB
+# how long to wait for the engine, in seconds; a remote engine first has to receive 130 MB
+_BUILD_TIMEOUT_S: Final = 600
 _MACHINES: Final = {"amd64": 62, "arm64": 183}  # e_machine in an ELF file, by the engine's name for the architecture
 _ANSWER_S: Final = 20  # how long to wait for a registry, in seconds; firewalls that drop packets never answer
 _BOOTSTRAP_S: Final = 1800.0  # time limit for making a base, in seconds; with a good connection it takes 90 seconds

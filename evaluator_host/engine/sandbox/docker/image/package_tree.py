@@ -149,7 +149,7 @@ def _entry(root: Path, found: tree.Entry) -> TreeEntry:
     if found.is_folder:
         return TreeEntry(name, path, tarfile.DIRTYPE, executable=True, mtime=mtime)
     if not found.is_file:
-        raise SandboxUnavailable(f"{path} is neither a file, a folder nor a link; build the environment again")
+        raise SandboxUnavailable(f"{path} is neither a file, a folder nor a link; build the package set again")
     executable = bool(about.st_mode & stat.S_IXUSR)
     return TreeEntry(name, path, tarfile.REGTYPE, executable=executable, size=about.st_size, mtime=mtime)
 
@@ -167,7 +167,7 @@ def _member(entry: TreeEntry, name: str) -> Iterator[bytes]:
             break
         yield piece
     if sent != entry.size:
-        raise SandboxUnavailable(f"{entry.path} changed while it was read; build the environment again")
+        raise SandboxUnavailable(f"{entry.path} changed while it was read; build the package set again")
     yield _padding(entry.size)
 
 
