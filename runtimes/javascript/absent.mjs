@@ -14,9 +14,10 @@ import { clientOf } from './dialects/clients.cjs';
 import { parse } from './parser.mjs';
 import { PREFIX } from './stand_ins.mjs';
 
-/** @typedef {{type: string, [field: string]: any}} Node of an ESTree */
+/** @typedef {{type: string, [field: string]: any}} Node a node of an ESTree */
 
-export const MADE = '__evaluator_host_absent__'; // the names of the functions in a placeholder also begin with this
+// the function that makes placeholders; the names of the functions inside a placeholder begin with this name, too
+export const MADE = '__evaluator_host_absent__';
 const ENTRIES = '__evaluator_host_entries__';
 const LIST = '__evaluator_host_list__';
 const PLACEHOLDER = `;function ${MADE}(file) { const use = function ${MADE}use() { `
@@ -85,7 +86,8 @@ function readsPlaceholder(body, entry, at, calls = false) {
   const every = own.map((node) => ({ node, declared: declaredBy(node), read: namesIn(node) }));
   const files = every.flatMap(({ declared }) => declared).filter((name) => isOfFile(own, name));
   const inLists = new Set(own.flatMap(listsIn).flatMap(namesIn));
-  if (files.some((name) => !inLists.has(name) && !every.some(({ declared, read }) => !declared.includes(name) && read.includes(name)))) return true; // nothing uses the module, so the code imports it for its effects
+  // if no code uses the module, it was imported for its side effects
+  if (files.some((name) => !inLists.has(name) && !every.some(({ declared, read }) => !declared.includes(name) && read.includes(name)))) return true;
   const late = new Set(calls ? [] : files.filter((name) => !every.some(({ node, declared }) => !declared.includes(name) && readsAtOnce(node, name))));
   const parts = every.filter(({ declared }) => !declared.some((name) => late.has(name)));
   const made = new Set([MADE]);
@@ -112,7 +114,8 @@ function declaratorsIn(body) {
   return body.flatMap((node) => (node.type === 'VariableDeclaration' ? node.declarations : []));
 }
 
-/** Return whether a value is the runner's replacement of a package: stand-ins for scorers, or a client. These do not store the arguments that they get. @param {Node | null} node @returns {boolean} */
+/** Return whether a value is one of the runner's replacements for a package (a stand-in or a client), which do not store their arguments. @param
+ * {Node | null} node @returns {boolean} */
 function keepsNothing(node) {
   if (node?.type !== 'CallExpression') return false;
   const [first] = node.arguments;
@@ -127,7 +130,8 @@ function isOfFile(body, name) {
   return call?.callee?.name === MADE && call.arguments[0]?.type === 'Literal';
 }
 
-/** Return whether code reads a name while loading, or later does more with its value than read a property. @param {Node} node @param {string} name @param {boolean} later @returns {boolean} */
+/** Return whether code reads a name while it loads, or later uses more of the value than a property. @param {Node} node @param {string} name @param
+ * {boolean} later @returns {boolean} */
 function readsAtOnce(node, name, later = false) {
   if (node.type === 'Identifier') return node.name === name;
   if (later && node.type === 'MemberExpression' && node.object.name === name) return node.computed && readsAtOnce(node.property, name, later);
@@ -158,7 +162,8 @@ function startsOf(body, entry) {
   return found;
 }
 
-/** Return the names in the member at this position of the lists that the code reports. If the members are not written out, return the names in the lists. @param {Node[]} body @param {number} at @returns {string[]} */
+/** Return the names in the evaluator at position `at` of the lists that the code reports. If a list is not written out in the code, return the names
+ * in all lists. @param {Node[]} body @param {number} at @returns {string[]} */
 function membersOf(body, at) {
   const lists = body.flatMap(listsIn).map((one) => (one.type === 'ArrowFunctionExpression' ? one.body : one));
   const members = lists.flatMap((one) => (one.type === 'ArrayExpression' ? one.elements : [one]));
@@ -184,7 +189,8 @@ function changesOthers(node, made, reached) {
   return partsOf(node).some((one) => changesOthers(one, made, reached));
 }
 
-/** Return the name with which a chain of calls and members begins, or null if there is none. @param {Node | null} node @returns {string | null} */
+/** Return the name with which a chain such as `a.b().c` begins, or null if it does not begin with a name. @param {Node | null} node @returns {string
+ * | null} */
 function rootOf(node) {
   switch (node?.type) {
     case 'Identifier': return node.name;
@@ -203,7 +209,7 @@ function exportsOf(node) {
   return type === 'CallExpression' && /^__export\d*$/.test(callee.name ?? '') ? node.expression : null;
 }
 
-/** @param {Node} node of module level @returns {string[]} */
+/** @param {Node} node a statement at module level @returns {string[]} */
 function declaredBy(node) {
   const exported = exportsOf(node);
   if (exported !== null) return [exported.arguments[0].name];
@@ -216,7 +222,7 @@ function boundBy(pattern) {
   return pattern.type === 'Identifier' ? [pattern.name] : namesIn(pattern);
 }
 
-/** Return every name in a tree, except names of members and keys. @param {Node} node @returns {string[]} */
+/** Return every name in a syntax tree, except names of members and keys. @param {Node} node @returns {string[]} */
 function namesIn(node) {
   if (node.type === 'Identifier') return [node.name];
   const isPlain = (node.type === 'MemberExpression' || node.type === 'Property' || node.type === 'MethodDefinition' || node.type === 'PropertyDefinition') && !node.computed;

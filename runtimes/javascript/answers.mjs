@@ -44,7 +44,7 @@ export function rowFailure(code, payload, { positions, resultKb }) {
   }
 }
 
-/** @param {string} module that cannot be found: a package or a part of one */
+/** @param {string} module the missing module: a package, or a path in a package */
 export function pinHint(module) {
   if (/^(?:@|~|#)\//.test(module)) return 'it is a file of yours: send it in `files`, and import it by its path from this file';
   if (/^(?:bun|cloudflare|deno):/.test(module)) return `the host runs code with Node.js, which has no module ${module}: leave out what uses it`;

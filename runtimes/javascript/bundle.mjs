@@ -33,7 +33,7 @@ export class Bundler {
   #esbuild = null;
   #ended = false;
 
-  /** @param {string} program @param {number} memoryMb of the sandbox */
+  /** @param {string} program path of esbuild @param {number} memoryMb memory of the sandbox */
   constructor(program, memoryMb) {
     this.program = program;
     this.memoryMb = memoryMb;
@@ -95,7 +95,7 @@ export class Bundler {
     this.#esbuild = null;
   }
 
-  /** @param {string} text @param {Options} options @param {AbortSignal} signal @param {string} [folder] that has the files */
+  /** @param {string} text @param {Options} options @param {AbortSignal} signal @param {string} [folder] folder of the files */
   #run(text, options, signal, folder) {
     if (!this.#esbuild?.lives) this.#esbuild = new Esbuild(this.program, this.memoryMb);
     return this.#esbuild.build({
@@ -179,13 +179,13 @@ const LEGACY_CONFIG = 'send `files`: {"tsconfig.json": "{\\"compilerOptions\\": 
 function mixed({ legacy, standard }) {
   return {
     message: `the code has decorators of two kinds: ${some(legacy)} for TypeScript's own rules (experimentalDecorators), ${some(standard)} for those of the standard`,
-    hint: `if all are for TypeScript's own rules, ${LEGACY_CONFIG}; otherwise write all for the standard: (value, context)`, module: null, line: null, column: null, file: null,
+    hint: `if all were written for TypeScript's own rules, ${LEGACY_CONFIG}; otherwise, write all for the standard, which calls them with (value, context)`, module: null, line: null, column: null, file: null,
   };
 }
 
 /** @param {string[]} names */
 function byStandard(names) {
-  return `${some(names)} ran by the rules of standard decorators, (value, context), and may be written for TypeScript's own (experimentalDecorators)`;
+  return `${some(names)} ran by the rules of standard decorators, (value, context), but may have been written for TypeScript's own rules (experimentalDecorators)`;
 }
 
 const WITHOUT_METADATA = 'tsconfig.json sets emitDecoratorMetadata, which the compiler here (esbuild) does not do: Reflect.getMetadata("design:type", …) is undefined';
@@ -195,7 +195,7 @@ function some(names) {
   return names.length > 5 ? `${names.slice(0, 5).join(', ')} …` : names.join(', ');
 }
 
-/** Return the name of the user's file in tracebacks. @param {string} language */
+/** Return the name by which tracebacks show the user's code. @param {string} language */
 export function fileName(language) {
   return language === 'typescript' ? 'evaluator.ts' : 'evaluator.js';
 }
@@ -274,12 +274,12 @@ export function faultsOf(errors, own) {
   });
 }
 
-/** Return the column in characters from 1; esbuild counts bytes from 0. @param {string} line @param {number} bytes */
+/** Convert a column of esbuild (in bytes, from 0) to a column in characters, from 1. @param {string} line @param {number} bytes */
 function characterColumn(line, bytes) {
   return Buffer.from(line).toString('utf8', 0, bytes).length + 1;
 }
 
-/** @param {string} name of a module @returns {boolean} */
+/** @param {string} name name of a module @returns {boolean} */
 export function isBuiltin(name) {
   return name.startsWith('node:') || builtinModules.includes(name);
 }

@@ -1,24 +1,24 @@
 // @ts-check
-/** Finds the functions of a file that may be the evaluator, by how the code itself uses them. */
+/** Finds the functions of a file that may be the evaluator, by how the code uses them. */
 import { parametersOf } from './parameters.mjs';
 import { parse } from './parser.mjs';
 
-/** @typedef {{name: string, text: string, length: number, exported: boolean}} Function_ of module level, or exported */
+/** @typedef {{name: string, text: string, length: number, exported: boolean}} Function_ a function that is exported or at module level */
 
 const LISTS = new Set(('checks customEvaluators evals evaluator evaluators funcs graders metric metrics rewardFuncs rewardFunctions scorer scorers scores scoringFunctions '
   + 'custom_evaluators reward_funcs reward_functions scoring_functions').split(' '));
 const SAYS = new RegExp(`\\b(?:${[...LISTS].join('|')})\\b`, 'i');
-/** Matches names of functions that say that the function scores, except names such as `registerScorer`. */
+/** Matches function names by which a function seems to score, but not names such as `registerScorer`. */
 export const SCORES = /^(?!register[A-Z_]).*?(?:^(?:assert|check|evaluate|judge|validate|verify)(?=[A-Z_])|(?:^|_)(?:assertion|assertions|check|checks|grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Assertion|Assertions|Check|Checks|Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z]))/;
 const MOST_CHARS = 500_000;
 const SHOWN = 10;
 
 /**
- * Return the names that may be the evaluator: those in a list of evaluators or, if there is no list, those that none of
- * the other names uses. Exported functions come first, private functions last.
+ * Return the names of functions that may be the evaluator: those in a list of evaluators or, without a list, those that no other function uses. If
+ * some are exported, only these count; names that begin with `_` count only if there are no others.
  *
- * @param {string[]} names @param {Function_[]} functions all of the file @param {string[]} texts the code, and the same as JavaScript
- *   (which lacks what a bundler left out)
+ * @param {string[]} names @param {Function_[]} functions all functions of the file @param {string[]} texts the code, and the JavaScript compiled from
+ * it (from which the bundler may have removed parts)
  * @returns {string[]}
  */
 export function meant(names, functions, texts) {

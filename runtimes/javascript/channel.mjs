@@ -39,7 +39,7 @@ export class Channel {
    *
    * @param {Record<string, unknown>} header
    * @param {string | Buffer} body
-   * @returns {boolean} whether the host keeps up; otherwise `onDrain` tells when it does
+   * @returns {boolean} whether the host reads fast enough; if not, `onDrain` is called once it has caught up
    */
   send(header, body = '') {
     if (this.#unsent.length === 0) setImmediate(() => this.#flush());
@@ -47,7 +47,7 @@ export class Channel {
     return this.#output.writableLength < UNSENT_BYTES;
   }
 
-  /** @param {() => void} then called once, when everything that was queued has been written */
+  /** @param {() => void} then a function to call once, when everything that was queued has been written */
   onDrain(then) {
     if (this.#output.writableNeedDrain) this.#output.once('drain', then);
     else setImmediate(then);

@@ -1,16 +1,14 @@
 // @ts-check
 /**
- * Finds the rules for which the decorators of a TypeScript program were written: those of the standard, which give a
- * decorator `(value, context)`, or TypeScript's own (`experimentalDecorators`), which give it `(target, key,
- * descriptor)`.
+ * Finds out for which rules the decorators of a TypeScript program were written. By the standard's rules, a decorator is called with `(value,
+ * context)`; by TypeScript's own rules (`experimentalDecorators`), with `(target, key, descriptor)`.
  *
- * esbuild compiles standard decorators to plain JavaScript, `__decorateElement(…, flags, name, [decorators], …)`. This
- * module reads that output: it sees no types, only how a decorator uses its parameters.
+ * esbuild compiles standard decorators to plain JavaScript, `__decorateElement(…, flags, name, [decorators], …)`. This module reads that output,
+ * which has no types, so it looks at how each decorator uses its parameters.
  */
 import { parse } from './parser.mjs';
 
-/**
- * @typedef {{type: string, [field: string]: any}} Node of an ESTree
+/** @typedef {{type: string, [field: string]: any}} Node a node of an ESTree
  * @typedef {{legacy: string[], standard: string[], unclear: string[]}} Kinds names of decorators
  * @typedef {'legacy' | 'standard' | 'unclear' | 'either'} Verdict `either`: the decorator does the same under both rules
  */
@@ -23,7 +21,7 @@ const CLASS = 0;
 const FIELD = 5;
 /** `accessor x = 1`, which usually means the rules of the standard. */
 const ACCESSOR = 4;
-/** Names that only the context of a decorator has. */
+/** Properties that only the context of a decorator has. */
 const CONTEXT = ['kind', 'name', 'static', 'private', 'access', 'addInitializer', 'metadata'];
 const NAMES = {
   context: /^_*(?:c|ctx|context|\w*Context)$/,
@@ -31,7 +29,8 @@ const NAMES = {
   target: /^_*(?:target|proto\w*|prototype|object|obj|instance|ctor|constructor|klass|cls|parent)$/i,
 };
 
-/** Return the rules for which decorators were written, or null if there are none. @param {string} text of esbuild @returns {Kinds | null} */
+/** Return the decorators by the rules for which they were written; null if there are no decorators. @param {string} text esbuild's output @returns
+ * {Kinds | null} */
 export function kindsOf(text) {
   if (!text.includes('__decorateElement')) return null;
   const kinds = /** @type {Kinds} */ ({ legacy: [], standard: [], unclear: [] });
@@ -123,7 +122,8 @@ function verdictOf(node, kind) {
   return params.length === 0 ? 'either' : secondIs(node, first, second);
 }
 
-/** Return the rules that the use of the second parameter shows: in the standard it is a context, under TypeScript's own rules a key. @param {Node} node @param {Node} first @param {Node} second @returns {Verdict} */
+/** Return which rules the use of the second parameter shows: by the standard's rules it is a context, by TypeScript's own rules a key. @param {Node}
+ * node @param {Node} first @param {Node} second @returns {Verdict} */
 function secondIs(node, first, second) {
   if (second.type !== 'Identifier') return 'standard'; // a destructured parameter is a context, because a key is a string
   const uses = usesIn(node, second);

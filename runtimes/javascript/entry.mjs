@@ -16,7 +16,7 @@ import { parametersOf, withoutUnderscore } from './parameters.mjs';
 /**
  * @typedef {{name: string, text: string, length: number}} Method
  * @typedef {{where: 'module'|'exports'|'declared'|'listed', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[], at?: number, first?: number}} Offer
- *   `at`: its place in the lists that the code gives its platform; `first`: the first place of the same value
+ *   `at`: its position in the lists that the code passes to its platform; `first`: the first position of the same value
  * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], tested?: string[], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
  *   `needs`: properties that a row has to have; `tested`: those of them that the code can do without; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
  * @typedef {{name: string, selector: Selector, uses?: string[]}} Part one of several evaluators; `uses`: the others that it uses; set only for a part that runs only for rows with all that it needs
@@ -25,18 +25,20 @@ import { parametersOf, withoutUnderscore } from './parameters.mjs';
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
  */
 
-/** Return the code to run for the pasted code. @param {string} code @param {{contract: string, entry: string | null}} wish */
+/** Return the code to run: the pasted code, or what a dialect puts in its place. @param {string} code @param {{contract: string, entry: string |
+ * null}} wish */
 export function sourceOf(code, { contract, entry }) {
   const possible = DIALECTS.filter((one) => one.source && (contract === 'auto' ? entry === null || one.listed : one.contract === contract));
   return possible.map((one) => one.source?.(code, contract !== 'auto' && entry === null)).find((one) => typeof one === 'string') ?? code;
 }
 
-/** Return whether the code of a contract is a program that runs for each row: no function of it is called. @param {string} contract */
+/** Return whether a contract runs the whole code for each row, as a program, instead of calling a function. @param {string} contract */
 export function isProgram(contract) {
   return DIALECTS.some((one) => one.contract === contract && one.isProgram === true);
 }
 
-/** Return the names under which an entry is looked for. @param {string | null} entry @param {string} code @param {string} [pasted] the code as it was pasted */
+/** Return the names by which to look for an entry. @param {string | null} entry @param {string} code @param {string} [pasted] the code as it was
+ * pasted */
 export function wantedNames(entry, code, pasted = code) {
   const named = entry !== null && isIdentifier(entry) ? [entry] : [];
   const any = entry === EVERY || DIALECTS.some((one) => one.takesAnyName?.test(code)) ? declaredNames(code).slice(0, MOST_NAMES) : [];
@@ -52,13 +54,13 @@ const MOST_NAMES = 50;
 const METHODS_OF = /^export\s+(?:default\s*\{|(?:const|let|var)\s[^=\n]{1,200}=\s*\{)/m;
 /** Matches the head of a method, or a function under a key, at the start of a line. */
 const METHOD = /^[ \t]{1,40}(?:async[ \t]{1,9})?([A-Za-z_$][\w$]{0,99})[ \t]{0,9}(?:\([^()]{0,300}\)[^;()\n]{0,100}\{|:[ \t]{0,9}(?:async\b|function\b|\())/gm;
-/** Words that a property may have as its name, but a variable in a module may not. */
+/** Words that can be the name of a property, but not of a variable in a module. */
 const KEYWORDS = [
   'arguments', 'await', 'break', 'case', 'catch', 'class', 'const', 'continue', 'debugger', 'default', 'delete', 'do', 'else', 'enum', 'eval', 'export',
   'extends', 'false', 'finally', 'for', 'function', 'if', 'implements', 'import', 'in', 'instanceof', 'interface', 'let', 'new', 'null', 'package',
   'private', 'protected', 'public', 'return', 'static', 'super', 'switch', 'this', 'throw', 'true', 'try', 'typeof', 'var', 'void', 'while', 'with', 'yield',
 ];
-/** Matches a module-level constant, which may be in a list that is not written out. */
+/** Matches a module-level variable; it may be in a list whose members the code does not write out. */
 const CONSTANT = /^(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)/gm;
 /** The entry that stands for all evaluators of a file. */
 const EVERY = '*';
@@ -92,7 +94,8 @@ function unread(listed) {
   return listed.filter((one) => one.name === '').map(({ text }) => ({ code: 'entry_left_out', message: `the evaluators in ${text.replace(/^\.{3}/, '').slice(0, 80)} are not called, because the code does not pass them to its platform while it loads` }));
 }
 
-/** Return what the module offers, with a name for each member of a list: the name in the list, the member's own name, or a name from its place. @param {Offer[]} offers @param {string} code @returns {Offer[]} */
+/** Return what the module offers, with a name for each member of a list: the name in the list, the member's own name, or a name made from the
+ * member's position. @param {Offer[]} offers @param {string} code @returns {Offer[]} */
 function withNames(offers, code) {
   const members = offers.filter((one) => one.where === 'listed');
   const written = members.length === 0 ? [] : DIALECTS.flatMap((one) => one.listed?.(code) ?? []);
@@ -300,7 +303,8 @@ function together(every, notes) {
   };
 }
 
-/** Return one entry that calls the evaluators in the list that the code gives their platform. @param {Found[]} equal @param {Offer[]} offers @param {string} code @param {(text: string) => number | null} lineOf @returns {Found | Refusal} */
+/** Return one entry that calls all evaluators in the list that the code passes to its platform. @param {Found[]} equal @param {Offer[]} offers @param
+ * {string} code @param {(text: string) => number | null} lineOf @returns {Found | Refusal} */
 function ofList(equal, offers, code, lineOf) {
   const members = offers.filter((one) => one.where === 'listed').map(({ name }) => ({ name, text: name }));
   const written = DIALECTS.find((one) => one.contract === equal[0].contract)?.listed?.(code) ?? [];
@@ -373,7 +377,8 @@ function mostCertain(candidate, name, code) {
 /**
  * Return how to call a function that was named, or a method. Without a sign of a contract, its parameters name properties of the row.
  *
- * @param {Candidate} candidate @param {string} name @param {Offer[]} offers @param {string} code @param {boolean} [isWished] whether the caller named it @returns {Found | Refusal}
+ * @param {Candidate} candidate @param {string} name @param {Offer[]} offers @param {string} code @param {boolean} [isWished] whether the caller named
+ * the entry @returns {Found | Refusal}
  */
 function inferNamed(candidate, name, offers, code, isWished = false) {
   if (candidate.selector.where === 'listed' || isAssert(candidate, code)) return infer(candidate, name, code);
@@ -423,7 +428,8 @@ function declaredAs(candidate, contract) {
 /**
  * Return the entry that is meant, among those that were found equally well.
  *
- * @param {Found[]} equal @param {string[]} silent others that may be the evaluator @param {import('./candidates.mjs').Function_[]} functions
+ * @param {Found[]} equal @param {string[]} silent names of other functions that may be the evaluator @param {import('./candidates.mjs').Function_[]}
+ * functions
  * @param {string[]} texts the code, and the same as JavaScript @param {(text: string) => number | null} lineOf @returns {Found | Refusal}
  */
 function theOnly(equal, silent, functions, texts, lineOf) {
@@ -449,8 +455,8 @@ const OWN_NAMES = ['evaluate', 'main'];
 const OWN_CONTRACTS = ['evaluate', 'evaluate-v1', 'main'];
 
 /**
- * Return whether an exported function uses this one, which is not exported: directly, or, if the exported function scores and its parameters have names, through
- * others that are not exported either.
+ * Return whether a function is only a helper of an exported function: it is not exported itself, and an exported function uses it. If the exported
+ * function scores and has known parameters, it may also use it through other functions.
  *
  * @param {string} name @param {import('./candidates.mjs').Function_[]} functions
  */
@@ -483,9 +489,9 @@ function matchesOf(offers, texts, dialects, isDeclared) {
   for (const dialect of dialects) {
     const candidates = dialect.entries.map((name) => ({ name, candidate: lookUp(offers, name) }));
     if (dialect.takesDefault) candidates.push({ name: 'default', candidate: defaultExport(offers, code) });
-    // with `evaluate(inputs, outputs, …)` in the code, functions of other names are helpers
+    // if the code has a function `evaluate(inputs, outputs, …)`, functions with other names are its helpers
     if (!own && (isDeclared ? dialect.takesAnyName : dialect.takesAnyName?.test(code))) {
-      // the bundler gives a name to an anonymous function
+      // the bundler has named an anonymous default export, so compare texts to leave it out
       const exported = dialect.takesDefault ? defaultExport(offers, code) : null;
       const others = new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !OWN_NAMES.includes(one.name) && one.name !== 'default' && one.text !== exported?.text).map((one) => one.name));
       for (const name of others) if (!dialect.entries.includes(name)) candidates.push({ name, candidate: lookUp(offers, name) });
@@ -499,7 +505,8 @@ function matchesOf(offers, texts, dialects, isDeclared) {
   return matches;
 }
 
-/** Return whether a function reads its only parameter as a list, which a row is not. @param {import('./candidates.mjs').Function_} one */
+/** Return whether a function uses its only parameter as a list, so that the parameter cannot be a row. @param {import('./candidates.mjs').Function_}
+ * one */
 function takesList(one) {
   const { parameters } = parametersOf(one);
   const [first] = parameters;
@@ -578,7 +585,7 @@ function isCallable(offer) {
   return offer.kind === 'function' && !/^class\b/.test(offer.text);
 }
 
-/** @param {Candidate} candidate @param {string} name under which it was found @param {string} code @returns {Found | Refusal} */
+/** @param {Candidate} candidate @param {string} name the name by which it was found @param {string} code @returns {Found | Refusal} */
 function infer(candidate, name, code) {
   for (const dialect of candidate.selector.where === 'listed' ? DIALECTS.filter((one) => one.listed) : DIALECTS) {
     const inferred = dialect.infer(candidate, name, code);

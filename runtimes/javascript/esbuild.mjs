@@ -11,23 +11,23 @@ import recipe from './toolchain/package.json' with { type: 'json' };
  * @typedef {{text: string, location: {file: string, line: number, column: number, lineText: string} | null}} Message
  *   `line` counts from 1, `column` in bytes from 0
  * @typedef {{output: string, errors: Message[], warnings: Message[]}} Built
- * @typedef {{crashed: string, killed: boolean, starved?: boolean}} Crashed `killed`: by something other than the code that it got;
- *   `starved`: memory ran out
+ * @typedef {{crashed: string, killed: boolean, starved?: boolean}} Crashed `killed`: something other than the code has ended esbuild; `starved`:
+ * memory ran out
  * @typedef {{flags: string[], folder: string, text: string | null, file: string | null}} Request `text`: the code of the
  *   entry; null if it is in `file`
  */
 
-/** Loaded late: most evaluators in JavaScript do not start esbuild. */
+/** This module is loaded late, because most evaluators in JavaScript do not need esbuild. */
 const children = () => process.getBuiltinModule('node:child_process');
 
 const OUTPUT_BYTES = 64 * 1024 * 1024;
 const FAULTS_BYTES = 1024 * 1024;
-const RUNNER_MB = 96; // MB of the sandbox's memory that Node and its threads take
+const RUNNER_MB = 96; // memory of the sandbox, in MB, that Node and its threads take
 const LEAST_MB = 64;
 
 /**
- * Return the environment of esbuild. Go's garbage collector would only cost time, because the process ends before it
- * has much garbage; so the collector works only if memory gets scarce.
+ * Return the environment variables for esbuild. They make Go's garbage collector run only if memory gets scarce: the process usually ends before it
+ * has much garbage, so collecting it would only cost time.
  *
  * @param {number} memoryMb of the sandbox
  */
@@ -50,7 +50,7 @@ export class Esbuild {
     try {
       requireProgram(program);
       this.#child = children().spawn(program, [`--service=${recipe.dependencies.esbuild}`], { cwd: '/', env: environmentOf(memoryMb), stdio: ['pipe', 'pipe', 'pipe'] });
-    } catch (error) { // Node throws some errors of `spawn`, such as that of a damaged program
+    } catch (error) { // Node throws some errors of `spawn` at once, for example if the program is damaged
       this.#child = null;
       return void this.#lose(notStarted(error), true);
     }
@@ -64,7 +64,7 @@ export class Esbuild {
     });
   }
 
-  /** Whether esbuild can answer. */
+  /** Return whether esbuild is still running and can answer. */
   get lives() {
     return this.#crash === null;
   }
@@ -202,7 +202,7 @@ export function decodePacket(packet) {
 }
 
 /**
- * Throw unless a file begins like a program, because Node would give anything else to a shell to run.
+ * Throw an error if a file does not begin like a program, because Node would let a shell run any other file.
  *
  * @param {string} file
  */
@@ -219,7 +219,7 @@ function requireProgram(file) {
   if (!words.startsWith('\x7fELF') && !words.startsWith('#!')) throw Object.assign(new Error(`${file} is not a program`), { code: 'ENOEXEC' });
 }
 
-/** @param {any} error of `spawn` */
+/** @param {any} error an error that `spawn` has raised */
 function notStarted(error) {
   return broken(error?.code ?? error);
 }

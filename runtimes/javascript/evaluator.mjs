@@ -44,7 +44,7 @@ export class Evaluator {
     this.workers = new WorkerPair(surroundings);
   }
 
-  /** Do work in advance, so that a load need not wait for it. */
+  /** Do the work that every load needs, before the load arrives. */
   async getReady() {
     if (this.#loading) return;
     const { prepare, startAhead } = await loadLoader();
@@ -201,7 +201,7 @@ export class Evaluator {
         const lines = code.split('\n').length;
         const lineOf = (/** @type {string} */ text) => {
           const line = positions.start(source, built.get(text) ?? text)?.line ?? null;
-          return line !== null && line <= lines ? line : null; // lines after the code belong to stand-ins
+          return line !== null && line <= lines ? line : null; // the lines after the user's code contain the stand-ins
         };
         const found = findEntry(offeredHere, { contract: header.contract, entry: header.entry, code, language: header.language, source, lineOf });
         if (!('code' in found)) {
@@ -240,7 +240,7 @@ export class Evaluator {
 }
 
 /**
- * Return what was found, without the evaluators that need modules that placeholders replace; null if no evaluator is left.
+ * Return an answer without the evaluators that need missing modules (for which there are placeholders); null if no evaluator is left.
  *
  * @template {{found: import('./entry.mjs').Found, loadable: Loadable}} T @param {T} answer @param {Loadable} loadable @param {boolean} calls whether missing files count even if the code uses them only when it is called @returns {T | null}
  */
@@ -248,8 +248,8 @@ function withoutAbsent(answer, { program, refused }, calls) {
   if (!refused) return answer;
   const left = without(answer.found, refused, ({ name, selector }) => needs(program.source, name, selector.where === 'listed' ? Number(selector.name) : null, calls));
   if (left === null) return null;
-  // If no evaluator is left out, none needs the well-known packages. Packages that nobody knows are reported even then,
-  // because a call may still use one, which fails, and because a name may be misspelt.
+  // If no evaluator was left out, none needs a missing well-known package. Missing unknown packages are reported all the same: a call that uses one
+  // would fail, and their names may be misspelt.
   const missing = left === answer.found ? refused.missing.filter((one) => refused.unknown?.includes(one.module)) : refused.missing;
   return { ...answer, found: left, loadable: { ...answer.loadable, missing: [...answer.loadable.missing, ...missing] } };
 }
@@ -274,7 +274,7 @@ function without(found, { failure: { message } }, stops) {
   };
 }
 
-/** @param {string} text JSON that user code could have influenced @returns {import('./entry.mjs').Offer[]} */
+/** @param {string} text JSON that user code may have changed @returns {import('./entry.mjs').Offer[]} */
 function offers(text) {
   try {
     const list = JSON.parse(text);

@@ -9,9 +9,10 @@ import { parametersOf } from './parameters.mjs';
 import { parse } from './parser.mjs';
 
 /**
- * @typedef {{type: string, [field: string]: any}} Node of an ESTree
+ * @typedef {{type: string, [field: string]: any}} Node a node of an ESTree
  * @typedef {{of: string | null, key: string, read: boolean, tested: boolean, asked: boolean, keys: Set<string>, compared: Set<string>, owner: Node | null}} Uses of a parameter of the function `owner`
- *   (then `of` is null), or of a value that the code reads by a constant name; `tested`: the code tests it, or gives it a default; `asked`: the code tests it, and gives it no default
+ *   (then `of` is null), or of a value that the code reads by a constant name; `tested`: the code tests the value, or gives it a default; `asked`:
+ *   the code tests the value, and gives it no default
  * @typedef {{name: string, line: number | null, rest: boolean, parameters: {name: string, read: boolean, tested: boolean, keys: string[], compared: string[]}[]}} Facts
  * @typedef {{of: string | null, key: string, tested: boolean}} Read
  * @typedef {{node: Node, uses: Uses[], rest: Uses}} Function_
@@ -19,7 +20,7 @@ import { parse } from './parser.mjs';
  */
 
 const MOST_CHARS = 200_000; // maximum length of the code of all functions together
-const MOST_SOURCE_CHARS = 50_000; // maximum length of code that is read as a whole
+const MOST_SOURCE_CHARS = 50_000; // maximum length of code that is parsed as a whole; of longer code, only the functions that a row calls
 const MOST_NAMES = 20;
 const MOST_READS = 500;
 const MOST_PARTS = 20; // maximum number of parts of a dotted name: `a.b.c` has three
@@ -27,18 +28,18 @@ const CHARS = 80;
 const EITHER = ['==', '===', '!=', '!=='];
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
 const GETTERS = ['get', 'hasOwn', 'hasOwnProperty'];
-const SAME = ['trim', 'toLowerCase', 'toUpperCase']; // methods that return the value in another form
+const SAME = ['trim', 'toLowerCase', 'toUpperCase']; // methods that return the same text in another form
 const ASKING = ['hasOwn', 'hasOwnProperty'];
 /** Names of methods that score. */
 const SCORING = new Set(['assert', 'check', 'evaluate', 'grade', 'judge', 'measure', 'run', 'score', 'validate']);
 const TESTS = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement', 'ForStatement'];
 
 /**
- * Return the facts of functions, and what the code reads by constant names. What cannot be parsed is left out.
+ * Return facts about functions, and what the code reads by constant names. Code that cannot be parsed is left out.
  *
  * @param {{name: string, text: string, written?: string}[]} functions `text`: as it is in the source; `written`: with the names that the user wrote
- * @param {string} source that contains them, as JavaScript; if it is too long, only the functions are read
- * @param {(text: string) => number | null} lineOf of a function's text, in the user's code
+ * @param {string} source the JavaScript code that contains the functions; if it is too long, only the functions are parsed
+ * @param {(text: string) => number | null} lineOf returns the line in the user's code at which a function's text begins
  * @returns {{facts: Facts[], reads: Read[]}}
  */
 export function factsOf(functions, source, lineOf) {
@@ -117,16 +118,17 @@ function testedIn(node) {
   return patterns.length === 1 && patterns[0].type === 'Identifier' ? outline.testedOf(patterns[0].name) : own;
 }
 
-/** Return whether a function returns another function. @param {string} text */
+/** Return whether the function with this text returns another function. @param {string} text */
 export function givesFunction(text) {
   return orNothing(() => FUNCTIONS.has(returnedIn(text)?.type)) ?? false;
 }
 
 /**
- * Return the function that a function makes: the one that it returns, or a scoring method of the object that it returns; null if it makes none.
+ * Return the function that a factory function makes: the function that it returns, or a scoring method of the object that it returns; null if it
+ * makes none.
  *
- * @param {string} text @returns {{method: string, parameters: (string | null)[], keys: string[]} | null} `method`: its name in the object, or ''; `keys`: what it reads from
- *   its only parameter
+ * @param {string} text @returns {{method: string, parameters: (string | null)[], keys: string[]} | null} `method`: the name of the made function in
+ * the object, or ''; `keys`: what the made function reads from its only parameter
  */
 export function madeBy(text) {
   return orNothing(() => {
@@ -150,7 +152,7 @@ function returnedIn(text) {
   return body?.type === 'BlockStatement' ? body.body.findLast((/** @type {Node} */ one) => one.type === 'ReturnStatement')?.argument : body;
 }
 
-/** @param {Node} node @param {Node} pattern of its parameter @returns {string[]} */
+/** @param {Node} node @param {Node} pattern the parameter, as it is destructured @returns {string[]} */
 function unreadOf(node, pattern) {
   const outline = new Outline();
   /** @type {Known} */
@@ -192,7 +194,7 @@ class Outline {
   #used = new Map();
   /** Parameters, except those of inner functions that have the name of an outer parameter. @type {Uses[]} */
   #parameters = [];
-  /** Statements of functions' bodies themselves, not of blocks in them. @type {Set<Node>} */
+  /** The statements directly in functions' bodies, not those in inner blocks. @type {Set<Node>} */
   #top = new Set();
   /** Names that `if` statements test. @type {Set<string>} */
   #asked = new Set();
@@ -218,8 +220,10 @@ class Outline {
 
   /** Return the function with this text among those that were read, or null. @param {string} source @param {string} text @returns {Function_ | null} */
   find(source, text) {
-    const found = this.#functions.filter(({ node }) => text.length >= node.end - node.start && source.endsWith(text, node.end)); // the text of a method also has the method's name before the node
-    return found.sort((one, other) => one.node.start - one.node.end - (other.node.start - other.node.end))[0] ?? null; // the longest one, because a function may end in an arrow function
+    // the text of a method is longer than its node, because it begins with the method's name
+    const found = this.#functions.filter(({ node }) => text.length >= node.end - node.start && source.endsWith(text, node.end));
+    // an arrow function at the end of the wanted function matches as well, so take the longest match
+    return found.sort((one, other) => one.node.start - one.node.end - (other.node.start - other.node.end))[0] ?? null;
   }
 
   /** @param {string} text @returns {Function_ | null} */
@@ -244,7 +248,7 @@ class Outline {
     return known;
   }
 
-  /** @param {Node} body of a function */
+  /** @param {Node} body the body of a function */
   #begin(body) {
     for (const one of body.type === 'BlockStatement' ? body.body : []) this.#top.add(one);
   }
@@ -371,7 +375,8 @@ class Outline {
     else for (const uses of known.get(node.name) ?? []) uses.tested = true;
   }
 
-  /** Record the values that an expression tests, because the code decides by whether the expression is true. @param {Node | null} node @param {Known} known @param {boolean} byStatement @returns {void} */
+  /** Record the values that an expression tests: the code checks whether the expression is true. @param {Node | null} node @param {Known} known
+   * @param {boolean} byStatement @returns {void} */
   #ask(node, known, byStatement) {
     if (!node) return;
     if (node.type === 'UnaryExpression' && node.operator === '!') return this.#ask(node.argument, known, byStatement);

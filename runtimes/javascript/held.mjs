@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Finds an evaluator that is inside other code: in a function that returns it, or in a string. This is done only if the
- * code has no entry of its own, so that other evaluators pay nothing.
+ * Finds an evaluator that is inside other code: in a function that returns it, or in a string. This module is used only if the code has no entry of
+ * its own, so it costs other evaluators nothing.
  */
 import { declaredNames } from './entry.mjs';
 import { skipBlank, skipBracket, skipText } from './parameters.mjs';
@@ -37,7 +37,7 @@ function fromFactory(code) {
   return { code: `${code}\n;var { ${[...names, 'evaluate'].join(', ')} } = ${pick}(${name}());`, note: `the evaluator is what ${name}() returns` };
 }
 
-/** Return whether there are no parameters, or all may be left out. @param {string} list */
+/** Return whether a function with this list of parameters can be called without arguments. @param {string} list */
 function takesNothing(list) {
   return list.trim() === '' || /^\s*[\w$]+\?\s*:[^,]*$/.test(list) || /^[\s]*(?:\{[^{}]*\}|[\w$]+)\s*(?::[^=]*)?=(?!>)[^,]*$/.test(list);
 }
@@ -72,7 +72,7 @@ function fromText(code) {
   return { code: '\n'.repeat(line - 1) + unescaped(text), note: `the evaluator is the text in line ${line}; the code around it is not run` };
 }
 
-/** @param {string} text of a constant @returns {string} */
+/** @param {string} text the code of a string constant @returns {string} */
 function unescaped(text) {
   return text.replace(/\\(u\{([0-9a-fA-F]+)\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|\n|[^])/g, (all, what, a, b, c) => {
     const point = a ?? b ?? c;

@@ -11,17 +11,17 @@ import { clientOf } from './dialects/clients.cjs';
 
 /**
  * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[], perRow: boolean, unknown: string[]}} Program
- *   `perRow`: runs for each row, and not at load; `unknown`: missing packages that nobody knows, which are probably the author's own
+ *   `perRow`: runs for each row, and not at load; `unknown`: missing packages that are not well known, and probably are the author's own modules
  * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number}[], notes: Note[],
  *   absent?: string[], refused?: Unloadable | null}} Loadable `absent`: modules in whose place there are placeholders; `refused`: the result if the entry needs one of them
- * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[], unknown?: string[]}} Unloadable `unknown`: missing packages that nobody knows
+ * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[], unknown?: string[]}} Unloadable `unknown`: missing packages that are not well known
  * @typedef {{code: string, bundle: any, files?: Record<string, string>, path?: string | null, known?: Record<string, string>}} LoadBody
  * @typedef {import('./bundle.mjs').Files} Files
  * @typedef {import('./bundle.mjs').Note} Note
  * @typedef {{esbuild: string | null, packages: string | null, memoryMb: number, files?: Files | null, known?: Record<string, string>}} Tools
  */
 
-const MUCH_MB = 1024; // memory in MB that is enough to bundle packages of ten thousand files
+const MUCH_MB = 1024; // enough memory, in MB, to bundle packages with ten thousand files
 
 /** A bundler that was started before there was code to build. @type {Bundler | null} */
 let ahead = null;
@@ -32,14 +32,14 @@ export function startAhead({ esbuild, packages, memoryMb }) {
   void ahead.warm(packages);
 }
 
-/** Return the bundler that was started ahead, or else a new one; the caller has to end it. @param {string} esbuild @param {number} memoryMb */
+/** Return the bundler that was started in advance, or else a new one; the caller has to end it. @param {string} esbuild @param {number} memoryMb */
 function takeBundler(esbuild, memoryMb) {
   const taken = ahead ?? new Bundler(esbuild, memoryMb);
   ahead = null;
   return taken;
 }
 
-/** End the bundler that was started ahead, so that user code finds no process. */
+/** End the bundler that was started in advance, so that user code does not find its process. */
 export function dismissAhead() {
   ahead?.end();
   ahead = null;
@@ -199,7 +199,7 @@ function program(source, isAsync, wanted, perRow, unknown = []) {
   return { source, filename: SCRIPT, isAsync, wanted, perRow, unknown };
 }
 
-/** @param {any} bundle as the host returned it, without reading it */
+/** @param {any} bundle the bundle of an earlier load, which the host kept unchanged */
 function isBundle(bundle) {
   return bundle?.version === 1 && typeof bundle.text === 'string' && typeof bundle.map === 'string' && typeof bundle.isAsync === 'boolean' && Array.isArray(bundle.notes);
 }

@@ -1,7 +1,8 @@
 // @ts-check
-/** Puts the user's names into V8's messages, in place of those that esbuild made up, and recognises when code means a default export. */
+/** Replaces the names that esbuild made up in V8's messages with the user's names, and recognises code that uses a whole module where it means the
+ * default export. */
 
-const BEFORE = 5; // the expression that threw may begin up to this many lines above the line that threw
+const BEFORE = 5; // maximum number of lines between the start of an expression and the line of its error
 const COLUMNS = 2000;
 const MESSAGE = 500;
 const NAMED = new Set(['TypeError', 'ReferenceError']);
@@ -15,11 +16,11 @@ export function namesCode(type, message) {
 }
 
 /**
- * Return what the user wrote for each name that esbuild changed near a line.
+ * Return the user's text for each name that esbuild changed near a line.
  *
- * @param {string[]} lines of the compiled script
- * @param {number} line from 0
- * @param {(line: number, column: number) => any} entryAt of the source map, for a place from 0
+ * @param {string[]} lines lines of the compiled script
+ * @param {number} line number of the line, from 0
+ * @param {(line: number, column: number) => any} entryAt returns the source map's entry for a line and column, both from 0
  * @returns {Map<string, string>}
  */
 export function madeNames(lines, line, entryAt) {
@@ -29,7 +30,7 @@ export function madeNames(lines, line, entryAt) {
     for (const { 0: found, index } of text.matchAll(/[A-Za-z_$][\w$]*/g)) {
       const { name, generatedLine, generatedColumn } = entryAt(at, index);
       const module = /(?<![\w$.])import_[\w$]+\.$/.exec(text.slice(0, index))?.[0] ?? '';
-      const isPlace = generatedLine === at && generatedColumn === index; // a member that the user wrote has its own place in the source map
+      const isPlace = generatedLine === at && generatedColumn === index; // if the user wrote the member, it has an entry of its own in the source map
       if (isPlace ? name && name !== found : module) names.set(module + found, isPlace ? name : found);
     }
   }
@@ -40,8 +41,8 @@ export function madeNames(lines, line, entryAt) {
  * Return V8's message in the form that it would have if the code had not been bundled.
  *
  * @param {string} message
- * @param {Map<string, string>} names of `madeNames`
- * @param {string} written the user's code at the place that threw
+ * @param {Map<string, string>} names the result of `madeNames`
+ * @param {string} written the user's code at the position of the error
  */
 export function withOwnNames(message, names, written) {
   return message
@@ -54,9 +55,9 @@ export function withOwnNames(message, names, written) {
 /**
  * Return a hint if code calls a whole ES module, because it means the default export.
  *
- * @param {string} message of V8, with the names of the compiled script
+ * @param {string} message V8's message, with the names of the compiled script
  * @param {string} script
- * @param {string} near the line that threw, and those above it
+ * @param {string} near the line that threw the error, and the lines above it
  * @returns {string | null}
  */
 export function moduleHint(message, script, near) {

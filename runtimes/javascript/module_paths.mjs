@@ -19,9 +19,9 @@ export const DEFINED = [`--define:import.meta=${WORD}meta__`, `--define:__dirnam
 /**
  * Return the text with paths in place of the placeholders; line numbers do not change.
  *
- * @param {string} text as esbuild wrote it
+ * @param {string} text esbuild's output
  * @param {string | null} root folder that holds `node_modules`
- * @param {string[]} files paths of an evaluator of several files; they are in the working directory of its rows
+ * @param {string[]} files paths of the evaluator's files, if it has several; rows find them in their working directory
  */
 export function withModulePaths(text, root, files = []) {
   if (!text.includes(WORD)) return text;

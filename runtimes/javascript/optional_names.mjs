@@ -1,15 +1,17 @@
 // @ts-check
-/** Reads from TypeScript which arguments of a function may be missing (`name?`), and which may not (`name: string`), in the function or in its types. */
+/** Reads from TypeScript which arguments of a function are optional (`name?`) and which are required (`name: string`), by its parameters and their
+ * types. */
 import { skipBlank, skipBracket, splitAtCommas } from './parameters.mjs';
 
 const MOST_CHARS = 200_000;
 const MEMBER = /(?:^|[{;,\n])\s*(?:readonly\s+)?(["']?)([\w$]+)\1(\?)?\s*:\s*([^;,{}\n]{0,200})/g;
-/** Types of values that may be missing. */
+/** Matches types whose values may be missing. */
 const NOTHING = /\b(?:any|null|undefined|unknown)\b/;
 
 /** @typedef {{optional: Set<string>, required: Set<string>}} Names */
 
-/** Return the optional and the required parameters of a function, and properties of their types. @param {string} code as pasted @param {string} name @returns {Names} */
+/** Return the optional and the required parameters of a function, and properties of their types. @param {string} code the pasted code @param {string}
+ * name @returns {Names} */
 export function optionalNames(code, name) {
   const found = /** @type {Names} */ ({ optional: new Set(), required: new Set() });
   if (code.length > MOST_CHARS) return found;
@@ -33,7 +35,8 @@ export function optionalNames(code, name) {
   return found;
 }
 
-/** Add the properties of a type. @param {string} type @param {string} code @param {Names} found @param {Set<string>} seen names of types */
+/** Add the properties of a type. @param {string} type @param {string} code @param {Names} found @param {Set<string>} seen names of types that were
+ * read before */
 function addOf(type, code, found, seen) {
   for (const [, , name, mark, of] of type.matchAll(MEMBER)) {
     if (mark) found.optional.add(name);

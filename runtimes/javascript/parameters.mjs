@@ -7,13 +7,14 @@
  * comments and nested brackets. It returns null for a list that it cannot read, and then `length` is used.
  */
 
-/** @typedef {{name: string, optional: boolean, rest: boolean, keys: string[] | null, required?: string[]}} Parameter `keys` of a destructured object; `required`: those without a default */
+/** @typedef {{name: string, optional: boolean, rest: boolean, keys: string[] | null, required?: string[]}} Parameter `keys`: the keys of a
+ * destructured object; `required`: the keys without a default */
 
 /**
  * Return the parameters of a function. If its source cannot be read (a built-in), return `length` made-up names.
  *
  * @param {{text: string, length: number}} source
- * @returns {{parameters: Parameter[], required: number, counted: number}} `counted`: all but a rest parameter
+ * @returns {{parameters: Parameter[], required: number, counted: number}} `counted`: the number of parameters without a rest parameter
  */
 export function parametersOf({ text, length }) {
   const parameters = parseParameters(text) ??
@@ -31,7 +32,7 @@ const CLOSERS = ')]}';
 const IDENTIFIER = /[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*/uy;
 
 /**
- * @param {string} text of a function, arrow function or method
+ * @param {string} text source of a function, arrow function or method
  * @returns {Parameter[] | null} null when the text holds no parameters that can be read (native code, a class)
  */
 export function parseParameters(text) {
@@ -87,7 +88,8 @@ function endOr(text, found, floor = 0) {
   return found < floor || found < 0 ? text.length : found;
 }
 
-/** @param {string} text @param {number} at of an opening bracket @returns {number} the position after the closing bracket, -1 if there is none */
+/** @param {string} text @param {number} at the position of an opening bracket @returns {number} the position after the closing bracket, -1 if there
+ * is none */
 export function skipBracket(text, at) {
   let depth = 0;
   while (at < text.length) {
@@ -104,7 +106,7 @@ export function skipBracket(text, at) {
   return -1;
 }
 
-/** @param {string} text @param {number} at of a quote @returns {number} the position after the closing quote */
+/** @param {string} text @param {number} at the position of a quote @returns {number} the position after the closing quote */
 export function skipText(text, at) {
   const quote = text[at++];
   while (at < text.length && text[at] !== quote) {

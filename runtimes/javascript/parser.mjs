@@ -1,11 +1,11 @@
 // @ts-check
-/** The JavaScript parser: acorn, which comes with Node. `build.mjs` writes it beside the runner; it is read when it is first needed. */
+/** The JavaScript parser: acorn, which comes with Node. `build.mjs` writes a copy of the parser beside the runner, which reads it on first use. */
 import boot from './boot/compiled.cjs';
 
 /** @type {{parse: (text: string, options: object) => any} | null} */
 let acorn = null;
 
-/** Read the parser. A worker that loads user code changes V8's flags, and from then on V8 refuses the stored code. */
+/** Read the parser. Do this before a worker loads user code: the worker then changes V8's flags, and V8 refuses the parser's compiled code. */
 export function readParser() {
   acorn ??= start();
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Turns V8's error positions into the user's own lines: it uses source maps, and leaves out frames of other code. */
+/** Converts the positions of V8's errors to positions in the user's code by source maps, and leaves out frames of other code. */
 
 import { MADE } from './absent.mjs';
 import { madeNames, moduleHint, namesCode, withOwnNames } from './made_names.mjs';
@@ -30,12 +30,12 @@ export class Positions {
   #last = { key: '', said: { message: '', hint: null } };
 
   /**
-   * @param {string} code of the user
+   * @param {string} code the user's code
    * @param {string} shownName
    * @param {string} mapText a source map as JSON, or ''
-   * @param {string[]} files paths of what came with the evaluator
-   * @param {string} script what esbuild made of the code, or ''
-   * @param {{module: string, line: number}[]} imports of the code that are missing
+   * @param {string[]} files paths of the files that came with the evaluator
+   * @param {string} script the code as esbuild has compiled it, or ''
+   * @param {{module: string, line: number}[]} imports missing imports of the code
    */
   constructor(code, shownName, mapText, files = [], script = '', imports = []) {
     this.imports = imports;
@@ -54,9 +54,9 @@ export class Positions {
   }
 
   /**
-   * Return the missing modules that the user's own code asked for, without those that packages in the bundle asked for.
+   * Return the missing modules that the user's own code imports, without those that only packages in the bundle import.
    *
-   * @param {unknown} recorded `{module, stack}` of each, which user code could have influenced
+   * @param {unknown} recorded a `{module, stack}` for each missing module, which user code may have changed
    * @returns {{module: string, line: number, file?: string}[]}
    */
   missingImports(recorded) {
@@ -104,7 +104,7 @@ export class Positions {
    * Return the source of a function with the names that the user wrote, because esbuild renames a parameter if a
    * bundled package has the same name at its top level.
    *
-   * @param {string} script @param {string} text of the function in it
+   * @param {string} script @param {string} text text of the function in the script
    */
   asWritten(script, text) {
     const at = this.mapText === '' || text.search(RENAMED) < 0 ? -1 : script.indexOf(text);
@@ -162,7 +162,7 @@ export class Positions {
     return { message: withOwnNames(message, names, written), hint };
   }
 
-  /** @param {Thrown} thrown @param {string} [message] as it is shown @returns {{place: Place | null, traceback: string | null}} */
+  /** @param {Thrown} thrown @param {string} [message] the message to show @returns {{place: Place | null, traceback: string | null}} */
   trace(thrown, message = thrown.message) {
     const head = `${thrown.type}: ${message}`;
     if (thrown.stack === '') return { place: null, traceback: null };
@@ -202,7 +202,7 @@ function expressionAt(code, { line, column }) {
   return found.find((one) => one.index <= at && at < one.index + one[0].length)?.[0] ?? '';
 }
 
-/** Return the name of a frame and a space; '' for a name that V8 makes up for plain functions. @param {string} found */
+/** Return a frame's name followed by a space; '' if V8 has made up the name. @param {string} found */
 function frameName(found) {
   const name = found.replace(/ ?\[as .*\]$/, '').replace(/^((?:async )?)Object\./, '$1');
   return name === '' || /^(?:async )?(?:eval|<anonymous>)$/.test(name) ? '' : `${name} `;
@@ -227,7 +227,7 @@ export function failure(code, message, more = {}) {
 /**
  * Return the failure for a value that user code threw.
  *
- * @param {string} code from the worker; it is replaced when the error shows that a limit was hit
+ * @param {string} code error code of the worker; another code replaces it if the error shows that a limit was reached
  * @param {Thrown} thrown
  * @param {Positions} positions
  * @returns {Failure}

@@ -5,7 +5,7 @@ const fs = process.getBuiltinModule('node:fs');
 
 /**
  * @param {string} target `UID:GID`
- * @throws {Error} when the identity did not change, can be taken back, or a capability is left
+ * @throws {Error} the user did not change, the process could become root again, or it still has a capability
  */
 export function dropTo(target) {
   const match = /^(\d+):(\d+)$/.exec(target);

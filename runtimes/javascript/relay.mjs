@@ -6,9 +6,9 @@
  */
 const net = process.getBuiltinModule('node:net');
 
-const CONNECTIONS = 64; // maximum number of connections at once; further ones are closed as they come
+const CONNECTIONS = 64; // maximum number of open connections; further connections are closed at once
 const READ_BYTES = 64 * 1024;
-const UNREAD_BYTES = 32 * 1024 * 1024; // maximum bytes of answers that user code has not read; beyond that, the connection is closed
+const UNREAD_BYTES = 32 * 1024 * 1024; // maximum number of bytes that user code may leave unread; after that, the connection is closed
 
 /** @typedef {{socket: import('node:net').Socket, closing: boolean}} Connection */
 
@@ -47,7 +47,7 @@ export class Relay {
     connection.closing = end === true;
     if (body.length > 0) connection.socket.write(body);
     if (connection.socket.writableLength > UNREAD_BYTES) this.#close(number);
-    else if (connection.closing) connection.socket.end(); // bytes that user code still sends are read and dropped
+    else if (connection.closing) connection.socket.end(); // read and drop the bytes that user code still sends
   }
 
   /** Close every connection, because the row that made them has its answer. */

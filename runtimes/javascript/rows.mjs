@@ -22,7 +22,7 @@ const TICK_MS = 25;
 const MOST_UNREACHED = 5;
 const MOST_UNSET = 20;
 const STANDBY_AFTER_MS = 50;
-const STANDBY_BEFORE_MS = 500; // start a standby worker this long before a limit; a start takes 50 to 100 ms on a slow machine
+const STANDBY_BEFORE_MS = 500; // how long before a limit a standby worker is started; its start takes 50 to 100 ms on a slow machine
 
 export class Rows {
   /** @type {Call[]} the sent calls come first */
@@ -35,8 +35,9 @@ export class Rows {
   /**
    * @param {import('./channel.mjs').Channel} channel
    * @param {WorkerPair} workers
-   * @param {{positions: import('./positions.mjs').Positions, resultKb: number, perRow: boolean}} program `perRow`: it ends with an exit code
-   * @param {import('./relay.mjs').Relay | null} relay of code that may make connections; then one row is sent at a time
+   * @param {{positions: import('./positions.mjs').Positions, resultKb: number, perRow: boolean}} program `perRow`: the program runs for each row, and
+   * ends with an exit code
+   * @param {import('./relay.mjs').Relay | null} relay the relay for code that may make connections; with it, only one row is sent at a time
    */
   constructor(channel, workers, program, relay = null) {
     this.relay = relay;
@@ -59,7 +60,7 @@ export class Rows {
     this.#calls.push({ id, seq: ++this.#seq, timeoutMs: timeoutS * 1000, share: share ?? null, args, cancelled: false, sent: false });
   }
 
-  /** @param {string} id of a call; nothing happens if the call has been answered */
+  /** @param {string} id the id of a call; nothing happens if the call has been answered */
   cancel(id) {
     const index = this.#calls.findIndex((call) => call.id === id);
     if (index < 0) return;
@@ -94,7 +95,7 @@ export class Rows {
     if (this.#sent > 0 && this.#watch === null) this.#watchIn(this.#calls[0].timeoutMs);
   }
 
-  /** Open descriptor 0 on the input of a program; its row fails if the sandbox has no room for the input. @param {Call} call */
+  /** Make a program's input readable from descriptor 0; the row fails if the sandbox has no room for the input. @param {Call} call */
   #giveInput(call) {
     try {
       giveInput(JSON.parse(call.args).args[0].stdin ?? '');
@@ -112,7 +113,7 @@ export class Rows {
   #finish([seq, code, payload, runMs, peakKb, logs, spoiled, lacking, unset, unreached, keys]) {
     const call = this.#calls[0];
     if (call?.seq !== seq) {
-      if (spoiled) this.#replace(); // user code reached the port and sent an answer of its own
+      if (spoiled) this.#replace(); // the answer is forged: user code has got access to the worker's port
       return this.dispatch();
     }
     const facts = factsOf(this.program.positions.missingImports(lacking), unset);
@@ -142,7 +143,7 @@ export class Rows {
     this.channel.send(header, `{"error":${JSON.stringify(error)}${facts}}`);
   }
 
-  /** Send the unanswered calls of a worker that is gone to the next worker. */
+  /** Send the calls that an ended worker has not answered to the next worker. */
   #replace() {
     for (const call of this.#calls) call.sent = false;
     this.#sent = 0;
@@ -173,7 +174,7 @@ export class Rows {
 
   // The clock and the memory --------------------------------------------------------------------------------------------
 
-  /** @param {number} ms until a limit may have been hit */
+  /** @param {number} ms time until the next check of the limits, in milliseconds */
   #watchIn(ms) {
     this.#watch = setTimeout(() => {
       this.#watch = null;
@@ -206,14 +207,17 @@ function exited(code) {
   return JSON.stringify({ kind: 'object', value: { exit_code: code & 255 }, nonfinite: [], unsupported: null, notes: [] });
 }
 
-/** Return a result with a note on the hosts that the code could not reach. @param {string} payload @param {unknown} hosts from user code's thread */
+/** Return a result with a note on the hosts that the code could not reach. @param {string} payload @param {unknown} hosts the hosts, as the thread of
+ * user code reports them */
 function withUnreached(payload, hosts) {
   const names = Array.isArray(hosts) ? hosts.filter((one) => typeof one === 'string').slice(0, MOST_UNREACHED) : [];
   if (names.length === 0) return payload;
   return withNote(payload, 'unreachable', `the code could not reach ${names.join(', ')}, and goes on without an answer`);
 }
 
-/** Add a note on the variables for keys that the code read in vain. @param {string} payload @param {unknown} keys from user code's thread */
+/** Add a note on variables for API keys that the code reads but that are not set. @param {string} payload @param {unknown} keys the names of the
+ * variables, as the
+ * thread of user code reports them */
 function withKeys(payload, keys) {
   const names = Array.isArray(keys) ? keys.filter((one) => typeof one === 'string').slice(0, MOST_UNREACHED) : [];
   return names.length === 0 ? payload : withNote(payload, 'missing_key', `the environment has no value for ${names.join(', ')}, which the code reads; the score is what the code returns without it`);
@@ -224,7 +228,9 @@ function withNote(payload, code, message) {
   return payload.replace(/(\[)?\]\}$/, (_, empty) => `${empty ? '[' : ','}${JSON.stringify({ code, message })}]}`);
 }
 
-/** Return what was noticed about a row, as further fields of its answer. @param {object[]} missing @param {unknown} unset from user code's thread */
+/** Return the facts about a row, such as missing modules, as further fields of its answer. @param {object[]} missing @param {unknown} unset the unset
+ * keys, as the
+ * thread of user code reports them */
 function factsOf(missing, unset) {
   const keys = Array.isArray(unset) ? unset.filter((one) => typeof one === 'string').slice(0, MOST_UNSET) : [];
   return (missing.length > 0 ? `,"missing_imports":${JSON.stringify(missing)}` : '') + (keys.length > 0 ? `,"unset_params":${JSON.stringify(keys)}` : '');

@@ -12,7 +12,7 @@ import { dropTo } from './privileges.mjs';
 import { Evaluator } from './evaluator.mjs';
 
 const DEFAULT_MEMORY_MB = 256;
-const READY_AFTER_MS = 50; // a delay, so that this work does not slow down a load that comes at once
+const READY_AFTER_MS = 50; // delay for the work in advance, so that it does not slow down a load that arrives immediately
 
 /** Parse the arguments; `parseArgs` of `node:util` would take 0.4 MB. @param {string[]} given */
 function readArguments(given) {
@@ -46,7 +46,7 @@ function main() {
     if (reason) tellOperator(reason);
     die();
   });
-  setTimeout(() => void evaluator.getReady(), READY_AFTER_MS); // after hello, while the runner is idle
+  setTimeout(() => void evaluator.getReady(), READY_AFTER_MS); // `hello` has been sent, and the runner is idle
 }
 
 process.on('uncaughtException', (error) => {

@@ -1,8 +1,7 @@
 // @ts-check
 /**
- * Replaces the functions that code imports from packages that only wrap scorers. These packages need a database, a
- * test runner or a framework for agents, but the scorers do not. A scorer gets a row as it would from the package; a
- * step that calls a model is an error.
+ * Replaces functions of packages that only wrap scorers. Such a package needs a database, a test runner or a framework for agents, which its scorers
+ * do not need. Scorers get rows in the same form as from the package. If a step of a scorer calls a model, an error is thrown.
  *
  * Each function below is added to the user's code as text, so it uses nothing else in this file.
  */
@@ -135,7 +134,7 @@ function nameOf(module) {
   return `${PREFIX}${module.replace(/\W+/g, '_')}__`;
 }
 
-/** @param {string} names @returns {[string, string][]} the names in an import that are not of types, and the user's names for them */
+/** @param {string} names @returns {[string, string][]} the imported names that are not types, each with the name that the user's code gives it */
 function specifiers(names) {
   return names.split(',').flatMap((part) => {
     const found = SPECIFIER.exec(part.replace(/\/\/[^\n]*|\/\*[^]*?\*\//g, '').trim());

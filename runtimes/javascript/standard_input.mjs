@@ -6,8 +6,8 @@ const TRIES = 100;
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Write the text to a file and open that as descriptor 0. Node has no `dup2`, but an opened file gets the lowest free
- * descriptor, unless another thread takes that at the same moment.
+ * Write the text to a file, and open the file as descriptor 0. Node has no `dup2`, but an opened file gets the lowest free descriptor, unless another
+ * thread takes this descriptor at the same moment.
  *
  * @param {string} text
  * @throws {Error} no file could be written, or its descriptor is not 0

@@ -17,7 +17,8 @@ export function configOf(files) {
   }
 }
 
-/** Return whether the author's compiler writes the types of decorated parts into the program, which esbuild cannot do. @param {Files | null | undefined} files */
+/** Return whether the author's compiler adds the types of decorated members to the program, which esbuild cannot do. @param {Files | null |
+ * undefined} files */
 export function asksForMetadata(files) {
   const path = configOf(files);
   return path !== null && optionOf(/** @type {Files} */ (files), path, 'emitDecoratorMetadata', MOST_STEPS) === true;
@@ -40,7 +41,7 @@ function optionOf(files, path, name, steps) {
   return undefined;
 }
 
-/** @param {any} node of an object @param {string} name */
+/** @param {any} node the node of an object @param {string} name */
 function memberOf(node, name) {
   return node?.properties?.findLast((/** @type {any} */ one) => (one.key?.value ?? one.key?.name) === name)?.value;
 }

@@ -1,18 +1,17 @@
 // @ts-check
 /**
- * Holds the worker that runs the rows of one evaluator and the standby worker that can replace it, and cleans up between
- * two workers.
+ * Manages two workers: one runs the rows of an evaluator, and a standby worker can replace it. Also cleans up when one replaces the other.
  */
 import { Output } from './worker/output.cjs';
 import { emptyFolders, killProcesses } from './worker/row_cleanup.cjs';
 import { RowWorker } from './workers.mjs';
 
 const GONE_MS = 100; // the next row waits at most this long for the last thread to end
-const STUCK_MS = 10_000; // a thread that is alive after this hangs in native code
+const STUCK_MS = 10_000; // a thread that has not ended after this time hangs in native code
 const STANDBY_MS = 10_000;
 const MARGIN_MB = 32;
-const NEARLY = 0.92; // share of the memory limit at which to act; the rest is for allocations between two checks
-const POOLED_MS = 9000; // for 8 s, V8 keeps the pages of a freed heap for reuse
+const NEARLY = 0.92; // share of the memory limit at which the worker is ended; the rest is for allocations between two checks
+const POOLED_MS = 9000; // V8 keeps the pages of a freed heap for 8 s, to reuse them
 const LOG_HEADER_BYTES = 16;
 
 /** @typedef {{program: any, data: Record<string, string> | null, environment: Record<string, string> | null, selector: any, logKb: number, resultKb: number}} Order */
@@ -33,7 +32,7 @@ export class WorkerPair {
   #clearing = Promise.resolve();
   #exitCode = '';
   ready = false;
-  /** Whether this process should end once every call is answered. */
+  /** Set if this process should end once every call is answered. */
   doomed = false;
   /** @type {(result: any) => void} */
   onResult = () => {};
@@ -103,7 +102,7 @@ export class WorkerPair {
     this.#active.send({ type: 'load', ...this.#message(this.#active) });
   }
 
-  /** @param {any} selector of the entry that was found */
+  /** @param {any} selector the selector of the entry that was found */
   select(selector) {
     this.#order = { .../** @type {Order} */ (this.#order), selector };
     this.#active.send({ type: 'select', selector });
@@ -139,7 +138,7 @@ export class WorkerPair {
     return output?.take() ?? null;
   }
 
-  /** Mark the process to end if a thread does not end, because that thread uses resources of the next rows. @param {Promise<unknown>} gone */
+  /** If a thread does not end, remember to end the process, because that thread uses up resources of later rows. @param {Promise<unknown>} gone */
   #noticeStuck(gone) {
     const clock = setTimeout(() => {
       this.doomed = true;
@@ -152,7 +151,7 @@ export class WorkerPair {
   replace() {
     this.#outputs.delete(this.#active);
     const gone = this.#active.end();
-    // until the previous worker is gone, its row may still open connections
+    // wait until the previous worker is gone, because its row may still open connections
     if (this.#order?.environment) this.#clearing = Promise.all([this.#clearing, soon(gone)]);
     this.ready = false;
     this.#active = this.#enlist(this.#standby ?? this.#prepare(new RowWorker(this.#surroundings)));
@@ -206,7 +205,7 @@ export class WorkerPair {
   }
 }
 
-/** @param {Promise<unknown>} gone @returns {Promise<unknown>} the same, or the end of a short wait */
+/** @param {Promise<unknown>} gone @returns {Promise<unknown>} a promise that resolves when `gone` does, or after a short wait */
 function soon(gone) {
   return Promise.race([gone, new Promise((resolve) => setTimeout(resolve, GONE_MS))]);
 }

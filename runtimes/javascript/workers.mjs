@@ -22,9 +22,9 @@ const MAIN = join(import.meta.dirname, 'worker.cjs');
  */
 const OVERHEAD_MB = 48;
 const LEAST_HEAP_MB = 32;
-/** A small size, because contexts are short-lived but survive one scavenge, and promoted objects must fit into the old heap. */
+/** A small size: contexts are short-lived, but survive one scavenge, and the old heap must have room for objects that are promoted. */
 const YOUNG_MB = 4;
-/** Limit of machine code. Without it, V8 reserves 512 MB for each thread, which counts as used memory if there is no cgroup. */
+/** Limit for machine code. Without it, V8 reserves 512 MB for each thread, which counts as used memory if there is no cgroup. */
 const CODE_MB = 64;
 
 /** One worker thread and the port to it. */

@@ -10,16 +10,16 @@ import { LISTED, NAMED, PARAMETERS } from './steps.mjs';
 
 const KEYS = new Set(['input', 'output', 'expected', 'metadata', 'trace', 'id', 'tags']);
 
-/** Declarations with the type of a scorer of Braintrust or autoevals. */
+/** Matches a declaration whose type is that of scorers of Braintrust or autoevals. */
 const TYPED = /\b(?:const|let)\s+([\w$]+)\s*:\s*(?:Eval)?Scorer\b/;
-/** A declaration, in the code itself, of a type with one of these names. */
+/** Matches a declaration of such a type in the code itself. */
 const OWN_TYPE = /\b(?:type|interface)\s+(?:Eval)?Scorer\b(?:\s*<[^<>=]*>)?\s*[={]/;
 const OWN_ENTRY = /\bfunction\s+(?:evaluate|main)\b|\b(?:evaluate|main)\s*=/;
 const IMPORTED = /(?:\bfrom|\bimport|\b(?:import|require)\s*\()\s*["'](?:npm:)?(?:axiom|braintrust|autoevals|evalite|vitest-evals|@mastra\/core)(?:[@/][^"'\n]*)?["']/;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const EVAL = /(?<![\w$.])(?:(?:[\w$]+\.)?(Eval)|describeEval|evalite(?:\.(?:(?:experimental_)?(?:only|skip)))?)\s*(?:<[^()]{0,500}>\s*)?\(/g;
 const OWN_PROPERTY = /^(["']?)(?:scores|scorers|judges)\1\s*(?::\s*|$)/;
-/** A type that follows a value, or the start of a type that contains a comma. */
+/** Matches a type after a value (`as …`); of a type that contains a comma, only the first part. */
 const TYPE_AFTER = /\s+(?:as|satisfies)\s+[\w$.<>[\]|&\s]*$/;
 
 /** Return the calls to `Eval` and similar functions, from the start of their names to their closing brackets. @param {string} code @returns {{at: number, open: number, end: number, isEval: boolean}[]} */
@@ -31,7 +31,8 @@ function callsOf(code) {
   }).filter((one) => one.end > 0);
 }
 
-/** Return the expression for the scores of each `Eval`. @param {string} code @returns {{at: number, text: string, after: string, isEval: boolean}[]} `after`: the code that reads the scores from the value of this expression */
+/** Return the expression with the scores of each `Eval`. @param {string} code @returns {{at: number, text: string, after: string, isEval: boolean}[]}
+ * `after`: the code that reads the scores from the value of this expression */
 function scoresIn(code) {
   return callsOf(code).flatMap(({ open, isEval }) => {
     const config = elementsOf(code, open)[1];
@@ -49,7 +50,7 @@ function withoutType(part) {
   return { ...part, text: part.text.replace(TYPE_AFTER, '') };
 }
 
-/** Return those of the scores for `Eval` that are written out in lists. @param {string} code @returns {{name: string, text: string}[]} */
+/** Return the scores that the code passes to `Eval` in lists which it writes out. @param {string} code @returns {{name: string, text: string}[]} */
 function listedIn(code) {
   const parts = scoresIn(code).flatMap(({ at, text, after }) => {
     if (text.startsWith('[') && skipBracket(text, 0) === text.length) return elementsOf(code, at);
@@ -84,7 +85,8 @@ function reported(code, { at, text, after, isEval }) {
   return `__evaluator_host_list__(${/\bawait\b/.test(text) ? '' : '() => '}${value})`;
 }
 
-/** Return code that makes a list of scorers from a list whose members may be objects that contain a scorer. @param {string} code @param {number} at @param {string} text of the list @param {string} after */
+/** Return code that makes a list of scorers from a list whose members may be objects that contain a scorer. @param {string} code @param {number} at
+ * @param {string} text text of the list @param {string} after */
 function asScorers(code, at, text, after) {
   const each = `.map((one) => ${AS_SCORER}(() => one))`;
   if (!text.startsWith('[') || skipBracket(text, 0) !== text.length) return `(${text})${after}${each}`;
@@ -108,7 +110,8 @@ export const dialect = {
   takesOneObject: true,
   takesAnyName: new RegExp(`${TYPED.source}|${IMPORTED.source}`),
   listed: listedIn,
-  /** Report the scores of the experiments; leave out the rest of the experiments, and packages that only wrap scorers. */
+  /** Return code that reports the scores of its experiments to the runner, without the rest of the experiments and without packages that only wrap
+   * scorers. */
   source(code) {
     const lists = scoresIn(code);
     const calls = callsOf(code).filter(({ end }) => !/^\s*\??\./.test(code.slice(end)));

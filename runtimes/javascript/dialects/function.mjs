@@ -8,7 +8,7 @@ const OUTPUTS = new Set('output outputs response prediction predicted pred compl
 const TRUTHS = new Set('expected expectedOutput expected_output expectedAnswer expected_answer reference referenceOutput referenceAnswer reference_answer groundTruth ground_truth gold target correctAnswer correct_answer ideal truth label expect'.split(' '));
 const OTHERS = new Set('input inputs question query prompt userInput user_input trace metadata'.split(' '));
 
-/** Matches the first parameter of a function that combines the scores of promptfoo's asserts. */
+/** Matches the name of the first parameter of functions that combine the scores of promptfoo's asserts. */
 export const NAMED_SCORES = /^named_?scores$/i;
 /** Names that stand for the output if no parameter has one of the names in `OUTPUTS`. */
 const TEXTS = ['answer', 'result', 'text', 'content'];

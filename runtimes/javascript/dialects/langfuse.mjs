@@ -5,7 +5,7 @@ import { Script } from 'node:vm';
 import { parametersOf } from '../parameters.mjs';
 import { PARAMETERS } from './steps.mjs';
 
-/** Matches what Langfuse may refuse; a false match costs only time. */
+/** Matches code that Langfuse may refuse, which is then checked; a false match costs only time. */
 const SUSPECT = /\b(?:import|export|enum|namespace|module|constructor|declare|abstract)\b/;
 
 /** Matches code that makes the result of a Langfuse evaluator. Without a match, a method `evaluate(ctx)` does not count as a Langfuse evaluator: its parameter is a column of the row. */
@@ -33,7 +33,7 @@ export const dialect = {
     if (!SUSPECT.test(code)) return null;
     try {
       const plain = language === 'typescript' ? stripTypeScriptTypes(code) : code;
-      new Script(`(function () {${plain}\n})`); // The code is compiled, and never run.
+      new Script(`(function () {${plain}\n})`); // This only compiles the code, and never runs it.
     } catch (error) {
       const message = error instanceof Error ? error.message.split('\n')[0] : String(error);
       return { code: 'syntax_error', message: `Langfuse does not run this source: ${message}`, hint: 'Langfuse erases types and puts the rest into a function: leave out import, export, enum, namespace and parameter properties' };

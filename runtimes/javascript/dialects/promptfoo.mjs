@@ -7,18 +7,18 @@ import { ANY_NAME, NAMED, OWN, SHAPED } from './steps.mjs';
 
 const ENTRY = 'get_assert';
 const INLINE_CHARS = 20_000;
-/** Names of first parameters with which a default export is not an assert. */
+/** A default export whose first parameter has one of these names is not an assert. */
 const OTHERS = /^(?:inputs?|variables|vars|row|args|props|event|ctx)$/;
-/** Names of second parameters with which a default export is not an assert. */
+/** A default export whose second parameter has one of these names is not an assert. */
 const TRUTHS = /^(?:expected\w*|reference\w*|ground_?[tT]ruth|gold\w*|target|correct\w*|ideal)$/;
 const MODULE = /\bmodule\.exports\b|\bexports\.|^\s*(?:export|import)\b/m;
 const FUNCTION = /^\s*(?:async\s*)?(?:function\b|class\b|\([^()]*\)\s*(?::[^=]*)?=>|[\w$]+\s*=>)/;
-/** An inline assert that is written as a function of the output; promptfoo would refuse it. */
+/** Matches an inline assert that is written as a function of the output, which promptfoo would refuse. */
 const ARROW = /^\s*(?:async\s*)?(?:output|\(\s*output\s*(?:,\s*(?:context|\{[^{}]*\})\s*)?\))\s*=>/;
-/** A function at the start of a line: the code is a file of functions, not the body of one. */
+/** Matches a function at the start of a line, which shows that the code is a file of functions, not the body of one function. */
 const DEFINES = /^(?:async\s+)?function\b|^(?:const|let|var)\s+[\w$]+\s*=\s*(?:async\s*)?(?:function\b|[\w$]+\s*=>|\([^()]*\)\s*=>)/m;
 const COMMENTS = /^(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/;
-/** The parameters of an assert that takes the context. */
+/** Matches the parameters of an assert that takes the context. */
 const BESIDE = /\(\s*output\b[^(),]{0,100},\s*context\b/;
 const HEAD = `function ${ENTRY}(output, context, process = { ...globalThis.process, mainModule: { require } }) {`;
 
@@ -66,14 +66,15 @@ function isInline(code, isDeclared = false) {
 /** @param {string} text */
 function compiles(text) {
   try {
-    new Script(text); // The code is compiled, and never run.
+    new Script(text); // This only compiles the code, and never runs it.
     return true;
   } catch {
     return false;
   }
 }
 
-/** Return the body of a function for an inline assert. The code below has to work inside a context, too, so it uses nothing else in this file. @param {string} code */
+/** Return the body of a function for an inline assert. The code of the function below is also run inside a context, so it uses nothing else in this
+ * file. @param {string} code */
 function body(code) {
   const text = code.trim();
   if (/^(?:async\s*)?(?:output|\(\s*output\s*(?:,\s*(?:context|\{[^{}]*\})\s*)?\))\s*=>/.test(text)) return ` return (${text.replace(/;$/, '')}\n)(output, context);`;

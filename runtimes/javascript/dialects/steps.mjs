@@ -1,8 +1,9 @@
 // @ts-check
 /**
  * Ranks (steps) of the signs by which a dialect is recognised: the dialect with the lowest step is chosen, and two dialects with the same step are an
- * error. The signs are: a list that the platform calls; the name of the function; the names of its parameters; the shape of the whole code; the parameters of a
- * function with any name; names that show what each parameter gets, for no particular platform; one parameter name of a platform among other names; this product's own contracts.
+ * error. The signs, the most certain first: a list of evaluators that the code passes to the platform; the name of the function; the names of its
+ * parameters; the shape of the whole code; the parameters of a function with any name; parameter names that show their values but belong to no
+ * platform; one parameter name of a platform among other names; the parameters of this product's own contracts.
  */
 export const LISTED = 1;
 export const NAMED = 2;

@@ -1,5 +1,5 @@
 /*
- * Describes a value that user code threw as plain strings, inside the context that threw it. The description cannot
+ * Describes a value that user code has thrown. It runs inside the context that threw the value, and returns plain strings. The description cannot
  * fail, whatever the value does (getters, proxies, its own prepareStackTrace).
  */
 (function (p, bridge, values) {
@@ -91,7 +91,7 @@
     try {
       if (descriptor) p.defineProperty(holder, 'prepareStackTrace', p.assign({ __proto__: null }, descriptor));
     } catch {
-      // a value that cannot be restored was not an ordinary function
+      // ignore this error: a value that cannot be restored was not an ordinary function
     }
   }
 

@@ -1,7 +1,7 @@
 /*
  * Makes the globals that Node adds to the language, for one context: console, timers, require, and parts of Node that
- * are handed out on first use. If that is cheap, user code gets functions of its own realm. It gets objects of the
- * runner's realm only if it must (Buffer, URL, crypto, modules).
+ * are handed out on first use. Where this is cheap, user code gets functions of its own realm; otherwise (Buffer, URL, crypto, modules), it gets
+ * objects of the runner's realm.
  */
 (function (p, bridge, makeProcess, makeClone, makeTimers, makePackages) {
   'use strict';
@@ -103,7 +103,7 @@
     define(names, (name) => p.getOwnPropertyDescriptor(globalThis, name) === undefined);
   }
 
-  /** @param module that of the evaluator's code */
+  /** @param module the module of the evaluator's code */
   function install(module) {
     const names = bridge.names;
     define(names, () => true, module);

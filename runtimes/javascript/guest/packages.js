@@ -21,7 +21,7 @@
     return require;
   }
 
-  /** Names of a client's methods that do not call a model. */
+  /** Names of methods of clients that do not call a model. */
   const CONFIGURED = /^(?:bind|bindTools|fromMessages|fromTemplate|pipe|with[A-Z]\w*)$/;
   const SETUP = /^(?:Eval|config|default|init\w*|login|wrap\w*|create[A-Z]\w*|openai|anthropic|google|traceable|observe|traced|tool|dynamicTool|jsonSchema)$/;
 

@@ -75,7 +75,8 @@
     });
   }
 
-  /** @param own gets the function `leave`, which tells a program's `exit` listeners that the program ends, and returns its exit code */
+  /** @param own an object to which this function adds `leave`. `leave` tells a program's `exit` listeners that the program ends, and returns the exit
+   * code. */
   return function makeProcess(own, fromNode) {
     const facts = p.parse(bridge.processFacts());
     const made = p.assign(p.create({ constructor: function process() {} }), facts);

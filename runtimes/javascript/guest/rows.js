@@ -8,7 +8,7 @@
   const { setPrototypeOf } = Object;
   const state = { __proto__: null, declared: undefined, module: undefined, lists: setPrototypeOf([], null), listed: undefined };
   const NEAR = 50;
-  const NOTES = 10; // maximum number of evaluators of a file with a warning about the row
+  const NOTES = 10; // maximum number of evaluators in a file that add a warning about a row
   const MOST_SAFE = 2 ** 53 - 1;
 
   function install() {
@@ -82,8 +82,8 @@
   }
 
   /**
-   * Throw if the row lacks a property that an evaluator needs; with `mayLack`, the row may lack properties that the code tests. Messages call the evaluator `who`. If it lacks such properties, return a
-   * warning as JSON; else ''.
+   * Throw an error if the row lacks a property that an evaluator needs. With `mayLack`, the row may lack properties that the code tests; if it does,
+   * return a warning as JSON, else ''. Messages call the evaluator `who`.
    */
   function lacking(selector, row, { mayLack, who = 'the evaluator' }) {
     let names = '';
@@ -103,12 +103,12 @@
     return method === undefined ? name : name + '.' + method;
   }
 
-  /** Return whether a list has a value; user code may have changed the methods of lists. */
+  /** Return whether a list contains a value, without calling the methods of lists, which user code may have changed. */
   function has(list, value) {
     return placeOf(list, value) >= 0;
   }
 
-  /** Give a row's output this name too. A row that consists only of variables (without a trace) keeps its own property with this name. */
+  /** Add the row's output under this name, too. A row that has only variables (and no trace) keeps its own property with this name. */
   function nameOutput(name, row) {
     const isOnlyVariables = !('inputs' in row && 'trace' in row);
     if (!(isOnlyVariables && name in row) && 'output' in row) row[name] = row.output;
@@ -222,8 +222,8 @@
   }
 
   /**
-   * Return the parts that apply to a row: those without `uses`, if the row suits at least one of them. Otherwise, return the parts with `uses` for which the row
-   * has all that they need, except parts that another of them uses.
+   * Return the parts (evaluators) to call for a row. These are the parts without `uses`, if the row suits at least one of them. Otherwise, they are
+   * the parts with `uses` for which the row has everything, except those that another of them uses.
    */
   function thatApply(every, argsText) {
     const first = bareList();

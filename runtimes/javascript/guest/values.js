@@ -10,9 +10,9 @@
   const DEPTH = 64;
   const NOTES = 15; // maximum number of notes; one more note counts the rest
   const MOST_SAFE = 2 ** 53 - 1;
-  const MOST_DIGITS = 1e21; // from this number on, the text of a number has an exponent
+  const MOST_DIGITS = 1e21; // the smallest number that JavaScript writes with an exponent
   const PATHS = 8;
-  const BIGINT_DIGITS = 4000; // the host does not read longer texts as integers
+  const BIGINT_DIGITS = 4000; // maximum number of digits in an integer that the host reads
   const STOP = { __proto__: null };
 
   /** Return the body of a `result` frame, or null when it would exceed `limit` bytes. `told`: a warning to begin with, as JSON, or ''. */
@@ -88,7 +88,7 @@
     return path;
   }
 
-  /** Name a value by its place: "the returned BigInt", "BigInt at $.score". */
+  /** Describe a value by its type and position, for messages: "the returned BigInt", "BigInt at $.score". */
   function placed(name, at) {
     return at.up === null ? 'the returned ' + name : name + ' at ' + pathOf(at);
   }
@@ -113,7 +113,7 @@
     if (!p.isFinite(value)) return writeNonfinite(state, at);
     if (value === 0) return grow(state, 1 / value < 0 ? '-0.0' : '0');
     const size = value < 0 ? -value : value;
-    // all digits, not the shortest form
+    // write all digits, because the shortest form would be another integer
     return grow(state, '' + (size > MOST_SAFE && size < MOST_DIGITS ? p.BigInt(value) : value));
   }
 
@@ -166,7 +166,7 @@
       case 'Boolean': return grow(state, p.booleanValue(value) ? 'true' : 'false');
       case 'BigInt': return writeBigint(state, p.bigintValue(value), at);
       case 'Error': if (at.up !== null) return writeError(state, value, at);
-      // an error that is the whole result falls through to this case
+      // an error that is the whole result is refused like any other object
       default: return refuse(state, at, brand);
     }
   }

@@ -1,8 +1,8 @@
 // @ts-check
 /**
  * Builds the files that a sandbox starts: each thread's modules as one file, with V8's compiled code, so that nothing
- * has to be resolved, parsed or compiled in the sandbox. Usage: `node build.mjs ESBUILD FOLDER`, which makes the
- * folder, and one beside it for a while. `boot/` reads it.
+ * has to be resolved, parsed or compiled in the sandbox. Usage: `node build.mjs ESBUILD FOLDER`, which creates FOLDER (and, for a short time, another
+ * folder beside it). The files in `boot/` read FOLDER.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ function copySources(folder) {
     const inner = relative(SOURCES, one.parentPath);
     if (!one.isFile() || inner.split(sep)[0] === 'node_modules') continue;
     mkdirSync(join(folder, inner), { recursive: true });
-    // copies the content only, so that the mode of the source file makes no difference
+    // copy only the content, because the mode of the source file must not change the result
     writeFileSync(join(folder, inner, one.name), readFileSync(join(one.parentPath, one.name)));
   }
   const files = filesOf(join(folder, 'dialects'));

@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 /**
- * Has the functions of the worker that the scripts inside a context may call. User code never gets a bridge or one of its
- * methods. After the context's row is over, calls have no effect.
+ * Contains the worker's functions that the runner's own scripts inside a context may call. User code never gets a bridge or one of its methods. Once
+ * the row of the context is over, the functions do nothing.
  */
 const { clientOf } = require('../dialects/clients.cjs');
 const { isOwnFile } = require('../own_files.cjs');
@@ -31,9 +31,9 @@ class Bridge {
 
   /**
    * @param {Slot} slot
-   * @param {string[]} names globals to define
+   * @param {string[]} names names of the globals to define
    * @param {string} wantedNames names of entries, as JSON
-   * @param {string[]} unknown missing packages that nobody knows
+   * @param {string[]} unknown missing packages that are not well known
    */
   constructor(slot, names, wantedNames, unknown) {
     this.#slot = slot;
@@ -90,7 +90,7 @@ class Bridge {
     return packages.locate(id, from);
   }
 
-  /** Record that code asks for a missing module, and where. @param {string} id */
+  /** Record that code imports a missing module, and at which position. @param {string} id */
   lacks(id) {
     const { missing, over } = this.#slot;
     if (!over && missing.length < MOST_MISSING) missing.push({ module: String(id).slice(0, NAME_CHARS), stack: String(new Error('missing').stack).slice(0, STACK_CHARS) });
@@ -102,7 +102,7 @@ class Bridge {
     return names.filter((name) => isOwnFile(name) || this.#unknown.includes(name) || clientOf(name) !== null).join(', ');
   }
 
-  /** The missing packages that nobody knows, and that the code tried to use. */
+  /** The missing packages that are not well known, and that the code tried to use. */
   get unknownModules() {
     return this.#slot.missing.map(({ module }) => module).filter((name) => this.#unknown.includes(name)).join(', ');
   }
@@ -114,13 +114,13 @@ class Bridge {
     if (!over && unset.length < MOST_MISSING && !unset.includes(name)) unset.push(name);
   }
 
-  /** Record that code reads a variable of the environment that is not set, if its name says that it is a key. @param {string} name */
+  /** Record that code reads an environment variable that is not set, if the name says that it is for a key. @param {string} name */
   lacksVariable(name) {
     const { keys, over } = this.#slot;
     if (!over && OF_KEYS.test(name) && keys.length < MOST_KEYS && !keys.includes(name)) keys.push(name.slice(0, NAME_CHARS));
   }
 
-  /** Open a file of the package set. @param {string} file as `locate` found it */
+  /** Open a file of the package set. @param {string} file a path that `locate` returned */
   open(file) {
     try {
       const opened = packages.open(file);
@@ -157,7 +157,7 @@ class Bridge {
     this.#slot.wait(waits);
   }
 
-  /** Record that the engine itself may settle promises from now on. */
+  /** Record that from now on V8 itself may settle promises. */
   mayWait() {
     this.#slot.follows |= builtins.WAITS;
   }
@@ -166,7 +166,7 @@ class Bridge {
     return this.#slot.isProgram;
   }
 
-  /** Open a stream of descriptor 0. */
+  /** Return a stream that reads descriptor 0. */
   standardInput() {
     const { ReadStream } = this.#slot.hand(/** @type {any} */ (builtins.builtin('fs')));
     return new ReadStream(null, { fd: 0, autoClose: false });

@@ -13,8 +13,8 @@ const unreached = require('./unreached.cjs');
 let childrenDiverted = false;
 
 /**
- * Consequences of handing out a part of Node: the row can then wait for something, or can leave files; the part has
- * hidden state, or state that `module_state.cjs` resets.
+ * What follows when a row gets a part of Node: the row can wait for something, the row can leave files behind, or the part has state, which is hidden
+ * or which `module_state.cjs` resets.
  */
 const WAITS = 1;
 const FILES = 2;

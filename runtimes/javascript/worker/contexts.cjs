@@ -14,7 +14,7 @@ const { Slot } = require('./slot.cjs');
  * @property {boolean} isAsync whether it awaits at top level
  * @property {string[]} wanted names that may be the entry
  * @property {boolean} perRow whether it runs for each row, and not at load
- * @property {string[]} unknown missing packages that nobody knows, which are probably the author's own
+ * @property {string[]} unknown missing packages that are not well known; they are probably the author's own modules
  */
 
 /** Matches code that may use a global without writing its name. */

@@ -6,7 +6,7 @@
  */
 
 /**
- * @typedef {{get: () => any, value: any, inside: any[] | null}} Held the value behind an accessor, and what that holds
+ * @typedef {{get: () => any, value: any, inside: any[] | null}} Held the value that an accessor returns, and the values inside it
  * @typedef {{target: any, prototype: any, keys: PropertyKey[], descriptors: PropertyDescriptor[], extensible: boolean, held: Held[], size: number}} Snapshot
  */
 const { isMap, isSet } = require('node:util').types;
@@ -87,7 +87,8 @@ function collect(target, depth, seen, into) {
   });
 }
 
-/** Return the value behind an accessor that can be set, such as `events.defaultMaxListeners`. @param {any} target @param {PropertyDescriptor} descriptor @returns {Held[]} */
+/** Return the value of a property with a getter and a setter, such as `events.defaultMaxListeners`. @param {any} target @param {PropertyDescriptor}
+ * descriptor @returns {Held[]} */
 function heldBehind(target, { get, set }) {
   if (!get || !set) return [];
   try {

@@ -66,7 +66,7 @@ function onMessage(message) {
 
 /** @param {any} order @param {() => void} then */
 function load(order, then) {
-  require('node:v8').setFlagsFromString('--no-turboshaft-loop-unrolling'); // not earlier, because V8 refuses Node's code cache after this call
+  require('node:v8').setFlagsFromString('--no-turboshaft-loop-unrolling'); // set this flag only now, because V8 then refuses Node's code cache
   output = new Output(order.logs, descriptors.errors);
   selector = order.selector ?? null;
   resultBytes = order.resultBytes;
@@ -104,7 +104,7 @@ function inspect() {
   slot.guest.start(contexts.moduleFunction(slot), conclude, done);
 }
 
-/** @param {Slot} slot @returns {any} what the module offers, or what its exports threw when they were looked at */
+/** @param {Slot} slot @returns {any} what the module offers, or the error that was thrown when its exports were read */
 function offersOf(slot) {
   try {
     return { type: 'offers', offers: slot.guest.inspect() };
@@ -114,8 +114,8 @@ function offersOf(slot) {
 }
 
 /**
- * Load a small program of the runner's own and run one row, so that a later load finds V8's code deserialised and its
- * memory mapped. No user code has run yet, and nothing of this is kept.
+ * Load a small program of the runner's own and run one row, so that V8 has deserialised its code and mapped its memory before the real load. No user
+ * code has run at this time, and nothing of the small program stays.
  *
  * @param {any} program
  */
@@ -157,7 +157,7 @@ function next() {
   if (state.isSkipped(row.seq)) return done('cancelled', null);
   if (program !== null) return program.start(JSON.parse(row.args).args[0], contexts.moduleFunction(slot), done);
   const call = () => {
-    slot.takeKeys(); // forget what the code read while it loaded
+    slot.takeKeys(); // discard the records of what the code read while it was loaded
     slot.guest.call(selector, row.args, resultBytes, done);
   };
   if (slot.started) return call();
@@ -231,7 +231,7 @@ function prepareWhenIdle() {
 
 // The process ---------------------------------------------------------------------------------------------------------
 
-/** Return the lowest free descriptor; a change after a row means that the row left something open. */
+/** Return the lowest free descriptor; if it has changed after a row, the row has left a descriptor open. */
 function probeDescriptor() {
   try {
     const fd = fs.openSync('/dev/null', 'r');

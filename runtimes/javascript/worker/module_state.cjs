@@ -5,7 +5,7 @@ const os = require('node:os');
 const { performance, PerformanceObserver } = require('node:perf_hooks');
 const { getDefaultHighWaterMark, setDefaultHighWaterMark } = require('node:stream');
 
-/** @type {Set<PerformanceObserver>} those that a row left observing */
+/** @type {Set<PerformanceObserver>} observers that a row has not disconnected */
 const observers = new Set();
 const priority = ownPriority();
 const waterMarks = /** @type {[boolean, number][]} */ ([false, true].map((objects) => [objects, getDefaultHighWaterMark(objects)]));

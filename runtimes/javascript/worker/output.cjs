@@ -17,7 +17,7 @@ const METHODS = [
 ];
 
 class Output {
-  /** @param {SharedArrayBuffer} shared @param {number} errorsFd takes what is written to descriptor 2 */
+  /** @param {SharedArrayBuffer} shared @param {number} errorsFd descriptor of the file with the output that user code writes to descriptor 2 */
   constructor(shared, errorsFd) {
     this.counts = new Int32Array(shared, 0, 3);
     this.limit = (shared.byteLength - HEADER_BYTES) / 2;
@@ -80,7 +80,7 @@ class RowConsole {
     this.full = null;
   }
 
-  /** @param {string} method @param {any[]} parts of the user's realm, hence never iterated or spread */
+  /** @param {string} method @param {any[]} parts a list from the user's realm, so it must not be iterated or spread */
   print(method, parts) {
     if (PLAIN.has(method) && this.full === null) {
       const text = parts.length === 1 && typeof parts[0] === 'string' ? parts[0] : Reflect.apply(util.format, undefined, parts);

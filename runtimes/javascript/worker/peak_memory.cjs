@@ -4,8 +4,8 @@
 const fs = require('node:fs');
 
 /**
- * @returns {number} kB. getrusage would also count the memory of the program that this process ran before Node; without
- *   a sandbox in between, that is the host.
+ * @returns {number} the peak in kB. `getrusage` would also count the memory of the program that ran in this process before Node; without a sandbox,
+ * that program is the host.
  */
 function peakMemoryKb() {
   return Number(/^VmHWM:\s*(\d+)/m.exec(fs.readFileSync('/proc/self/status', 'latin1'))?.[1] ?? 0);

@@ -18,7 +18,8 @@ class ProgramRun {
   /** @type {(code: string, payload: any) => void} */
   #done = () => {};
 
-  /** @param {import('node:worker_threads').MessagePort} port that keeps the event loop alive between programs @param {import('./slot.cjs').Slot} slot */
+  /** @param {import('node:worker_threads').MessagePort} port the port that keeps the event loop alive between programs @param
+   * {import('./slot.cjs').Slot} slot */
   constructor(port, slot) {
     this.#port = port;
     this.#slot = slot;
@@ -49,7 +50,7 @@ class ProgramRun {
     this.#done(code, payload);
   }
 
-  /** @returns {{code: string, payload: any}} what the program's `exit` listeners threw, or its exit code */
+  /** @returns {{code: string, payload: any}} the error that an `exit` listener of the program has thrown, or else the exit code */
   #left() {
     if (!this.#settled) this.#slot.console.print('warn', ['Warning: Detected unsettled top-level await']);
     try {

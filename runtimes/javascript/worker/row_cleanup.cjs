@@ -3,7 +3,7 @@
 /** Removes what a row left outside its context: its processes, and files in the sandbox's own temporary folders. */
 const fs = require('node:fs');
 
-const GONE_MS = 2000; // after this time, remaining processes are left alone
+const GONE_MS = 2000; // time after which processes that still run are left alone
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 
 /**
@@ -26,7 +26,8 @@ function others(ownSandbox) {
   return ownSandbox ? strangers() : descendants();
 }
 
-/** Return all descendants of this process, because a thread may be waiting for any process that holds the pipes of its child. @returns {number[]} */
+/** Return all descendants of this process, because a thread may be waiting for the end of any process that has inherited its child's pipes. @returns
+ * {number[]} */
 function descendants() {
   const found = /** @type {number[]} */ ([]);
   for (let pending = ['self'], next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -75,7 +76,8 @@ function emptyFolders(folders) {
   }
 }
 
-/** Write files into a folder, and overwrite those that rows have changed or replaced. @param {string} folder @param {Record<string, string>} files by path */
+/** Write files into a folder, and overwrite those that rows have changed or replaced. @param {string} folder @param {Record<string, string>} files
+ * contents of the files, by path */
 function writeFiles(folder, files) {
   for (const [path, text] of Object.entries(files)) {
     const inner = path.lastIndexOf('/');

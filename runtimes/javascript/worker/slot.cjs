@@ -19,7 +19,7 @@ class Timers {
   #running = new Map();
   #after;
 
-  /** @param {() => void} after called after a timer has fired */
+  /** @param {() => void} after a function that is called after a timer has fired */
   constructor(after) {
     this.#after = after;
   }
@@ -52,7 +52,7 @@ class Timers {
     this.#after();
   }
 
-  /** @param {number} id @param {boolean} holds whether the program waits for it */
+  /** @param {number} id @param {boolean} holds whether the program waits for the timer */
   hold(id, holds) {
     if (holds) this.#running.get(id)?.ref();
     else this.#running.get(id)?.unref();
@@ -91,11 +91,11 @@ class Slot {
     /** @type {string | null} the batch it serves */
     this.share = null;
     this.started = false;
-    /** @type {{module: string, stack: string}[]} modules that were asked for and are not there */
+    /** @type {{module: string, stack: string}[]} missing modules that the code has imported */
     this.missing = [];
-    /** @type {string[]} keys of `appParams` that were read and are not there */
+    /** @type {string[]} missing keys of `appParams` that the code has read */
     this.unset = [];
-    /** @type {string[]} variables for keys that were read and are not set */
+    /** @type {string[]} unset variables for API keys that the code has read */
     this.keys = [];
     /** @type {Done | null} */
     this.done = null;
@@ -111,7 +111,7 @@ class Slot {
     return found.value;
   }
 
-  /** Return the missing modules that code has asked for since the last call. */
+  /** Return the missing modules that code has imported since the last call. */
   takeMissing() {
     const found = this.missing;
     this.missing = [];
@@ -125,7 +125,7 @@ class Slot {
     return found;
   }
 
-  /** Return the variables for keys that are not set, and that code has read since the last call. */
+  /** Return the unset variables for API keys that code has read since the last call. */
   takeKeys() {
     const found = this.keys;
     this.keys = [];
@@ -148,7 +148,7 @@ class Slot {
     return (this.follows & WAITS) !== 0;
   }
 
-  /** @param {Done} done receives the outcome of the row, and later errors */
+  /** @param {Done} done a function that gets the outcome of the row, and errors that occur later */
   expect(done) {
     this.done = (code, payload) => {
       this.#waiting = false;
@@ -170,7 +170,7 @@ class Slot {
     this.timers.stopAll();
   }
 
-  /** End a wait that nothing else can end; call this after all due callbacks have run. */
+  /** If the row waits for something that can no longer happen, end the row. Call this after all callbacks that are due have run. */
   #look() {
     if (!this.#waiting || this.waits || this.timers.size > 0) return;
     setImmediate(() => {

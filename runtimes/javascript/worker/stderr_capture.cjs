@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 /**
- * Redirects output of user code to descriptor 2 into the row's logs. Descriptor 2 itself stays the operator's, because
- * V8 prints there why it aborts the process.
+ * Redirects what user code writes to descriptor 2 into the row's logs. Descriptor 2 itself stays reserved for the operator, because V8 writes to it
+ * why it aborts the process.
  */
 const fs = require('node:fs');
 
@@ -26,7 +26,7 @@ function captureStderr(errors) {
 /**
  * Redirect the output of children that inherit descriptor 2.
  *
- * @param {any} childProcess the module
+ * @param {any} childProcess the module `child_process`
  * @param {number} errors
  */
 function captureChildStderr(childProcess, errors) {
@@ -44,7 +44,7 @@ function captureChildStderr(childProcess, errors) {
     }
     return spawnSync(file, ...parts);
   };
-  // execSync and execFileSync pass a child's standard error on
+  // `execSync` and `execFileSync` forward a child's standard error
   process.stderr.write = /** @type {any} */ ((/** @type {any} */ chunk) => {
     fs.writeSync(errors, chunk);
     return true;

@@ -8,7 +8,7 @@ const MOST = 5;
 const NAME_CHARS = 200;
 const IN_VAIN = /^(?:connect|getaddrinfo|query)/; // system calls that fail when a host cannot be reached
 
-/** @type {Set<string>} those since the last `take` */
+/** @type {Set<string>} hosts that could not be reached since the last `take` */
 const hosts = new Set();
 let watching = false;
 
