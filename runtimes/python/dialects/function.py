@@ -57,16 +57,16 @@ _PAIRS = {
     **dict.fromkeys(("actual", "generated", "model", "output", "pred", "predicted", "response"), _OUTPUT),
     **dict.fromkeys(("correct", "expected", "gold", "golden", "gt", "reference", "target", "true"), _TRUTH),
 }
-"""First words in the names of two parameters that are the output and the ground truth: `pred_sql`, `gold_sql`."""
+"""First words in the names of two parameters that get output and ground truth, such as `pred_sql` and `gold_sql`."""
 _TEXTS = ("answer", "result", "text", "content")
-"""Names of the output if no other parameter is the output; if one is, `answer` is the ground truth."""
+"""Names of the output, if no other parameter is the output; otherwise, `answer` is the ground truth."""
 _FORMS = ("text", "str", "string", "json")
 """Endings of parameter names that tell the form of the value: `completion_text`."""
 _OF_FILES = ("path", "file", "filename", "dir", "folder")
 """Endings of parameter names that stand for the path of a file, which rows do not have."""
 _PLACES = ((_INPUT, _QUESTION), (_OUTPUT,), (_TRACE,))
 _PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
-"""Meanings that names of parameters may have at each place, in functions that are called by position."""
+"""For each argument of a call by position, the meanings that the parameter's name may have."""
 _SHOWN = 10
 _SHORT = 2  # words of up to this many letters, such as `in` and `to`, do not tell which column is meant
 _METHODS = {"evaluate", "compute_scores", "score", "measure"}
@@ -75,13 +75,13 @@ _DATA_BASES = {
     "BaseModel", "Enum", "Exception", "Module", "NamedTuple", "Protocol", "Signature", "StrEnum", "TypedDict",
     "ValueError",
 }  # fmt: skip
-"""Bases of classes that hold data, or are the program that is judged (a signature or module of DSPy)."""
+"""Base classes of classes that hold data, or that are the program to judge (a signature or module of DSPy)."""
 _FIELDS = ("score", "value", "passed", "reason", "label", "name")
 _PLAIN = (bool, int, float, str, list, tuple, type(None))
 _PLAIN_TYPES = {"Any", "bool", "Dict", "dict", "float", "int", "List", "list", "Optional", "str"}
 _NUMBERS = ("bool", "float", "int")
 _STANDARD = {"argparse", "ast", "collections", "contextlib", "html", "io", "json", "logging", "string", "threading"}
-"""Modules of the standard library with base classes of helpers."""
+"""Modules of the standard library; a class that inherits from a class in them is a helper."""
 _YES_OR_NO = {"all", "any", "bool", "callable", "hasattr", "isinstance", "issubclass"}
 _TESTS_OF_TEXT = {"endswith", "fullmatch", "isalpha", "isascii", "isdigit", "isnumeric", "issubset", "startswith"}
 _PREPARES = {
@@ -299,7 +299,7 @@ def _only(outline: Outline) -> list[str]:
     if function is None or not function.required or function.gives_list:
         return []
     if all(one.endswith(_OF_FILES) for one in function.required):
-        return []  # all its parameters are files, so it scores what a program has written
+        return []  # if all its parameters are files, it scores files that a program has written
     return [] if _OUTPUT in roles_of(function.parameters).values() else [function.name]
 
 
@@ -438,7 +438,7 @@ def by_columns(namespace: dict[str, Any]) -> Failure | None:
     if not outline.parsed or {"evaluate", "main"} & outline.binds - {"main"} or _has_other_entry(outline):
         return None
     if entry.has_scoring_class(namespace) or any(one not in namespace for one in outline.functions):
-        return None  # a decorator that is missing may have replaced the evaluator
+        return None  # a decorator from a missing package may have replaced the evaluator
     names = [one.name for one in outline.functions.values() if one.name in namespace and _is_of_columns(one)]
     if not names or (len(names) == 1 and not _may_score_alone(outline.functions[names[0]])):
         return None  # the host's usual error lists the functions

@@ -89,7 +89,7 @@ def _only(namespace: dict[str, Any], outline: Outline) -> str:
     """
     functions = outline.functions.values()
     own = [one.name for one in functions if _is_assert(one)]
-    # without such a function, the contract was declared, so the names of the parameters are enough
+    # if there is no such function, the contract was declared, so parameters with the right names are enough
     own = own or [one.name for one in functions if tuple(one.parameters) == _ARGUMENTS]
     if _ENTRY in namespace or not own:
         return _ENTRY

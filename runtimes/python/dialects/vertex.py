@@ -51,7 +51,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         name = _only(namespace)
     found = entry.find_function(namespace, name or "evaluate", ("instance",))
     found.bind = _bind
-    if found.name != "evaluate":  # then it is a metric of the SDK
+    if found.name != "evaluate":  # a function with another name is a metric of the SDK
         found.bind = _bind_texts
         found.convert = lambda value: _named(value, found.name)
     return found

@@ -72,7 +72,7 @@ def record(name: str, *, looked_for: bool = False) -> None:
     frame: FrameType | None = _frame(1)
     while frame is not None and _is_passing(frame.f_code.co_filename):
         if frame.f_code.co_name in _LOADING and frame.f_code.co_filename.startswith("<frozen"):
-            return  # an extension module, which has no frame of its own, imports something while it is loaded
+            return  # an extension module imports something while it is loaded; it has no frame of its own
         frame = frame.f_back
     if frame is None or len(failed_imports) >= _RECORDED:
         return

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 HEADER_BYTES = 2 * 1024 * 1024
 BODY_BYTES = 64 * 1024 * 1024
-_READ_BYTES = 64 * 1024  # for a larger buffer, malloc would map new memory at every read
-# maximum size of a piece that is joined with others, so that many small frames take one system call
+_READ_BYTES = 64 * 1024  # bytes per read; for a larger buffer, malloc would map new memory at every read
+# maximum size of a piece of output that is joined with others, so that many small frames take only one system call
 _JOIN_BYTES = 64 * 1024
 _LARGE_BYTES = 256 * 1024  # a call of at least this size is passed to its row while it is still arriving
 _SPLICE_F_NONBLOCK = 2

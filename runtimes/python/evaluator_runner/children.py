@@ -30,7 +30,7 @@ else:
     Loader = object  # importlib.abc takes long to import
 
 FILE = ".evaluator"
-_SUBINTERPRETERS = ("_interpreters", "_xxsubinterpreters")  # the second is the module's name until Python 3.12
+_SUBINTERPRETERS = ("_interpreters", "_xxsubinterpreters")  # the second name is the one before Python 3.13
 _POOLS = frozenset(
     ("multiprocessing.spawn", "joblib.externals.loky.backend.spawn", "loky.backend.spawn", *_SUBINTERPRETERS)
 )

@@ -101,7 +101,7 @@ def _from_array(value: Any) -> Coerced:
 def _from_decimal(value: Any) -> Coerced:
     try:
         return Coerced(float(_modules["decimal"].Decimal.__float__(value)), "a number")
-    except (ValueError, OverflowError):  # a signalling NaN raises this
+    except (ValueError, OverflowError):  # `float` raises a ValueError for a signalling NaN
         return Coerced(float("nan"), "a number")
 
 
@@ -179,7 +179,7 @@ _WHOLE_RULES: Rules = (
     (_is_a("re", "Match"), lambda _: Coerced(plain=True, taken_as=_MATCHED)),
     (lambda kind: issubclass(kind, tuple), lambda value: _from_tuple(value, None)),
 )
-# rules only for parts of a result: a whole result that is text would be a label, and a set has no order
+# rules only for parts of a result, because a text as the whole result would be a label, and a set has no order
 _PART_RULES: Rules = (
     *_RULES,
     (lambda kind: issubclass(kind, tuple), lambda value: _from_tuple(value, "a list")),

@@ -67,7 +67,7 @@ def _found(folder: str) -> dict[str, tuple[str, ...] | None]:
         try:
             with open(f"{folder}/{name}" if module != name else f"{folder}/{name}/__init__.py", "rb", 0) as file:
                 head = file.read(_HEAD_BYTES).decode("utf-8", "replace")
-        except OSError:  # this file or folder is not a module
+        except OSError:  # this file or folder is not the module of a dialect
             continue
         if "\nCONTRACT = " in head:
             words = head.partition("\nWORDS = ")[1:]

@@ -452,7 +452,8 @@ def _codes_of(value: Any) -> list[Any]:
 
 
 def _on_judges() -> str | None:
-    from evaluator_runner import later  # not above: `later` imports a part of `dialects`, which imports this module
+    # imported here, because `later` imports a part of `dialects`, which imports this module
+    from evaluator_runner import later
 
     for platform, modules in JUDGES.items():
         if judges := [one for one in later.lacking_of(*modules) if one[:1].isupper()]:
@@ -470,7 +471,7 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
         return hint
     spelled = {name.lower(): name for name in functions if not name.startswith("_")}
     names = ["evaluate", "main"] if wanted == "evaluate" else [wanted]
-    least = 0.75 if wanted == "evaluate" else 0.6  # a stricter limit, because many names begin with "eval"
+    least = 0.75 if wanted == "evaluate" else 0.6  # a stricter limit than usual, because many names begin with "eval"
     close = [spelled[match] for name in names for match in difflib.get_close_matches(name.lower(), spelled, 1, least)]
     if close:
         return f"did you mean `{close[0]}`? Rename it, or name it in `settings.entry`; otherwise {_EXPECTED}"
@@ -482,9 +483,9 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
     if (judge := next((name for name, one in classes.items() if _takes_context(one)), None)) is not None:
         call = f"{_made(judge, classes[judge])}.evaluate({_context_for(classes[judge], own)})"
         return (
-            f"`{judge}` gets its row in an object of pydantic-evals, which the host does not make: "
+            f"`{judge}` expects an object of pydantic-evals with the row, which the host does not make: "
             f"add `def evaluate(inputs, outputs, trace): return {call}` and `import types`, "
-            "with `.value` after it for an EvaluationReason"
+            "and append `.value` to the call if it returns an EvaluationReason"
         )
     if (judge := next((name for name, one in classes.items() if _OF_RUNS in vars(one)), None)) is not None:
         known = signature.read(vars(classes[judge])[_OF_RUNS])

@@ -100,7 +100,7 @@ def _calls(found: dict[str, Entry], lines: list[str], uses: dict[str, set[str]])
     async def every(*args: Any, **body: Any) -> dict[str, Any]:
         outcomes = []
         for name, one in _that_apply(found, uses, binds, list(args)).items():
-            unreached.take()  # forget hosts that earlier code could not reach
+            unreached.take()  # discard the hosts that an earlier evaluator could not reach
             watch = hidden.Watch()
             try:
                 own, named = _arguments(one, _copy(list(args)), _copy(body))

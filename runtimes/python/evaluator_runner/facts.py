@@ -30,8 +30,8 @@ _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 _WRAPPINGS = 10  # unwrap at most this many decorators of a function
 _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
-_OWN = ("self", "cls")  # parameters for a method's own object, whose attributes do not come from a row
-_SAME = ("strip", "lower", "upper", "casefold", "copy")  # methods that return the value in another form
+_OWN = ("self", "cls")  # parameters that get a method's own object, whose attributes do not come from a row
+_SAME = ("strip", "lower", "upper", "casefold", "copy")  # methods that return the same value in another form
 _BY_TEXT = ("eval", "exec")  # functions that run a string; the code in the string may read any name
 _SCOPES = ("locals", "vars")  # functions that, called without arguments, give access to every name
 
@@ -187,7 +187,7 @@ class _Outline:
     def __init__(self, tree: Any) -> None:
         self.functions: list[_Function] = []
         self._used: dict[tuple[str, str], Uses] = {}
-        self._asked: set[str] = set()  # names that `if` statements test
+        self._asked: set[str] = set()  # names whose values `if` statements test
         self._hiding: set[int] = set()  # parameters of inner functions that have the name of an outer parameter
         self._called: set[int] = set()  # attributes that the code calls
         self._names: dict[int, str] = {}  # names of lambdas, by `id`

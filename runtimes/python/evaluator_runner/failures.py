@@ -198,7 +198,7 @@ def _syntax_hint(raised: SyntaxError, lines: list[str]) -> str | None:
     line = lines[raised.lineno - 1] if raised.lineno and raised.lineno <= len(lines) else ""
     message = raised.msg or ""
     if "expected an indented block" in message:
-        return "if the code lost its indentation on the way here, paste it from its source again"
+        return "if the code lost its indentation when it was copied, copy it again from its source"
     if "outside function" in message:
         return "put the code into `def evaluate(inputs, outputs, trace):`"
     if line.lstrip().startswith((">>> ", "... ")):
@@ -214,9 +214,8 @@ def _message(raised: BaseException, general: str) -> str:
     text = tracebacks.text_of(raised)
     if (pin := _pin_for(raised)) is not None:
         package = pin.partition("==")[0]
-        text = (
-            f"{text.partition(' (')[0]}; without the pin {pin} a sandbox has only what most evaluators use of {package}"
-        )
+        lacks = f"without the pin {pin} a sandbox has only the parts of {package} that most evaluators use"
+        text = f"{text.partition(' (')[0]}; {lacks}"
     if issubclass(type(raised), SystemExit):
         return f"sys.exit({text}) was called" + (" at module level" if general == "load_error" else "")
     return text or tracebacks.name_of(raised)
@@ -272,7 +271,8 @@ def _pin_for(raised: BaseException) -> str | None:
     """Return the pin of a package if the exception is about a name that its light module lacks, else None."""
     root, _, rest = _missing(raised).partition(".")
     stand_in = sys.modules.get(root)
-    pins = getattr(stand_in, "__pins__", {})  # by submodule, if several distributions share a module
+    # the keys are submodules, because several distributions may share a module
+    pins = getattr(stand_in, "__pins__", {})
     pin = pins.get(rest.partition(".")[0], getattr(stand_in, "__pin__", None))
     return pin if isinstance(pin, str) else None
 

@@ -18,10 +18,10 @@ _NAMES = {
     24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
 }  # fmt: skip
 _SIGNAL_HINTS = {
-    9: "the code killed it, or memory ran out; in the second case, use less at once, or raise limits.memory_mb",
+    9: "the code killed its process, or memory ran out; if it was memory, use less at once, or raise limits.memory_mb",
     11: "a native extension crashed, recursion went too deep for the stack, or memory ran out (raise limits.memory_mb)",
-    25: "a file grew beyond limits.disk_mb; write less, or raise it",
-    31: "the sandbox does not allow that system call",
+    25: "a file grew beyond limits.disk_mb; write less, or raise limits.disk_mb",
+    31: "the code made a system call that the sandbox does not allow",
 }
 _SIGXFSZ = 25
 _NO_LOGS = ((b"", False), (b"", False))

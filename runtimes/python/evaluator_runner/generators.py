@@ -178,7 +178,8 @@ class _Watch:
         if not self._entropy or mtrand is None or bits is None:
             return []
         default = mtrand._rand._bit_generator  # noqa: SLF001 - the generator behind numpy.random's functions
-        if len(self._entropy) == 1:  # when numpy is imported, its default generator takes entropy before all others
+        # the first entropy is that of numpy's default generator, which is made when numpy is imported
+        if len(self._entropy) == 1:
             return [] if self._numpy_seeded or not self._took_entropy(default) else [default]
         kind = bits.BitGenerator
         every = {id(one): one for one in gc.get_objects() if issubclass(type(one), kind)}
@@ -204,7 +205,7 @@ def renew() -> None:
 
 
 def _renew_bits(bits: Any) -> None:
-    if hasattr(bits, "_legacy_seeding"):  # only the generator MT19937 has this faster method
+    if hasattr(bits, "_legacy_seeding"):  # a faster way, which only the generator MT19937 has
         entropy = _urandom(_ENTROPY_BYTES)
         bits._legacy_seeding([int.from_bytes(entropy[at : at + 4], _byteorder) for at in _WORDS])  # noqa: SLF001
     else:

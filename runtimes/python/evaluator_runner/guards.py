@@ -45,11 +45,11 @@ MODULES = frozenset(
     )
 )
 _SUBMODULES = frozenset(("collections.abc", "json.decoder", "json.encoder", "urllib.parse"))
-# modules that define allowed names, although code may not import these modules
+# modules that code may not import, but whose names it may use if an allowed module offers them
 _BEHIND = {"_collections_abc", "_operator", "_decimal", "urllib"}
 _UNLISTED = {("hashlib", "scrypt")}  # names that are documented, but not in the `__all__` of their module
-# Objects that get attributes by a name in a string, run a string, or make classes without these guards. They are
-# compared by identity, because an object may have several names.
+# Objects with which code could evade these guards: they read attributes by a name in a string, run a string, or make
+# classes. They are compared by identity, because an object may have several names.
 _FORBIDDEN = {
     id(value): value
     for value in (
@@ -70,7 +70,7 @@ _REFUSED_BUILTINS = (
     *("open", "eval", "exec", "compile", "input", "globals", "locals", "vars", "dir", "breakpoint", "memoryview"),
     *("exit", "quit", "help"),
 )
-# attributes that lead to frames and code of generators, functions and errors
+# attributes by which code could reach the frames and code objects of generators, functions and errors
 INSPECTED = INSPECT_ATTRIBUTES | {"ag_frame", "ag_code", "ag_await"}
 _IN_PLACE = {
     "+=": operator.iadd,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evaluator_runner.options import Options
 
-# the runner itself has these processes: supervisor, zygote, the row, and for a moment the next row
+# number of processes of the runner itself: supervisor, zygote, the row, and for a moment the next row
 _OWN_PROCESSES = 4
 _RESERVED_BY_NODE = 1 << 30  # bytes that Node reserves but does not use; a cgroup or the watchdog limits what it uses
 _MB = 1024 * 1024
@@ -25,9 +25,9 @@ _PATH = "/opt/commands:/usr/local/bin:/usr/bin:/bin"
 # where the interpreter finds its shared libraries
 _LIBRARIES = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS")
-# without this, pyarrow starts a thread, which a fork would not copy
+# keeps pyarrow from starting a thread, which a fork would not copy
 _NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
-# while code loads, these are copies of the log pipes, because user code may close 1 and 2
+# copies of the log pipes while code loads, because user code may close descriptors 1 and 2
 _SAVED_OUT, _SAVED_ERR = 20, 21
 _MOST_DESCRIPTORS = 1024  # number of descriptors to close; the runner opens only a dozen
 _streams: list[_Stream] = []
@@ -144,7 +144,8 @@ def limit(limits: dict[str, Any], options: Options) -> None:
         _lower(resource.RLIMIT_NPROC, int(limits["processes"]) + _OWN_PROCESSES)
     kernel.set_inspectable(inspectable=True)  # without this, /proc/self would belong to root
     try:
-        with open("/proc/self/oom_score_adj", "wb", 0) as file:  # binary, because text would have to import a codec
+        # opened in binary mode, because text mode would have to import a codec
+        with open("/proc/self/oom_score_adj", "wb", 0) as file:
             file.write(b"1000")  # if memory runs out, the kernel kills a row before its supervisor
     except OSError:
         pass
@@ -231,7 +232,7 @@ def _has_state(fd: str, mapped: set[str]) -> bool:
         path = _readlink(f"/proc/self/fd/{fd}")
         regular = _fstat(int(fd)).st_mode & _FORMAT == _REGULAR
         flags = kernel.read_text(f"/proc/self/fdinfo/{fd}").partition("flags:")[2].split()[0]
-    except OSError:  # this was the descriptor with which the list of descriptors was read
+    except OSError:  # the descriptor that was open only while the list of descriptors was read
         return False
     return path not in _STATELESS and not (regular and path in mapped and int(flags, 8) & _ACCESS == 0)
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_NUDGE_MS = 500  # after this many ms without a reply, send SIGCONT, because a row may have stopped the zygote
+_NUDGE_MS = 500  # time in ms without a reply after which to send SIGCONT, because a row may have stopped the zygote
 # how many times to send SIGCONT before a fork fails; not a time limit, since the whole sandbox may have been stopped
 _NUDGES = 20
 _SIGKILL, _SIGCONT = 9, 18
-_READ_BYTES = 64 * 1024  # for a larger buffer, malloc would map new memory at every read
+_READ_BYTES = 64 * 1024  # bytes per read; for a larger buffer, malloc would map new memory at every read
 _REPORT_BYTES = 8 * 1024 * 1024
 _DESCRIPTION_BYTES = 64 * 1024
-# errors of limits per user or machine: EAGAIN (processes), ENFILE (files), ENOBUFS, ETOOMANYREFS (sent descriptors)
+# errors at limits of a user or a machine: EAGAIN (processes), ENFILE (files), ENOBUFS, ETOOMANYREFS (sent descriptors)
 _STARVED = frozenset((11, 23, 105, 109))
 _WAITING_CONNECTIONS = 16
 _CREDENTIALS_BYTES = 12  # size of struct ucred: process, user and group
@@ -89,7 +89,7 @@ class RowHandle:
         evaluator first.
       ready: Whether the process has loaded the evaluator.
       used: Whether the process has had a call; only calls with the same `share` may follow.
-      ended: Whether the socket is at its end, so that no more answers can arrive.
+      ended: Whether the process has closed the socket, so that no more answers can arrive.
       heard: Whether the last read of the socket returned data. If so, more data may be waiting.
       started_at: Monotonic seconds at which the first call in `calls` started.
     """

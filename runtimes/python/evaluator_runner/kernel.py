@@ -165,7 +165,7 @@ class ProcessCounter:
             self._fd = -1
 
     def last(self) -> int:
-        """Return the process id that this pid namespace gave out last, or 0 if the kernel does not report it."""
+        """Return the process id that this pid namespace assigned last, or 0 if the kernel does not report it."""
         if self._fd < 0:
             return 0
         try:

@@ -48,7 +48,7 @@ _SHOWN_NAMES = 50
 _NAME_CHARS = 200
 _frame = sys._getframe  # noqa: SLF001 - the public functions make a list of all frames
 _loading = [True]
-_given: dict[str, None] = {}  # absent modules, and placeholders from light modules: dotted names in order
+_given: dict[str, None] = {}  # dotted names of absent modules, and of placeholders from light modules, in order
 
 
 def give_keys(code: str, environment: Any) -> None:

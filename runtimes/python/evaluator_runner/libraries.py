@@ -11,7 +11,7 @@ _MAGIC = b"\x7fELF\x02\x01"  # first bytes of a 64-bit, little-endian ELF file
 _HEADER_BYTES = 64
 _LOAD, _WRITABLE = 1, 2
 _MB = 1 << 20
-_SHORT = 3  # memory is short when less than 1 / 2**3 of the limit is left
+_SHORT = 3  # memory counts as short when less than 1 / 2**3 of the limit is left
 
 
 def needed_mb(library: str, importer: str | None) -> int | None:

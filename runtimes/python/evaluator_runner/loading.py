@@ -77,7 +77,7 @@ class Loading:
             self._give_up(
                 (
                     "crashed",
-                    "the evaluator's code wrote to the channel between its runner and the host",
+                    "the evaluator's code wrote to the connection between its sandbox and the host",
                     None,
                 )
             )

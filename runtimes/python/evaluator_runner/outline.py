@@ -85,7 +85,7 @@ class Function:
 
     @property
     def unread(self) -> set[str]:
-        """The parameters that the function certainly never reads; empty if a decorator may read parameters."""
+        """Return the parameters that the function certainly never reads; none if a decorator may read parameters."""
         if self.decorators:
             return set()
         read = names_loaded(self.node)
@@ -93,7 +93,7 @@ class Function:
 
     @property
     def gives_list(self) -> bool:
-        """Whether the function returns only lists, according to its annotation or its `return` statements."""
+        """Return whether the function returns only lists, according to its annotation or its `return` statements."""
         return self._gives({"list", "List"}, {"List", "ListComp"}) and not self._gives_scores()
 
     def _gives_scores(self) -> bool:
@@ -104,7 +104,7 @@ class Function:
 
     @property
     def gives_function(self) -> bool:
-        """Whether the function returns only functions that it defines itself."""
+        """Return whether the function returns only functions that it defines itself."""
         body = getattr(self.node, "body", None)
         own = [one for part in body for one in walk(part)] if isinstance(body, list) else []
         made = {one.name for one in own if type(one).__name__ in _FUNCTIONS}
@@ -115,7 +115,7 @@ class Function:
 
     @property
     def gives_summary(self) -> bool:
-        """Whether the function returns only dicts or tuples, according to its annotation or `return` statements."""
+        """Return whether the function returns only dicts or tuples, by its annotation or its `return` statements."""
         return self._gives({"dict", "Dict", "tuple", "Tuple"}, {"Dict", "Tuple"})
 
     def _gives(self, types: set[str], nodes: set[str]) -> bool:

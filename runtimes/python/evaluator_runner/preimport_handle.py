@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _REASON_CHARS = 300
 _MEMORY_SHARE = 0.5  # share of the memory limit for imports; the rest is left for the evaluator
-_DECIDES_IMPORTS = (  # code with one of these words may have to run before its packages are imported
+_DECIDES_IMPORTS = (  # words in code that may have to run before its packages are imported
     *(b"environ", b"putenv", b"sys.path", b"sys.modules", b"meta_path", b"path_hooks", b"__import__"),
 )
 
@@ -93,7 +93,7 @@ class Preparing:
         except Lost:
             self._ended()
         except (ValueError, RecursionError, KeyError, TypeError):
-            self._give_up("an imported package wrote to the channel of the runner")
+            self._give_up("an imported package wrote to the connection between the sandbox and the host")
         else:
             self._judge(str(odd) if odd is not None else None)
 

@@ -292,7 +292,9 @@ def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
 
 def _load_repaired(body: dict[str, Any], order: dict[str, Any], code: str, *, options: Options) -> Program:
     program = load({**body, "code": code}, {**order, "repair": False}, options=options)
-    message = "the code had lost its indentation, and ran with the only one that fits; /v1/check shows it as `fix`"
+    message = (
+        "the code had lost its indentation, and ran with the only indentation that fits; /v1/check shows it as `fix`"
+    )
     program.notes.insert(0, {"code": "repaired", "message": message})
     return program
 
@@ -302,7 +304,8 @@ def _compile(code: str, policy: str, options: Options) -> tuple[CodeType, dict[s
         return compile(code, FILENAME, "exec", dont_inherit=True), {}
     if options.restricted is None:
         raise Failure("load_error", "the restricted policy is not installed in this sandbox")
-    sys.path.insert(0, options.restricted)  # at the start, so that a pinned RestrictedPython does not replace this one
+    # first in the path, so that a RestrictedPython that the evaluator pins does not replace this one
+    sys.path.insert(0, options.restricted)
     try:
         from evaluator_runner import restricted
     finally:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _CONNECTIONS = 64  # maximum number of connections at the same time; further connections are closed at once
 _READ_BYTES = 64 * 1024
-# maximum number of bytes that the host has not read yet; beyond it, nothing more is read from user code
+# maximum number of bytes that the host has not read yet; above this, the relay stops reading from user code
 _UNSENT_BYTES = 1024 * 1024
-# maximum bytes of answers that user code has not read; beyond that, the connection is closed
+# maximum number of bytes that user code may leave unread; after that, the connection is closed
 _UNREAD_BYTES = 32 * 1024 * 1024
 _FLAGS = _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK | _socket.SOCK_CLOEXEC
 

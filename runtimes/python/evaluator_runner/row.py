@@ -44,8 +44,9 @@ MORE, LAST = b"M", b"1"
 _read, _readv, _write, _exit, _clock = os.read, os.readv, os.write, os._exit, time.perf_counter_ns
 _getpid, _getrusage, _PEAK_KB = os.getpid, resource.getrusage, 2
 _mmap, _OWN_MEMORY, _LARGE_PAGES = mmap.mmap, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.MADV_HUGEPAGE
-_FIRST_BYTES = 4096  # most rows fit into this many bytes, which malloc provides without asking the kernel
-_READ_BYTES = 64 * 1024  # for a larger buffer, malloc would map new memory at every read
+# bytes of the first read: enough for most rows, and malloc gets this memory without asking the kernel
+_FIRST_BYTES = 4096
+_READ_BYTES = 64 * 1024  # bytes per read; for a larger buffer, malloc would map new memory at every read
 _LARGE_BYTES = 1024 * 1024  # rows of more than half a large page are read into large pages
 _PAGE_BYTES = 2 * 1024 * 1024
 _modules = sys.modules
@@ -55,7 +56,8 @@ _absent, _unset, _wrote, _unreached = absent.failed_imports, params.unset, guest
 _keys = absent_keys.names
 _renewals, _renew = generators.renewals, generators.renew
 _socketpair = _socket.socketpair
-_REHEARSALS = 20  # after this many runs, the interpreter has optimised the byte code; it begins after eight runs
+# number of runs after which the interpreter has optimised the byte code; it begins this after eight runs
+_REHEARSALS = 20
 _MORE = MORE[0]
 
 
@@ -146,7 +148,7 @@ class RowProcess:
         if more:
             self._at_once = _READ_BYTES
         self._order = data
-        del data  # this frees the memory of the encoded row, because the evaluator may need it
+        del data  # free the memory of the encoded row, which the evaluator may need
         send(self._sock, self._reply())
         return more
 
@@ -159,7 +161,7 @@ class RowProcess:
         if end > _LARGE_BYTES:
             return self._mapped(buffer, end)
         self._fill(buffer, end)
-        if len(buffer) == end:  # the usual case; returning the buffer saves a copy
+        if len(buffer) == end:  # usually, nothing follows the row, so returning the whole buffer saves a copy
             self._left = bytearray()
             return memoryview(buffer)
         with memoryview(buffer) as view:
@@ -182,7 +184,7 @@ class RowProcess:
         mapped = _mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, _OWN_MEMORY)
         try:
             mapped.madvise(_LARGE_PAGES)
-        except OSError:  # the kernel may lack large pages
+        except OSError:  # the kernel may not support large pages
             pass
         held = min(len(buffer), size)
         view = memoryview(mapped)[:size]

@@ -24,7 +24,7 @@ _AHEAD_BYTES = 256 * 1024
 _ERROR_BYTES = 256 * 1024  # number of bytes for an error's message and traceback as JSON
 _FORK_TRIES = 50
 _PASS_ON_S = 0.5  # seconds that the host and a row may take to pass on a large call
-_EARLY_DEATHS = 3  # the sandbox ends once this many processes, one after the other, have died before their first call
+_EARLY_DEATHS = 3  # number of processes in a row that may die before their first call; then the sandbox ends
 # how many times to check whether the row process is dead, 1 ms apart; a count, not a time limit, because each check
 # takes longer on a busy machine
 _DYING_TRIES = 200
@@ -169,7 +169,7 @@ class Rows:
         if handle.calls:
             call = handle.calls[0]
             if now >= handle.started_at + call.timeout_s:
-                self._on_row()  # the row's answer may just have arrived
+                self._on_row()  # the answer may have arrived at the last moment
                 if self._row is handle and handle.calls and handle.calls[0] is call:
                     self._stop(handle, frames_out.timeout(call.timeout_s, what="the row"))
             elif now >= self._look_at and self._looks_dead(handle, now):
@@ -203,7 +203,7 @@ class Rows:
                 if self._row is not handle:
                     return
         except ValueError:
-            self._stop(handle, ("crashed", "the evaluator wrote to its result channel", None))
+            self._stop(handle, ("crashed", "the evaluator wrote to the connection that carries its result", None))
             return
         if handle.ended:
             self._died(handle)
@@ -229,7 +229,7 @@ class Rows:
         handle.ready = True
         if answer.kind == row.FAILED:
             self._load_error = answer
-        self._logs.discard()  # the host already has the output of the first load
+        self._logs.discard()  # drop the output of this load, because the host already has that of the first load
 
     def _printed(self, handle: RowHandle, answer: Answer | None) -> Taken:
         """Return the output of a row.
@@ -267,7 +267,7 @@ class Rows:
                 break
             time.sleep(0.001)
         if not kernel.is_dead(handle.pid):
-            self._stop(handle, ("crashed", "the evaluator closed its result channel", None))
+            self._stop(handle, ("crashed", "the evaluator closed the connection that carries its result", None))
             return
         if handle.own_child:
             seen = os.waitid(os.P_PID, handle.pid, os.WEXITED | os.WNOWAIT)
@@ -358,7 +358,7 @@ class Rows:
 def _listener() -> Listener | None:
     try:
         return Listener()
-    except OSError:  # a sandbox with network access cannot make this socket
+    except OSError:  # a sandbox that has network access may not make Unix sockets
         return None
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ONLY_AST = 0x400
 _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "ClassDef")
-_ANY_NAME = frozenset(("globals", "locals", "vars", "eval", "exec"))  # functions through which code may use any name
+_ANY_NAME = frozenset(("globals", "locals", "vars", "eval", "exec"))  # functions by which code may read or set any name
 # functions that reach no name of the module if they get other names: `exec(code, {})`
 _WITH_OWN_NAMES = frozenset(("eval", "exec"))
 # attributes through which code may reach the module, as in `sys.modules`

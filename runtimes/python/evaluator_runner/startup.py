@@ -20,7 +20,8 @@ def run(arguments: list[str]) -> None:
     if forked:
         from evaluator_runner import template
 
-        template.run(int(arguments[1]))  # this call returns only in the process of a new sandbox
+        # the template never returns from this call; only the process of a new sandbox does
+        template.run(int(arguments[1]))
         arguments = sys.argv[1:]
     _move_channel()
     options = Options(arguments)
@@ -35,11 +36,11 @@ def run(arguments: list[str]) -> None:
     except kernel.Refused as refused:
         raise SystemExit(f"runner: {refused}") from refused
     if forked:
-        kernel.die_with_parent()  # this comes after the change of user, because that would reset the setting
+        kernel.die_with_parent()  # set this after the change of user, which would reset it
     kernel.set_inspectable(inspectable=False)
     _say_hello()
 
-    from evaluator_runner import handles, supervisor  # these are imported while the host handles the hello
+    from evaluator_runner import handles, supervisor  # import these modules only now, while the host handles `hello`
 
     try:
         ours = supervisor.Supervisor(CHANNEL_IN, CHANNEL_OUT, options=options)

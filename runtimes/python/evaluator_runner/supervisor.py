@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from evaluator_runner.handles import ZygoteHandle
     from evaluator_runner.options import Options
 
-_UNREAD_BYTES = 8 * 1024 * 1024  # maximum bytes of unread answers; beyond that, no further row starts
+# maximum number of bytes of answers that the host has not read; above this, no further row starts
+_UNREAD_BYTES = 8 * 1024 * 1024
 
 
 class Supervisor:

@@ -43,7 +43,7 @@ _BYTES_HEAD = bytes.__basicsize__ - 1  # number of bytes in a `bytes` object bef
 _INSTRUCTION_BYTES = 8
 _REQUEST_BYTES = 64 * 1024
 _MOST_DESCRIPTORS = 5  # maximum number of descriptors in a request: standard streams, packages, data files
-_NUMBER_BYTES = 12  # size of a request's number in bytes; the count of descriptors and JSON follow the number
+_NUMBER_BYTES = 12  # size in bytes of a request's number, which comes before the number of descriptors and the JSON
 # parts of /proc that must be read-only, as bubblewrap makes them
 _OF_THE_KERNEL = ("sys", "sysrq-trigger", "irq", "bus")
 _FAILED = 71
@@ -79,7 +79,8 @@ def run(fd: int) -> None:
     from evaluator_runner import handles, supervisor  # noqa: F401 - these are imported once for all sandboxes
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # each sandbox takes a descriptor of this process
+    # raise the limit of descriptors, because each sandbox takes one of this process
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     gc.collect()
     gc.freeze()
     _Template(_socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, fd)).serve()
@@ -116,7 +117,8 @@ class _Template:
         ended = os.waitid(os.P_PIDFD, fd, os.WEXITED)
         code = 0 if ended is None else ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         self._watched.unregister(fd)
-        self._control.send(b"E %d %d" % (fd, code))  # this is sent before `close`, which frees the number
+        # send this before `close`, after which the number may be used again
+        self._control.send(b"E %d %d" % (fd, code))
         os.close(fd)
 
     def _start(self) -> bool:
@@ -275,7 +277,7 @@ def _give_up_rights(program: bytes, kept: bytes) -> None:
     for number in range(_MOST_CAPABILITIES):
         try:
             _prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
-        except _Refused:  # the kernel knows no more capabilities
+        except _Refused:  # all capabilities that the kernel knows are handled
             break
     _prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
     _capset(_CAPSET_HEADER, kept)

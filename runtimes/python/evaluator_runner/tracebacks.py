@@ -19,7 +19,7 @@ OTHERS: dict[str, list[str]] = {}
 """The lines of the modules that came with the evaluator, by path."""
 _TEXT_CHARS = 4096
 _TRACEBACK_CHARS = 16_000
-_CHAIN = 10  # show at most this many exceptions of one chain
+_CHAIN = 10  # maximum number of exceptions in a chain to show
 _REPEATS = 3  # maximum number of equal frames in a row to show
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"

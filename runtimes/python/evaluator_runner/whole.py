@@ -58,7 +58,8 @@ class Whole:
         """Run the statements in the namespace."""
         for at, node in enumerate(self._tree.body):
             if at and type(node).__name__ == "Expr" and type(node.value).__name__ == "Constant":
-                continue  # a string that is run as a statement of its own would become the docstring
+                # skip strings: a string that runs as a statement of its own would become the module's docstring
+                continue
             try:
                 interpreter_hooks.call(exec, (self._compiled(node), namespace))
             except Exception as raised:

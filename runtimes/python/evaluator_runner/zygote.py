@@ -46,7 +46,7 @@ _read, _write, _set_blocking = os.read, os.write, os.set_blocking
 
 
 class Job:
-    """What a process needs to load an evaluator.
+    """The evaluator that a process loads, and what the process needs for that.
 
     Attributes:
       header: The `load` header.
@@ -103,7 +103,7 @@ def run_row(job: Job, sock: int) -> None:
             body = jsontext.to_bytes(jsontext.encode({"error": failed.error}))
             _send(sock, row.FAILED + len(body).to_bytes(4, "big") + bytes(28) + body)
             return
-        absent.take()  # forget the failed imports, because the host already has those of the first load
+        absent.take()  # discard the failed imports of this load, because the host already has those of the first load
         guest_setup.restore_outputs()
         written = guest_setup.flush_streams()
         _send(sock, row.READY + bytes(32))
@@ -155,7 +155,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
     if job.header.get("check"):
         given = jsontext.decode(job.body.decode())
         package = modules.package_of(given.get("path") or FILENAME)
-        from evaluator_runner.slices import needed_for_rows  # only a check should take the time for this import
+        from evaluator_runner.slices import needed_for_rows  # imported here, because only a check needs this module
 
         kept = None if tried is None else needed_for_rows(tried.source, tried.names)
         body["missing_imports"] = imports.missing_imports(
@@ -229,7 +229,7 @@ class _Nursery:
                 try:
                     if sock < 0:
                         sock = _connect(self._address)
-                    show()  # this is called before the fork, so that the child does not have to call it
+                    show()  # do this before the fork, so that the child does not have to do it
                     pid = _fork()
                 except OSError as refused:
                     hide()

@@ -32,7 +32,10 @@ ENVIRONMENT = jedi.InterpreterEnvironment()
 
 
 def no_file(*_given, **_named):
-    """Do nothing, in place of jedi's disk cache: if the load left a file, each question would need a new load."""
+    """Do nothing.
+
+    This function replaces jedi's disk cache: if the load left a file behind, each question would need a new load.
+    """
 
 
 parso.cache._save_to_file_system = parso.cache._load_from_file_system = no_file  # noqa: SLF001 - no setting does that

@@ -140,7 +140,7 @@ ODD = {
     "takes memory": ("KEPT = bytearray(150 << 20)", "the packages take 1"),
     "takes all memory": ("KEPT = bytearray(400 << 20)", "odd raised MemoryError"),
     "writes to what it finds": ("import os\nfor fd in (1, 2, 20, 21):\n    os.write(fd, b'seen')", None),
-    "speaks in the runner's place": (SPEAK, "wrote to the channel of the runner"),
+    "speaks in the runner's place": (SPEAK, "wrote to the connection between the sandbox and the host"),
 }
 
 

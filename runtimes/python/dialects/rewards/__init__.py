@@ -27,7 +27,7 @@ WORDS = ("solution_str", "completion", "verifiers", "reward_input", "predict")
 PREBOUND = False
 _OWN = ("evaluate", "main")
 _VERL = "compute_score"
-_COMPARED = 8  # at most this many rows are also scored alone, and compared with the batch
+_COMPARED = 8  # maximum number of rows that are also scored one by one, to compare the rewards with those of the batch
 _decode = jsontext.decoder(AttributeDict)
 
 
@@ -80,7 +80,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     found.call = _Caller(rewards, namespace, kwargs).call
     found.uses = [one.name for one in rewards]
     if loader is not None:
-        message = f"the rubric is the one that `{loader}` makes; its data set and environment are not loaded"
+        message = f"the rubric comes from `{loader}`, whose data set and environment are not loaded"
         found.notes.append({"code": "entry_found_inside", "message": message})
     if len(rewards) > 1:
         names = ", ".join(one.name for one in rewards[:10])
@@ -205,7 +205,7 @@ class _Caller:
         return {**made, "rows": [given["row"] for _, given in together], "grouped": await self._grouped(rows, found)}
 
     async def _grouped(self, rows: list[list[Any]], found: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """Also score the first rows one at a time; return a description of the first row whose reward then differs.
+        """Also score the first rows one by one; return a description of the first row whose reward then differs.
 
         Return None if no reward differs.
         """

@@ -52,7 +52,7 @@ _BATCH_OF_PAIRS = {"predicts": "predict", "ground_truths": "ground_truth"}
 
 
 class Refused(Exception):
-    """The platform would not accept what a reward function returned. The message says why."""
+    """A reward function returned a value that its platform would not accept. The message says why."""
 
 
 def is_verl(name: str, names: list[str]) -> bool:
@@ -84,7 +84,7 @@ class Reward:
     Attributes:
       names: Names of the function's parameters.
       style: How the platform calls the function, see `style_of`.
-      weight: The function's reward is multiplied by this before it is added to the sum.
+      weight: Factor by which each reward of the function is multiplied before the rewards are added up.
       nan: How many rewards of the last call were NaN.
       wrapped: Parameters that are annotated as lists of plain values, but got lists of lists in the last call.
       unread: Parameters that the function never reads, so that they need no values.

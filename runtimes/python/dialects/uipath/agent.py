@@ -136,7 +136,7 @@ def told(error):
     return f"{said} ({', '.join(where)})" if where else said
 
 
-if os.path.isfile(AUTHORITIES):  # Python and `requests` read different variables
+if os.path.isfile(AUTHORITIES):  # Python and `requests` read the certificates from different variables
     os.environ.update(SSL_CERT_FILE=AUTHORITIES, REQUESTS_CA_BUNDLE=AUTHORITIES)
 unpack()
 recorded = span_recorder()

@@ -36,11 +36,13 @@ class Evaluator:
         # With the default resource, each span would detect facts about the machine, which takes tens of milliseconds.
         self._resource = _modules["opentelemetry.sdk.resources"].Resource.get_empty()
         names = ", ".join(ignored)
-        message = f"the configuration has no {names}; {_fields(type(evaluator.evaluator_config))}"
+        known = _fields(type(evaluator.evaluator_config))
+        message = f"these keys of the configuration are ignored, because its class does not have them: {names}; {known}"
         self.notes = [{"code": "ignored", "message": message}] if ignored else []
         method: Any = type(evaluator).evaluate
         tracked = getattr(method, "_has_metrics_decorator", False) is True
-        self._method = getattr(method, "__wrapped__", method) if tracked else method  # the wrapper drops tracebacks
+        # call the author's method without its wrapper, which would drop tracebacks
+        self._method = getattr(method, "__wrapped__", method) if tracked else method
 
     @property
     def signature(self) -> signature.Signature | None:

@@ -51,7 +51,7 @@ class Judge:
     def __init__(self, form: dict[str, Any]) -> None:
         self._form = form
         self._task = _compiled(_TASK).render(form)
-        _compiled(form["prompt"])  # compiled once for all rows, whose processes are copies of this one
+        _compiled(form["prompt"])  # compile the templates only once: each row runs in a copy of this process
 
     def require_examples(self) -> None:
         """Check that the prompt can be rendered with each example.

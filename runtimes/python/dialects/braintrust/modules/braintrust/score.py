@@ -13,7 +13,6 @@ class Score:
         self.error = error
 
     def as_dict(self):
-        """Return the score and the metadata."""
         return {"score": self.score, "metadata": self.metadata}
 
     def __repr__(self):

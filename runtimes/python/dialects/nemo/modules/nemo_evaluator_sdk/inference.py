@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from .openai_types import completed
 from .values.models import Model, ReasoningParams
 
-_NO_KEY = "XXX"  # sent where there is no key, because some servers require one and accept any
+_NO_KEY = "XXX"  # key to send if none is given, because some servers require a key but accept any
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 15.0
 _TIMEOUT_S = 600.0
@@ -17,7 +17,8 @@ _NOT_SENT = frozenset({"extra_body", "extra_headers", "extra_query", "timeout"})
 _SUFFIXES = ("/chat/completions", "/completions")
 
 requests_log: ContextVar[list[dict[str, Any]]] = ContextVar("requests_log")
-in_place: InferenceFn | None = None  # calls models in a sandbox, which has no network
+# function that asks the host to call a model, set in sandboxes, which have no network
+in_place: InferenceFn | None = None
 
 
 class ClientInferenceError(RuntimeError):
@@ -46,9 +47,7 @@ class InferenceFn(Protocol):
         api_key: str | None = None,
         default_headers: dict[str, str] | None = None,
         timeout: float | None = None,
-    ) -> Awaitable[dict[str, Any]]:
-        """Call the model."""
-        ...
+    ) -> Awaitable[dict[str, Any]]: ...
 
 
 async def make_inference_request(
@@ -139,7 +138,7 @@ async def posted(
         last = tries > (max_retries or 0)
         try:
             answer = await client.post(url, json=body, headers=headers, timeout=timeout_s)
-        except OSError as error:  # the error comes from the socket
+        except OSError as error:  # an error of the socket itself
             problem: Exception = error
         except Exception as error:  # an httpx.HTTPError; httpx is imported only if it is needed
             if type(error).__module__.partition(".")[0] != "httpx":

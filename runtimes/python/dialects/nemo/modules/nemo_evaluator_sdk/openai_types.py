@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_ANY = None  # a value that is kept as it is
+_ANY = None  # marks a field whose value is not changed
 _TOKEN = {"token": _ANY, "bytes": _ANY, "logprob": _ANY}
 _LOGPROB = {**_TOKEN, "top_logprobs": [_TOKEN]}
 _CALL = {"arguments": _ANY, "name": _ANY}

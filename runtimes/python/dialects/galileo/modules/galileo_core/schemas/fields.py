@@ -13,7 +13,6 @@ class Fields:
             setattr(self, name, value)
 
     def model_dump(self, **_settings):
-        """Return the fields as a dict."""
         return {name: _plain(value) for name, value in vars(self).items()}
 
     def __eq__(self, other):

@@ -123,7 +123,8 @@ def scorer(metrics=None, name=None, **_other):
         def made(*args, **kwargs):
             found = factory(*args, **kwargs)
             code = getattr(found, "__code__", None) or getattr(type(found).__call__, "__code__", None)
-            is_absent = type(found).__module__ == "evaluator_runner.later"  # it stands for a real scorer
+            # a placeholder of the runner, which stands for a scorer from a missing package
+            is_absent = type(found).__module__ == "evaluator_runner.later"
             if not is_absent and (code is None or not code.co_flags & _COROUTINE):
                 raise TypeError(f"'{name or factory.__name__}' is not declared as an async callable.")
             return found

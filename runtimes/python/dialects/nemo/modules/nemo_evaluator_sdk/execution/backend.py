@@ -20,7 +20,7 @@ from .online import Rows, Sample, offline_samples, online_samples
 from .scoring import Policy, evaluate_metric
 from .utils import prepare_metric_for_execution, unique_metric_keys
 
-# Classes of agents are compared by name, because importing them would slow down runs without an agent.
+# Agents are recognised by the name of their class, because importing the class would slow down runs without agents.
 _AGENTS = (
     "GenericAgent",
     "NemoAgentToolkitAgent",

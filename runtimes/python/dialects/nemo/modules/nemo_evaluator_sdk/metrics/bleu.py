@@ -30,7 +30,6 @@ class BLEUMetric(BLEU):
         return [MetricOutputSpec.continuous_score("corpus")]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
-        """Score a row."""
         import sacrebleu  # imported here: it takes 0.2 s, and other metrics do not need it
 
         references, candidate = self._texts(input)
@@ -38,7 +37,6 @@ class BLEUMetric(BLEU):
         return MetricResult(outputs=[MetricOutput(name="sentence", value=score)])
 
     async def compute_corpus_scores(self, inputs: list[MetricInput]) -> MetricResult | None:
-        """Score all rows together."""
         import sacrebleu
 
         texts = [self._texts(row) for row in inputs]

@@ -18,7 +18,6 @@ class ExactMatchMetric(ExactMatch):
         return [MetricOutputSpec.continuous_score(self.type.value)]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
-        """Score a row."""
         reference, candidate = render_texts(self, input)
         same = normalize_text(candidate) == normalize_text(reference)
         return MetricResult(outputs=[MetricOutput(name=self.type.value, value=int(same))])

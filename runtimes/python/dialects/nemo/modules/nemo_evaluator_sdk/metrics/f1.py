@@ -20,7 +20,6 @@ class F1Metric(F1):
         return [MetricOutputSpec.continuous_score(self.type.value)]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
-        """Score a row."""
         expected, given = (normalize_text(text).split() for text in render_texts(self, input))
         return MetricResult(outputs=[MetricOutput(name=self.type.value, value=_f1(expected, given))])
 

@@ -32,7 +32,6 @@ class NumberCheckMetric(NumberCheck):
         return [MetricOutputSpec.continuous_score(self.type.value)]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
-        """Score a row."""
         left = last_number(str(render(self, "left_template", self.left_template, input)))
         right = last_number(str(render(self, "right_template", self.right_template, input)))
         unknown = math.isnan(left) or math.isnan(right)

@@ -42,7 +42,6 @@ class ROUGEMetric(ROUGE):
         return [MetricOutputSpec.continuous_score(name) for name in self.scores_mapping]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
-        """Score a row."""
         found = self._scorer.score(*render_texts(self, input))
         scores = ((name, found[key].fmeasure) for name, key in self.scores_mapping.items())
         return MetricResult(outputs=[MetricOutput(name=name, value=score) for name, score in scores])

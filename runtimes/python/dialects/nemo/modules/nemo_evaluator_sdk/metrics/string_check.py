@@ -28,7 +28,6 @@ class StringCheckMetric(StringCheck):
         return [MetricOutputSpec.continuous_score(self.type.value)]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
-        """Score a row."""
         left = render(self, "left_template", self.left_template, input)
         right = render(self, "right_template", self.right_template, input)
         check = next(check for names, check in _CHECKS.items() if self.operation in names)

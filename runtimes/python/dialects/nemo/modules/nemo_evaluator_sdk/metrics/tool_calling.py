@@ -28,7 +28,6 @@ class ToolCallingMetric(ToolCalling):
         return [MetricOutputSpec.continuous_score(name) for name in self._score_names]
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
-        """Score a row."""
         reference = render(self, "reference", self.reference, input)
         if not isinstance(reference, list):
             raise TypeError("The reference must render to a list of OpenAI-style tool calls.")

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, RootModel
 
 
 class SupportedJobTypes(str, Enum):
-    """Whether outputs already exist, or a model makes them."""
+    """The kind of a job: its outputs exist already, or a model makes them."""
 
     ONLINE = "online"
     OFFLINE = "offline"

@@ -54,7 +54,6 @@ class XMLParser(Parser):
         return 0.4 * share + 0.2 + 0.2 * starts + 0.2 * ends
 
     def get_fields(self):
-        """Return the names of the fields."""
         return [tags[0] for tags in self._fields]
 
     def get_format_str(self):

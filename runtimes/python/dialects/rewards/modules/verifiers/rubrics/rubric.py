@@ -17,7 +17,6 @@ class Rubric:
         self.class_objects = {"parser": self.parser}
 
     def add_reward_func(self, func, weight=1.0):
-        """Add a function."""
         self.funcs.append(func)
         self.weights.append(weight)
 

@@ -40,7 +40,6 @@ class WeaveScorerResult(Object):
             self.passed = _verdict(self.passed)
 
     def model_dump(self):
-        """Return the fields as a dict."""
         return {"passed": self.passed, "metadata": self.metadata}
 
 

@@ -11,7 +11,7 @@ ValidationError.__module__ = "pydantic_core._pydantic_core"
 
 
 class _Model:
-    """An object with fields. `_fields` has each field's default, and `_aliases` has other names of fields."""
+    """An object with fields. `_fields` maps each field to its default, and `_aliases` maps other names to fields."""
 
     _fields = ()
     _aliases = ()

@@ -18,7 +18,7 @@ from ..models.models import (
     WorkloadExecution,
 )
 
-# the new name, its form in Python, and the name before 2.7.1
+# accepted names: the new one, its form in Python, and the one before release 2.7.1
 _CONFIG_KEYS = ("evaluatorConfig", "evaluator_config", "config")
 _TYPES = ("evaluation_criteria_type", "config_type", "justification_type")
 

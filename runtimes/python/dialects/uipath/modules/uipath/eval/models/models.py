@@ -104,7 +104,7 @@ class NumericEvaluationResult(BaseEvaluationResult):
 
 
 class ErrorEvaluationResult(BaseEvaluationResult):
-    """Why there is no score. The argument `error` is kept as details; the real package drops it."""
+    """The reason why there is no score. The argument `error` becomes `details`; the real package drops it."""
 
     score: float = 0.0
     score_type: Literal[ScoreType.ERROR] = ScoreType.ERROR
@@ -201,7 +201,7 @@ class EvaluatorType(str, Enum):
 
 
 class UiPathEvaluationErrorCategory(str, Enum):
-    """Who caused an error: the system or the user."""
+    """The cause of an error: the system or the user."""
 
     SYSTEM = "System"
     USER = "User"
@@ -239,5 +239,4 @@ class UiPathEvaluationError(Exception):
 
     @property
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields of `error_info` as a dict."""
         return self.error_info.model_dump()

@@ -10,7 +10,6 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 
 
 def serialize_span(span: ReadableSpan) -> dict[str, Any]:
-    """Convert a span to JSON."""
     return {
         "name": span.name,
         "context": _context_json(span.context),
@@ -29,7 +28,6 @@ def serialize_span(span: ReadableSpan) -> dict[str, Any]:
 
 
 def deserialize_span(data: dict[str, Any]) -> ReadableSpan:
-    """Convert JSON to a span."""
     events = data.get("events") or []
     return ReadableSpan(
         name=data["name"],
