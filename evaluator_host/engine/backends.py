@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 # temporary errors: a sandbox may start at a later attempt
 PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)
 _TRIES: Final = 2  # how many times this module tries to start a sandbox; `open_engine` tries once more
-# bytes of data files on a Docker engine, as a multiple of what one workspace may have
+# size limit of all data files on a Docker engine, as a multiple of the limit for one workspace
 _DATA_WORKSPACES: Final = 4
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
@@ -100,10 +100,10 @@ def machine_pythons(settings: Settings) -> Pythons:
 
 
 class Chosen(NamedTuple):
-    """The backend of a host."""
+    """The backend that was chosen for a host."""
 
     backend: Backend
-    has_started: bool  # whether it started a sandbox; otherwise the machine is too busy
+    has_started: bool  # whether the backend has started a sandbox; if not, the machine was too busy
 
 
 async def choose_backend(settings: Settings, supervisor: Supervisor | None = None) -> Chosen:

@@ -38,7 +38,7 @@ _NO_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 _READ_BYTES: Final = 1 << 20
 _CHECKED_BYTES: Final = 4 << 20  # the free disk space is checked each time an upload has sent this many bytes
 _FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # every user may read, because each sandbox has a user of its own
-# mode of the folders above: other users of the machine cannot list them, and the names of layouts cannot be guessed
+# mode of the folders that contain layouts: other users cannot list these, and nobody can guess a layout's name
 _PASSED: Final = 0o711
 
 
@@ -143,7 +143,8 @@ class DataFiles:
             self._make_room(workspace)
             stage = layout.parent / f"{_PARTIAL}{folders}-{secrets.token_hex(8)}"
             try:
-                stage.mkdir()  # the stage's name contains its number of folders, so other processes now count them
+                # from now on, other processes count these folders, because the name of `stage` contains their number
+                stage.mkdir()
                 _require_folders(layout.parent, folders)
                 self._link(workspace, data, stage / _CONTENT)
                 (stage / _PATHS).write_bytes(paths)
@@ -226,7 +227,7 @@ class DataFiles:
         lock = FileLock(self._home(workspace) / _LOCK)
         lock.acquire(wait=True)
         try:
-            if not path.exists():  # another upload of this file may have ended first
+            if not path.exists():  # another upload of the same file may have finished first
                 self._require_room(sum(one.size_bytes for one in self.list_files(workspace)), partial.stat().st_size)
                 partial.chmod(_FOR_ALL)
                 partial.rename(path)

@@ -112,7 +112,9 @@ def _metrics(pool: Pool, supervisor: Supervisor, peers: Peers) -> Metrics:
     metrics = Metrics(peers)
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
     metrics.watch(
-        "sandbox_memory_mb", "Memory of sandboxes: limits of busy ones, use of others.", lambda: pool.capacity.taken_mb
+        "sandbox_memory_mb",
+        "Memory of sandboxes: busy ones count with their limit, others with the memory in use.",
+        lambda: pool.capacity.taken_mb,
     )
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
     metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)

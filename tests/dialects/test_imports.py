@@ -422,7 +422,7 @@ def test_yaml_that_is_no_data_is_refused(text: str) -> None:
 def test_a_page_of_a_longer_list_is_told_as_such(name: str, told: dict[str, Any]) -> None:
     document = {**EXPORTS[name][0], **told}
     count = len(next(one for one in document.values() if isinstance(one, list)))
-    reason = f"the file has {count} of 9 objects, so it lacks pages of the list: import all of them"
+    reason = f"the file has {count} of 9 objects, so pages of the list are missing: import all of them"
     for given, reasons in ((document, [reason]), ([document], [reason]), ([document] * 9, [])):
         left_out = found({"export.json": json.dumps(given)}, "export.json")["found"]["left_out"]
         assert [one["reason"] for one in left_out if "of 9 objects" in one["reason"]] == reasons

@@ -121,7 +121,7 @@ CASES: Final = [
     # cases with scores that are None
     py("no score", "return {'score': None}", None, status="skipped", said="the row is skipped", unsaid="did you mean"),
     py("no score", "return {'score': None, 'reason': 'no gold'}", None, status="skipped", reason="no gold"),
-    py("no score", "return None, 'no gold'", None, unsaid="did you mean score? It has score"),
+    py("no score", "return None, 'no gold'", None, unsaid="did you mean the key score? The returned value has the key score"),
     js("no score", "return { score: null, reason: 'no gold' }", None, status="skipped", reason="no gold"),
     # cases with keyword-only parameters
     Case("by name", "def evaluate(*, inputs, outputs, trace=None):\n    return outputs == inputs['n']", 1, row={"inputs": {"n": 2}, "outputs": 2}),
@@ -143,7 +143,7 @@ CASES: Final = [
     py("nesting", "import json; json.loads('[' * 100_000); return 1", said="nested too deeply"),
     py("nesting", "import json\n    a = []\n    for _ in range(100_000): a = [a]\n    return len(json.dumps(a))", said="nested too deeply"),
     py("nesting", "import copy\n    a = []\n    for _ in range(100_000): a = [a]\n    return len(copy.deepcopy(a))", status="failed"),
-    py("nesting", "return evaluate(inputs, outputs, trace)", said="calls itself without end"),
+    py("nesting", "return evaluate(inputs, outputs, trace)", said="calls itself endlessly"),
     # cases with syntax of later Python versions
     *(Case("later syntax", code, said="set `python` to 3.12", status="failed", evaluator={"python": "3.11"})
       for code in (PY + 'return len(f"{inputs["a"]}")', "type Score = float\n" + PY + "return 1", "class Box[T]:\n    pass\n" + PY + "return 1", "def first[T](items: list[T]) -> T:\n    return items[0]\n" + PY + "return 1")),

@@ -126,7 +126,7 @@ def test_another_python_than_the_file_requires_is_refused(
     ran = command(home, verb, str(evaluator(tmp_path, "six==1.99.0", python=">=3.99")), *options)
     assert ran.returncode == 2
     assert "the file requires Python >=3.99, and evaluators run on Python 3." in ran.stderr
-    assert "run it on a host with that Python" in ran.stderr
+    assert "run it on a host with such a Python" in ran.stderr
 
 
 @pytest.mark.long

@@ -165,7 +165,7 @@ def test_a_batch_is_answered_in_order_with_a_summary(server: Server) -> None:
         "warnings": [{
             "code": "missing_outputs", "count": 1, "rows": [9], "doubtful": True, "mend": "mapping",
             "message": "the code reads `outputs`, which is None because the row has no outputs",
-            "remedy": "give `outputs`, or map the column that has them", "varies": False,
+            "remedy": "give `outputs`, or map the column that contains them", "varies": False,
         }],
         "doubt": None, "mean_rows": 9, "judged": 9,
     }  # fmt: skip

@@ -81,7 +81,10 @@ async def test_a_package_that_another_has_outgrown_is_named_with_its_version(hos
     index.add_python(wheel("outgrown", {"outgrown/__init__.py": ""}, version="2.0.0"))
     index.add_python(wheel("needsold", {"needsold.py": "import outgrown.old"}, requires="outgrown"))
     error = await refused(host, "needsold==1.0.0", language=PYTHON)
-    assert "outgrown 2.0.0, which came with it, has no such module: pin another version of outgrown too" in error.detail
+    assert (
+        "outgrown 2.0.0, which was installed as a dependency, has no such module: pin another version of outgrown too"
+        in error.detail
+    )
     code = "import needsold\ndef evaluate(inputs, outputs, trace):\n    return 1"
     assert (await value_of(host, code, "needsold==1.0.0", "outgrown==1.0.0")) == 1
 

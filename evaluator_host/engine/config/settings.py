@@ -17,19 +17,20 @@ from evaluator_host.types.evaluator import Limits, ModelBudget, ModelKind
 from evaluator_host.types.names import nearest_name
 
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
-_BUNDLED: Final = _PACKAGE / "_bundled"  # data files in a wheel
-_ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent  # data files in a wheel or a checkout
+_BUNDLED: Final = _PACKAGE / "_bundled"  # folder in a wheel for files that are not Python modules
+# the folder of these files: in a wheel, or the root of a checkout
+_ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent
 
 RUNTIMES_DIR: Final = _ROOT / "runtimes"
 SANDBOX_IMAGES_DIR: Final = _ROOT / "sandbox_images"
 UNIT_FILE: Final = _ROOT / "deploy" / "evaluator-host.service"
-SETS_FOLDER: Final = "environments"  # folder of the data directory with the installed package sets
+SETS_FOLDER: Final = "environments"  # name of the folder, in the data directory, for installed package sets
 
 
 _PORT: Final = 8710
 _PREFIX: Final = "EVALUATOR_HOST_"
-_NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")  # variables that only commands read, without their prefix
-# prefixes of variables that tests, benchmarks or Kubernetes (for a service) set
+_NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")  # variables (without `EVALUATOR_HOST_`) that only commands read
+# how variables of tests, of benchmarks, and of Kubernetes (for a service) begin after `EVALUATOR_HOST_`
 _OF_OTHERS: Final = ("TEST_", "BENCH_", "SERVICE_", "PORT_")
 _PLAIN_VARIABLES: Final = {"port": "PORT", "database_url": "DATABASE_URL", "ca_file": "SSL_CERT_FILE"}
 _IDLE_HOST_MB: Final = 192
@@ -40,7 +41,7 @@ SANDBOX_DESCRIPTORS: Final = 6
 _FEW_DESCRIPTORS: Final = 1024
 _SANDBOX_PROCESSES: Final = 8  # processes and threads in an idle sandbox: 5 with Python, 13 with JavaScript
 _MOST_DESCRIPTORS: Final = 65_536
-_FEWEST_STARTS: Final = 2  # two, so that one workspace's starts cannot make all other workspaces wait
+_FEWEST_STARTS: Final = 2  # with only one, the starts of one workspace could make all other workspaces wait
 _RUNNING_PER_PROCESSOR: Final = 4
 
 
@@ -115,7 +116,7 @@ def _own_cgroups(
             mount = cgroups / controllers
             group = mount / path.lstrip("/")
             yield from (group, *group.parents)[: len(Path(path).parts)]
-            yield mount  # in a container, `path` may be a path of the machine, whose folders are missing here
+            yield mount  # in a container, `path` may be a path on the machine, of which some folders do not exist here
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
@@ -198,7 +199,7 @@ class ModelEndpoint(BaseModel):
     base_url: str  # `https://host/v1`
     model: str | None = None  # the model's name at the provider; None if callers use that name
     secret: str | None = None  # name of a secret in the caller's workspace; its value is the model's key
-    key: SecretStr | None = None  # the model's key, when the operator pays for it
+    key: SecretStr | None = None  # the model's key, if the operator pays for the model
     kind: ModelKind = ModelKind.OPENAI  # the API of the provider
     input_price: float | None = Field(None, ge=0)  # price of a million tokens in requests
     output_price: float | None = Field(None, ge=0)  # price of a million tokens in answers
@@ -258,7 +259,9 @@ class Settings(BaseSettings):
         env_ignore_empty=True,
         extra="forbid",
         frozen=True,
-        hide_input_in_errors=True,  # a traceback of `--debug` shows the error, and a value may have the key of a model
+        # with `--debug`, a traceback shows the error; without this option, it would show the value, perhaps with a
+        # model's key
+        hide_input_in_errors=True,
     )
 
     host: str = Field("127.0.0.1", description="Address to listen on. Until a key exists, it must be loopback.")
@@ -298,9 +301,11 @@ class Settings(BaseSettings):
         description="Number of hosts behind one load balancer; each gets its share of rate limits and event streams.",
     )
     rate_limit_per_s: float | None = Field(
-        None, gt=0, description="Requests per second for each key, after a burst. Further requests get 429."
+        None, gt=0, description="Requests per second for each key, once its burst is used up. Further requests get 429."
     )
-    rate_limit_burst: int = Field(100, ge=1, description="Requests that each key may make at once, after a pause.")
+    rate_limit_burst: int = Field(
+        100, ge=1, description="Requests that each key may make at once (its burst) after a pause."
+    )
     open_metrics: bool = Field(default=False, description="Serve /metrics without a key.")
     otel: bool = Field(
         default=False,

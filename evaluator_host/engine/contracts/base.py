@@ -78,8 +78,9 @@ class Dialect:
       positions: Meaning of each positional argument, if parameters may have any names. Misleading names get a warning.
       languages: Languages in which its evaluators may be written.
       unread: Fields of a row that `bind` passes on without reading them; in a large row they stay JSON text.
-      takes: Further fields that the dialect uses; the workbench shows an input for each of them: `config`,
-        `correct_answer_key` and `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
+      takes: Further fields that the dialect uses, so that the workbench shows an input for each. They can be the
+        settings `config`, `correct_answer_key` and `score_output`, and the fields `variables`, `criteria` and
+        `messages` of a row.
       truth: Parameter names by which evaluators get the ground truth, even if a column has the same name.
         `example.outputs` means the key `outputs` of the parameter `example`.
       truth_or_column: Parameter names by which evaluators get the ground truth. If a row has none, they get the column

@@ -2,7 +2,7 @@
 
 Three kinds of attributes contain messages: `gen_ai.input.messages` (OpenTelemetry's conventions, as JSON),
 `gen_ai.prompt.0.role` (OpenLLMetry) and `llm.input_messages.0.message.role` (OpenInference). If there are no such
-attributes, each root span is one turn: its inputs are what the user said, and its outputs are what the assistant said.
+attributes, each root span is one turn: its inputs are the user's message, and its outputs are the assistant's message.
 """
 
 import re

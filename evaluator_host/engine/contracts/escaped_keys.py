@@ -14,8 +14,9 @@ from typing import Any, Final
 from evaluator_host.types.evaluator import Language
 from evaluator_host.types.json_texts import Octets
 
-_ESCAPED_KEY: Final = re.compile(rb'\\.[^"\\]*+"[ \t\r\n]*+:', re.DOTALL)  # a key from its last escape to the colon
-_UNESCAPED: Final = re.compile(r"[ !#-\[\]-~]*")  # keys that no encoder escapes
+# matches the end of a key: from its last escape to the colon
+_ESCAPED_KEY: Final = re.compile(rb'\\.[^"\\]*+"[ \t\r\n]*+:', re.DOTALL)
+_UNESCAPED: Final = re.compile(r"[ !#-\[\]-~]*")  # matches keys that no encoder escapes
 
 
 def may_have_escaped_key(text: Octets, language: Language) -> bool:
@@ -26,7 +27,7 @@ def may_have_escaped_key(text: Octets, language: Language) -> bool:
 def with_aliases(body: Any) -> Any:
     """Replace the keys that JSON escapes in a call's body with aliases, and add a table of the aliases to the body."""
     names = dict.fromkeys(_escaped_keys(body))
-    # the prefix of the aliases, which no other key has
+    # a prefix for the aliases with which no other key begins
     mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]
     aliases = {name: f"{mark}-{number}" for number, name in enumerate(names)}
     return {"aliases": {alias: name for name, alias in aliases.items()}, **_renamed(body, aliases)} if names else body

@@ -30,13 +30,13 @@ def interpret_every(
 ) -> tuple[Scored | EvaluationError, Json]:
     """Return one result with the scores of all evaluators as metrics, and the value that each evaluator returned.
 
-    If an evaluator gives further metrics, their names are `evaluator.metric`. An evaluator that is named only by
-    its place in a list gets the name of its only score. The metric `score` is always the score of the result, so an
-    evaluator called `score` becomes the metric `score.score`. `settings.score_output` may name an evaluator, a metric,
-    or a score that only one evaluator gives: the score of the result comes from there. Otherwise it is the mean of all
-    scores; but if `settings.entry` is `*`, or `settings.score_output` is set, there is no score. An evaluator that
-    failed adds a warning. If all evaluators failed, the row fails with the first error about an import, or else with
-    the first error. `advise` adds a hint to an error.
+    If an evaluator gives further metrics, their names are `evaluator.metric`. An evaluator that has only a position in
+    a list, and no name, gets the name of its only score. The metric `score` is always the score of the result, so an
+    evaluator called `score` becomes the metric `score.score`. If `settings.score_output` names an evaluator, a metric,
+    or a score that only one evaluator returns, this becomes the score of the result. If it names nothing that was
+    returned, or if `settings.entry` is `*`, the result has no score. Otherwise, the score is the mean of all scores. An
+    evaluator that failed adds a warning. If all evaluators failed, the row fails with the first error about an import,
+    or else with the first error. `advise` adds a hint to an error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]
@@ -72,7 +72,8 @@ def interpret_every(
         if scored.score is not None:
             metrics[metric] = scored.score
         sources.add(name, metric, own)
-        left_out = {"score", name, label, own}  # `own` is the score itself
+        # metrics that only repeat the score under another name
+        left_out = {"score", name, label, own}
         for one in scored.metrics.keys() - left_out:
             sources.add(name, f"{label}.{one}", one, inner=one)
         metrics |= {f"{label}.{one}": value for one, value in scored.metrics.items() if one not in left_out}
@@ -92,9 +93,9 @@ def interpret_every(
 
 
 def _within_only(names: list[str], chosen: str | None) -> str | None:
-    """Return the name that the only evaluator itself gives to the chosen score.
+    """Return the chosen score's name, without the evaluator's name, if a file has only one evaluator.
 
-    Return None if all its scores count, or if there are several evaluators.
+    Return None if no score was chosen, if the evaluator itself was chosen, or if there are several evaluators.
     """
     if chosen is None or len(names) != 1 or chosen in names:
         return None

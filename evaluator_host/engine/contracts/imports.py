@@ -133,7 +133,7 @@ class SentFiles:
         path = self.path(pattern)
         if path is None:
             return []
-        self._missing.add(path)  # the sender then sends the files that match the pattern
+        self._missing.add(path)  # a missing path may be a pattern: the sender then sends all files that match it
         regular = re.compile(
             re.escape(path).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*").replace(r"\?", "[^/]") + r"\Z"
         )
@@ -285,7 +285,7 @@ class PlatformExport:
                 kind = kind or shape.what
                 records.append(shape.record(item))
         if (total := _total(document)) > count:
-            reason = f"the file has {count} of {total} objects, so it lacks pages of the list: import all of them"
+            reason = f"the file has {count} of {total} objects, so pages of the list are missing: import all of them"
             found.leave_out("", reason)
         if records:
             found.rows.append(ImportedRows(slug(name) or "rows", records, kind))

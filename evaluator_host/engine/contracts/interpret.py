@@ -32,7 +32,7 @@ _SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Score and metrics from a returned value, before threshold and range apply; `metrics` contains the score too.
+    """Score and metrics of a value, before threshold and range are applied; `metrics` contains the score, too.
 
     Attributes:
       native: Objects that the dialect's platform would store, one for each named score.
@@ -158,7 +158,7 @@ def _no_score(value: dict[str, Json], language: Language) -> Note:
         return Note("no_score", f"the score is {word.null}", remedy_of("no_score"))
     if not value:
         message = f"the returned {word.object} is empty; score is null"
-        return Note("no_score", message, "look for code that catches an error, and goes on without a score")
+        return Note("no_score", message, "look for code that catches an error, and then returns no score")
     return Note("no_score", f"the returned {word.object} has no score; score is null", _meant(value))
 
 
@@ -167,7 +167,7 @@ def labelled(text: str) -> Scored:
     remedy = (
         "return the object itself, not its JSON as text" if text.lstrip().startswith("{") else remedy_of("no_score")
     )
-    note = Note("no_score", "the evaluator returned text, which is kept as the label; score is null", remedy)
+    note = Note("no_score", "the evaluator returned text, which becomes the label; the score is null", remedy)
     return Scored(None, None, {}, label=text, notes=(note,))
 
 
@@ -195,7 +195,7 @@ def numeric_text(text: str, language: Language) -> EvaluationError:
 def invalid_text(text: str, language: Language, *, needs_score: bool = False) -> EvaluationError:
     """Return the error for a string that has no meaning in a dialect.
 
-    If `needs_score` is true, the error advises the author to return an object with a score, and nothing else.
+    If `needs_score` is true, only an object with a score is valid, and the error says so.
     """
     return _invalid(f"the evaluator returned the text {text[:_SHOWN]!r}", language, needs_score=needs_score)
 
@@ -287,7 +287,11 @@ def _invalid(what: str, language: Language, *, needs_score: bool) -> EvaluationE
 
 
 def _meant(value: Any) -> str | None:
-    """Return a hint that names the key that was probably meant as `score`, or that says what to return."""
+    """Return a hint: the key that was probably meant to be `score`, or else advice on what to return."""
     keys = [str(key) for key in value][:_KEYS_READ] if isinstance(value, dict) else []
     meant = next((key for key in keys if key.lower() in _SCORE_NAMES), None)
-    return remedy_of("no_score") if meant is None else f"did you mean score? It has {meant}"
+    return (
+        remedy_of("no_score")
+        if meant is None
+        else f"did you mean the key score? The returned value has the key {meant}"
+    )

@@ -77,7 +77,7 @@ def add_leaves(
                 levels.append((iter(item.items() if kind is dict else enumerate(item)), inner))
                 break
             number = float(item) if kind is bool else finite(item)
-            # an integer that is not a metric may be too large for a float
+            # an integer that does not become a metric need not fit into a float
             if number is None and (named or kind is float):
                 raise NotFinite(_path([*path, key]))
             if named and number is not None:
@@ -102,7 +102,7 @@ class _Metrics:
         elif name in self._metrics:
             self._duplicates += 1
             if self._duplicates <= _DUPLICATES:
-                message = f"two outputs are named {name[:_SHOWN]!r}; the first one counts"
+                message = f"two metrics are named {name[:_SHOWN]!r}; the first one counts"
                 self._notes.append(Note("duplicate_metric", message, remedy_of("duplicate_metric")))
         elif len(self._metrics) < MOST_METRICS:
             self._metrics[name] = number

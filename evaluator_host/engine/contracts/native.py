@@ -146,8 +146,8 @@ def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
     beside = ", ".join(map(repr, others))[:_SHOWN]
     return EvaluationError(
         ErrorCode.BINDING_ERROR,
-        f"`variables` can be read in two ways: as the platform's row, with all fields in {inner!r} and without "
-        f"{beside}; or as the fields themselves, including {inner!r}",
+        f"`variables` may be the platform's row, which has all fields in {inner!r} and no "
+        f"{beside}, or the fields themselves, of which {inner!r} is one",
         hint=f'put {beside} into {inner!r}, or send {{"{inner}": …}} with all fields in it',
     )
 
@@ -167,8 +167,8 @@ def scored(
       named: Scores in the platform's order.
       native: Objects that the platform would store.
       notes: Notes of the result.
-      chosen: Name of the score that counts alone (`settings.score_output`), or None.
-      first_leads: Whether the first score counts alone.
+      chosen: Name of the only score that counts (`settings.score_output`), or None.
+      first_leads: Whether only the first score counts.
       skipped: Note for a row that is skipped because no score that counts has a value; None if such a row counts as
         scored.
     """
@@ -220,7 +220,7 @@ def _without_score(
 ) -> Scored:
     """Return the result if no score that counts is a number: the first text is the label, or the row is skipped.
 
-    `alone` is the name of the score that counts alone, or None.
+    `alone` is the name of the only score that counts, or None if all count.
     """
     reason = next((one.reason for one in counts if one.reason), None)
     if skipped is not None and all(one.value is None for one in counts):
@@ -261,7 +261,7 @@ def _whole(
 
 
 def together(verdicts: Sequence[bool | None]) -> bool | None:
-    """Return whether all verdicts are a pass, or None if a verdict is missing."""
+    """Return whether all verdicts are passes, or None if a verdict is missing."""
     return None if None in verdicts else all(verdicts)
 
 
@@ -277,7 +277,7 @@ def _several(counts: list[tuple[NamedScore, float | int]]) -> Note:
 
 
 def scoring_failed(unusable: Iterable[dict[str, Json]]) -> tuple[Note, ...]:
-    """Return a warning for each score in `unusable`, the platform's scores without a usable value."""
+    """Return a warning for each of a platform's scores that has no usable value."""
     return tuple(
         Note("scoring_failed", f"score {shown(one.get('name'))} has no usable value", remedy_of("scoring_failed"))
         for one in islice(unusable, _NAMED)

@@ -13,10 +13,11 @@ from evaluator_host.types.outcome import FunctionFacts, Loaded, Note
 from evaluator_host.types.warnings import WARNINGS
 
 _Named: TypeAlias = tuple[str, tuple[str, ...]]
-"""An entry and its parameters."""
+"""The name of an entry function, and the names of its parameters."""
 _CODE: Final = "suspicious_parameters"
 _NOTHING: Final = {Language.PYTHON: "None", Language.JAVASCRIPT: "null", Language.TYPESCRIPT: "null"}
-_FITS: Final = {  # names that usually mean something else, but are not misleading for this argument
+# for each argument, names that usually mean something else, but do not mislead as names of this argument
+_FITS: Final = {
     "inputs": frozenset({"params"}),
     "outputs": frozenset({"answer", "answers", "solution"}),
     "app_params": frozenset({"params", "config", "options", "opts"}),
@@ -38,7 +39,7 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 
     For example, `def evaluate(input, output, expected)` gets a trace as `expected`, and so always scores 0.
     """
-    if loaded.contract is Contract.JUDGE:  # a function of the host, not of the user
+    if loaded.contract is Contract.JUDGE:  # the host wrote this function, so the user cannot rename its parameters
         return ()
     key, found = evaluator.settings.correct_answer_key, [(loaded.entry, loaded.parameters)]
     if loaded.entry == "*":
@@ -53,7 +54,7 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
     """Rename each parameter after its argument, and assign the old names at the start of the function's body.
 
-    Return the new code, or None if all names are right, or if no argument has the value that an old name suggests.
+    Return the new code. Return None if all names are right, or if no argument has the value that an old name suggests.
     """
     code, python, places = evaluator.code, evaluator.language is Language.PYTHON, dialect_of(loaded.contract).positions
     wrong = _wrong(loaded.parameters, places)
@@ -74,7 +75,7 @@ def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return warnings about a row: about its answer, missing outputs, or variables that are not passed."""
+    """Return warnings about a row: a truncated answer, missing outputs, or variables that are not passed."""
     return (*_cut_answer(row), *_row_notes(evaluator, loaded, row))
 
 
@@ -99,7 +100,7 @@ def _row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ..
     if unasked and not has_outputs(row, loaded.contract, evaluator.language, output_names(loaded)):
         nothing = _NOTHING[evaluator.language]
         message = f"the {reader_of(loaded)} reads `{unasked}`, which is {nothing} because the row has no outputs"
-        return (Note("missing_outputs", message, "give `outputs`, or map the column that has them"),)
+        return (Note("missing_outputs", message, "give `outputs`, or map the column that contains them"),)
     if empty := empty_truth(evaluator, loaded, row):
         return empty
     if loaded.contract not in (Contract.EVALUATE, Contract.MAIN):
@@ -129,9 +130,9 @@ def _unfitting_output(loaded: Loaded, row: Row) -> tuple[Note, ...]:
     if not destructured or isinstance(row.outputs, dict):
         return ()
     message = (
-        f"`{parameters[1]}` reads properties of the output, but this output is of type {type(row.outputs).__name__}"
+        f"`{parameters[1]}` takes properties of the output, but this output is of type {type(row.outputs).__name__}"
     )
-    return (Note(_CODE, f"{message}, so each is undefined", "give an object as `outputs`, or do not destructure it"),)
+    return (Note(_CODE, f"{message}, so they are undefined", "give an object as `outputs`, or do not destructure it"),)
 
 
 def _missing_column(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
@@ -177,12 +178,14 @@ def _wrong(parameters: tuple[str, ...], places: tuple[str, ...]) -> dict[str, st
 def _unread(function: FunctionFacts | None, parameters: tuple[str, ...], places: tuple[str, ...]) -> str | None:
     more = [name for name in parameters[len(places) :] if _is_plain(name) and meaning(name) == EXPECTED]
     if more:
-        return f"`{more[0]}` is never given, and keeps its default"
+        return f"`{more[0]}` never gets a value, and keeps its default"
     if not parameters:
         return "it has no parameters and reads `arguments`"
     if function is None:
         return (
-            "its parameters cannot be read, as it is a bound or built-in function" if parameters[0] == "arg1" else None
+            "its parameters cannot be read, because it is a bound or built-in function"
+            if parameters[0] == "arg1"
+            else None
         )
     plain = {name: place for name, place in zip(parameters, places, strict=False) if name.isidentifier()}
     for one in function.parameters:

@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 
 def remembered(read: Callable[P, T]) -> Callable[P, T]:
-    """Return `read` with a cache of its results for recent evaluators.
+    """Wrap `read` in a cache of its results for recent evaluators.
 
-    The cache finds evaluators by the id of the object, because hashing the facts about them would take longer.
+    The key is the `id()` of the `Loaded` object, because hashing the facts in it would take longer.
     """
     known: dict[tuple[object, ...], tuple[object, T]] = {}
 

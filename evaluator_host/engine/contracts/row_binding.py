@@ -24,14 +24,14 @@ _VALUES: Final = 5000
 _TRACE_VALUES: Final = 400  # the limit for a trace is lower, because converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
-_HEAD: Final = 4  # size in bytes of the number that tells the length of the head
+_HEAD: Final = 4  # size in bytes of the number with which a child's answer begins: the length of its head
 
 Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 """The JSON body of a row's call or an error, and notes for the row's result."""
 
 
 def shaped_at_once(row: Row | EncodedRow) -> Row | None:
-    """Return the decoded row if it can be converted within a millisecond, or None if a child process should do that."""
+    """Return the decoded row if converting it takes at most a millisecond; else None: a child process converts it."""
     if isinstance(row, EncodedRow):
         small = sum(map(len, row.fields.values())) <= _ENCODED_BYTES and is_small(row.answers, values=_VALUES)
         return decoded_row(row) if small else None

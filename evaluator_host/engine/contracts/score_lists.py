@@ -103,7 +103,7 @@ def _name(one: dict[str, Json]) -> str | None:
 
 
 def with_score(one: dict[str, Json]) -> dict[str, Json]:
-    """Return an object; if it has no `score`, add one: its `value` if it has a name, or its overall score.
+    """Return an object; if it has no `score`, add one: the `value` of an object with a name, or an overall score.
 
     The key `overall` is used only if there is no other overall score.
     """

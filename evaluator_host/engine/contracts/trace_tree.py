@@ -23,7 +23,7 @@ _UNITS: Final = ("tokens", "costs")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_NS: Final = 2.5e20  # nanoseconds since 1970 at a moment in the year 9892
 _SINCE_1970: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
-"""Pairs of a smallest number and a number of units per second: a time of at least this number is in this unit."""
+"""How large numbers are in each unit of time: pairs of the smallest number, and the units in a second."""
 
 _Span = dict[str, Any]
 
@@ -180,7 +180,8 @@ def _from_stored(trace: dict[str, Json], spans: dict[str, Any]) -> tuple[dict[st
         return trace, ()
     note = Note(
         "trace_converted",
-        "the trace came in Agenta's stored shape; the documented paths (name, children, metrics.unit) were added",
+        "the trace has the shape in which Agenta stores traces; the documented paths (name, children, metrics.unit) "
+        "were added",
     )
     return {**trace, "spans": _stored_spans(spans, 0)}, (note,)
 

@@ -48,7 +48,7 @@ def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, .
         Note(
             "empty_expected",
             message,
-            f"fill it in, or leave the row out; if the {reader} tests it first with `{test}`, there is no warning",
+            f"fill it in, or leave the row out; if it may be empty, let the {reader} test it first with `{test}`",
         ),
     )
 

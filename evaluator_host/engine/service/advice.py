@@ -1,8 +1,8 @@
 # ruff: noqa: E501 - a table of messages
 """Adds hints to errors of user code that the sandbox could not explain; a table has a hint for each message pattern.
 
-The first entry whose language, error code and message pattern match is used. It replaces a hint from the sandbox only
-if it sets `over`.
+The first entry whose language, error code and message pattern match is used. Its hint replaces a hint from the sandbox
+only if the entry sets `over`.
 """
 
 import re
@@ -61,10 +61,8 @@ _ROW: Final = (
     "the arguments are inputs, outputs and trace; the expected value is in inputs, as in inputs['correct_answer']"
 )
 _BY_POSITION: Final = frozenset({Contract.AUTO, Contract.EVALUATE, Contract.EVALUATE_V1})
-_IS_UNDEFINED: Final = "a value is undefined: does the row have this name?"
-_IS_NULL: Final = (
-    "a value is null, as a field of a row may be: test for null first, for example with `value?.name` or `value ?? ''`"
-)
+_IS_UNDEFINED: Final = "a value is undefined: does the row have a field with this name?"
+_IS_NULL: Final = "a value is null (a field of a row may be null): test for null first, for example with `value?.name` or `value ?? ''`"
 
 _Made = str | Callable[["re.Match[str]", str], str | None]
 
@@ -111,7 +109,7 @@ def _looks_like(match: "re.Match[str]", code: str) -> str | None:
         return "this is data, not code; paste a function evaluate that returns a score"
     if _TYPED.search(code):
         return "if this is TypeScript, set `language` to typescript"
-    return "close the bracket that is open at this place" if re.match(r'Expected "[)\]}]"', match.string) else None
+    return "close the bracket that is still open here" if re.match(r'Expected "[)\]}]"', match.string) else None
 
 
 def _of_class(_: "re.Match[str]", code: str) -> str | None:
@@ -127,7 +125,7 @@ _OF_PARTS: Final = {  # advice on values in a result that have no JSON form, by 
     **dict.fromkeys(
         ("bytes", "bytearray"), "these bytes are not UTF-8: return .hex(), or base64.b64encode(…).decode()"
     ),
-    "re.Match": "return bool(match), or its text, match.group()",
+    "re.Match": "return bool(match), or the matched text, match.group()",
     "datetime.timedelta": "write .total_seconds()",
     "Map": "write Object.fromEntries(…)",
     "Set": "write [...values]",
@@ -207,7 +205,7 @@ def _of_notebook(match: "re.Match[str]", code: str) -> str | None:
 
 _OF_DATABRICKS: Final = ("dbutils", "spark", "sc", "display", "displayHTML")
 _RUNS: Final = re.compile(r"^(?:# MAGIC )?(%run[ \t]+\S{1,100})", re.MULTILINE)
-_NO_VALUE: Final = "a value is None, as outputs and trace are if the row has none; test for None first"
+_NO_VALUE: Final = "a value is None (outputs and trace are None if the row has none); test for None first"
 
 _OF_ROW: Final = re.compile(r"[({,]\s*(inputs?|row|variables|args|run|example)\b")
 
@@ -277,7 +275,8 @@ _TABLE: Final = (
     _Advice(
         r"^\d+$",
         lambda _, code: (
-            "the code is alone in the sandbox, without the folders above it: if it reads files there, send them in `files`, "
+            "the code is alone in the sandbox, without the folders above it: if it reads files there, send them "
+            "in `files`, "
             "and say in `path` where the code itself is"
             if re.search(r"__file__.{0,80}\.parents\[", code)
             else None
@@ -298,7 +297,8 @@ _TABLE: Final = (
     ),
     _Advice(
         r"SDK is not correctly initialized",
-        "the client of a platform has neither its keys nor its server here: write what it would fetch, such as a prompt, "
+        "the client of a platform has neither its keys nor its server here: write what it would fetch, such as a "
+        "prompt, "
         "into the code",
         language=Language.PYTHON,
     ),
@@ -316,32 +316,36 @@ _TABLE: Final = (
     ),
     _Advice(
         r"returned (?:numpy\.ndarray|torch\.Tensor|list|tuple), which is not a number",
-        "return one plain number for each completion: .tolist() makes a list of a vector, .mean().item() one number",
+        "return one plain number for each completion: .tolist() turns a vector into a list, .mean().item() into "
+        "one number",
     ),
     _Advice(
         r"expected string or bytes-like object, got '(?:Attribute)?([Dd]ict|list|tuple)'",
         lambda match, _: (
-            f"the value is a {match[1].lower()}, not text: take the text from it, such as value[0]['content'] for chat messages, or send text in the row"
+            f"the value is a {match[1].lower()}, not text: take the text from it, such as value[0]['content'] for "
+            "chat messages, or send text in the row"
         ),
     ),
     _Advice(r"(returned|is) a value of type (\S+), which cannot be written as JSON", _no_form),
     _Advice(
         r"recursion depth exceeded (while (decoding|encoding|pickling|getting)|in comparison)",
-        "the value is nested too deeply for Python: give such a row a score of its own, with `except RecursionError`",
+        "the value is nested too deeply for Python: use `except RecursionError`, and return a score for such a row",
     ),
     _Advice(
         r"maximum recursion depth|Maximum call stack",
-        "a function calls itself without end: return once a condition holds",
+        "a function calls itself endlessly: add a condition under which it returns",
     ),
     _Advice(
         r"NLTK Downloader|Can't find model '|couldn't connect to 'https://huggingface|LocalEntryNotFoundError",
-        "an evaluator has no network, so a package cannot download data: send it in `data`, or use a package that includes it",
+        "an evaluator has no network, so a package cannot download data: send it in `data`, or use a package "
+        "that includes it",
     ),
     _Advice(
         r"^cannot import name '(\w+)' from '([\w.]+)' \(/opt/python/lib/python([\d.]+)/(?!site-packages)",
         lambda match, _: (
-            f"{match[2]} of Python {match[3]} has no {match[1]}: run the code on a newer version of Python (`python`), or "
-            "import it from a package that has it, as typing_extensions"
+            f"{match[2]} of Python {match[3]} has no {match[1]}: run the code on a newer version of Python "
+            "(`python`), or "
+            "import it from a package that has it, such as typing_extensions"
         ),
         language=Language.PYTHON,
     ),
@@ -351,12 +355,14 @@ _TABLE: Final = (
     ),
     _Advice(
         r"cannot be called from a running event loop|event loop is already running|while another loop is running",
-        "an event loop is already running: write `await` in place of asyncio.run(…), or make the evaluator a plain `def`",
+        "an event loop is already running: write `await` in place of asyncio.run(…), or make the evaluator a "
+        "plain `def`",
     ),
     _Advice(
         r"^unhashable type: '(\w+)'$",
         lambda match, _: (
-            f"a {match[1]} cannot be a key of a dict, an element of a set or an argument of a cached function: use its text, json.dumps(…, sort_keys=True)"
+            f"a {match[1]} cannot be a key of a dict, an element of a set or an argument of a cached function: "
+            "use its text, json.dumps(…, sort_keys=True)"
         ),
     ),
     _Advice(
@@ -400,8 +406,10 @@ _TABLE: Final = (
     ),
     _Advice(r"Cannot (read|destructure|convert).*\b(undefined|null)\b|(undefined|null) is not", _no_value, row=True),
     _Advice(
-        r"name '(output|input|expected|reference|target|prediction|ground_truth|correct_answer|app_params|metadata|label)'"
-        r" is not defined|^(output|input|expected|reference|target|prediction|groundTruth|metadata|label) is not defined",
+        r"name "
+        r"'(output|input|expected|reference|target|prediction|ground_truth|correct_answer|app_params|metadata|label)'"
+        r" is not defined|^(output|input|expected|reference|target|prediction|groundTruth|metadata|label) is not "
+        r"defined",
         _ROW,
     ),
     _Advice(r"name '(true|false|null|undefined|nil)' is not defined", _python_word),
@@ -445,11 +453,12 @@ _TABLE: Final = (
     _Advice(r"list index out of range|string index out of range", "the list or text is shorter than the code expects"),
     _Advice(
         r"is not a function",
-        "is the name right? In JavaScript a missing method is undefined, and a row cannot contain functions, Maps or Sets",
+        "is the name right? In JavaScript a missing method is undefined, and a row cannot contain functions, "
+        "Maps or Sets",
     ),
     _Advice(
         r"is not iterable|object is not subscriptable|is not callable",
-        "the value has another type than the code expects",
+        "the value does not have the type that the code expects",
     ),
     _Advice(
         r"",

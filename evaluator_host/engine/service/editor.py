@@ -66,7 +66,10 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
         return EditorAnswer(
             error=EvaluationError(
                 ErrorCode.INVALID_RESULT,
-                ("a package changed the answer, so it cannot be read; remove packages that the question does not need"),
+                (
+                    "the answer cannot be read, because a package changed it; remove packages that the code does "
+                    "not need"
+                ),
             ),
             **facts,
         )

@@ -190,7 +190,8 @@ def _is_exact(pin: str) -> bool:
 
 def _names(message: str, module: str) -> bool:
     top = module.partition(".")[0]
-    if message == f"No module named '{top}'":  # not even the namespace, such as `azure`, exists
+    # if the whole namespace is missing, such as `azure`, the error names only the namespace
+    if message == f"No module named '{top}'":
         return True
     marks = (f"'{module}'", f"'{module}.", f"'{module}/", f"`{module}.", f" package {module},")
     return any(mark in message for mark in marks)

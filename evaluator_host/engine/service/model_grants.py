@@ -8,7 +8,7 @@ from evaluator_host.engine.sandbox.base import Gate
 from evaluator_host.types.evaluator import Evaluator, Json, ModelBudget, Replay
 from evaluator_host.types.outcome import EvaluationError, ModelUsage
 
-GRANTED: Final = "grant://"  # URL of a granted model, in a request that a row hands to the host
+GRANTED: Final = "grant://"  # URL by which a row's request to the host names a granted model
 PLACEHOLDER: Final = "evaluator-host"
 _ADDRESS: Final = "http://{address}"
 _FOR_MODELS: Final[Mapping[str, str]] = {

@@ -207,7 +207,7 @@ class Preparer:
     async def _rest(self, evaluator: Evaluator) -> bytes | None:
         """Return everything except the code as JSON, or None if the settings cannot be written as JSON.
 
-        It is compared as JSON, because 1, 1.0 and True are equal in Python.
+        The caller compares this JSON instead of the values, because 1, 1.0 and True are equal in Python.
         """
         kept = len(evaluator.code) <= _SMALL_CODE and not _may_change(evaluator)
         known = self._rests.get(id(evaluator)) if kept else None

@@ -391,8 +391,8 @@ def normalise(
 ) -> EvaluationResult:
     """Return the normalised result of one row, from the outcome of its call.
 
-    A score outside 0..1 is not changed, but gets a warning. `passed` is what the evaluator returned (a bool, or a key
-    of an object), else whether the score reaches the threshold, even a threshold of 0.
+    A score outside 0..1 is not changed, but gets a warning. `passed` is the evaluator's own verdict (a bool, or a key
+    of the returned object). Without a verdict, it says whether the score reaches the threshold, which may be 0.
     """
     contract = info.evaluator.contract
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
@@ -453,7 +453,7 @@ def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError |
 
 
 def _value(returned: Returned) -> Json:
-    """Return a refused value, so that the result shows it, or None if it is not JSON or is nested too deeply."""
+    """Return a refused value, to show it in the result; None if the value is not JSON, or is nested too deeply."""
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value

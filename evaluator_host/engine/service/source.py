@@ -46,7 +46,7 @@ _Lines = list[str]
 class CleanSource:
     """A cleaned program, and what is needed to convert its positions to positions in the pasted text."""
 
-    code: str  # the program; its lines end in a line feed, and there are as many as were pasted
+    code: str  # the program: it has as many lines as the pasted text, and each ends in a line feed
     notes: tuple[Note, ...] = ()  # notes on removed text that users should know about
     removed: tuple[int, ...] = ()  # how many characters were removed from the start of each line; empty if none were
 

@@ -186,7 +186,7 @@ class LimitedProcesses:
 
     def _retire(self, child: "_Child") -> None:
         self._idle.remove(child)
-        child.process.kill()  # `close` or the event loop reaps it
+        child.process.kill()  # `close` or the event loop reaps the child
 
     async def _end(self, child: "_Child") -> None:
         self._started.discard(child)
@@ -275,7 +275,7 @@ def _result(kind: bytes, body: bytes, limits: CallLimits) -> Any:
         case AnswerKind.CRASH:
             raise LimitExceeded(
                 f"the program that reads the data crashed ({limits.memory_mb} MB of memory); check that the data "
-                "is whole, or send less at once"
+                "is complete, or send less at once"
             )
         case _:
             raise RuntimeError(f"a function failed in a limited process: {body.decode(errors='replace')}")

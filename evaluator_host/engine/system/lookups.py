@@ -102,7 +102,7 @@ class Lookups:
         return list(dict.fromkeys(found))
 
     def _why_slow(self, lookup: _Lookup) -> str:
-        if not lookup.found.cancelled():  # a thread was looking up the name, so the name server is slow
+        if not lookup.found.cancelled():  # a thread had already begun to look up the name, so the name server is slow
             return f"the name server of {lookup.host} did not answer within {self._limit_s:g} s"
         own = self._running[lookup.workspace]
         if own:

@@ -17,8 +17,8 @@ class TimeLimit:
 
     def __init__(self) -> None:
         self.expired = False
-        self._until = math.inf  # time of the loop at which the present step has to end
-        self._due = math.inf  # time of the loop at which the timer rings; infinite if it does not run
+        self._until = math.inf  # time on the event loop's clock at which the present step has to end
+        self._due = math.inf  # time on the event loop's clock at which the timer fires; infinite if it does not run
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[object] | None = None  # the task whose step is under way
         self._cancelling = 0
@@ -66,7 +66,7 @@ class TimeLimit:
         self._timer, self._due = None, math.inf
         if self._task is None or self._until == math.inf or self.expired:
             return
-        if asyncio.get_running_loop().time() < self._until:  # the step began after the one that the timer was for
+        if asyncio.get_running_loop().time() < self._until:  # the timer was set for an earlier step
             self._ring_in_time()
         else:
             self.expired = True

@@ -359,7 +359,7 @@ def temporary_folder(parent: Path | None, prefix: str) -> Iterator[Path]:
 async def work_folder(parent: Path | None, prefix: str) -> AsyncIterator[Path]:
     """Yield a folder as `temporary_folder` does, and remove it without blocking the event loop.
 
-    If the parent folder is missing, it is created. It is removed when the last folder in it is removed.
+    A missing parent folder is created. When the last folder in it has been removed, the parent folder is removed, too.
     """
     path = _new_folder(parent, prefix)
     try:

@@ -92,9 +92,9 @@ def interpret(
 
 
 def _mean_inside(whole: dict[str, Json], language: Language, chosen: str | None) -> Scored | EvaluationError | None:
-    """Read an object whose score is the mean of the scores inside it, or the one of them with the name `chosen`.
+    """Read an object that contains several scores; the result is their mean, or the score with the name `chosen`.
 
-    Return None if it has no such scores, or if `chosen` is the name of one of its metrics (`scores.clear`).
+    Return None if the object contains no scores, or if `chosen` is the name of one of its metrics (`scores.clear`).
     """
     inner = inner_scores(whole, chosen)
     mean = None if inner is None else read_score_list(inner, language, chosen=chosen)
