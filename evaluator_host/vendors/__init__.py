@@ -1,1 +1,1 @@
-"""One folder for each platform with evaluators that run here unchanged."""
+"""Contains a folder for each platform whose evaluators run here unchanged."""

@@ -70,7 +70,7 @@ def interpret(
         return Scored(None, None, {}, native=native, error=problem)
     label, number = value.get("label"), value.get("value")
     if not isinstance(label, str):
-        problem = invalid("the response has no label", "set label; it may be missing only in a response with errorCode")
+        problem = invalid("the response has no label", "set label; only a response with errorCode may lack one")
         return Scored(None, None, {}, native=native, error=problem)
     if number is not None and not is_number(number):
         return Scored(None, None, {}, native=native, error=invalid(f"value is {shown(number)}, not a number"))

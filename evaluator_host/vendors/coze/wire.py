@@ -68,7 +68,7 @@ def _timeout_s(body: dict[str, Any]) -> float | None:
 
 
 def _told(found: ScriptResult, language: Language, began: float) -> dict[str, Json]:
-    """Make the response for a result. The status is always 200, because Coze Loop retries after any other status."""
+    """Return the response for a result. The status is always 200, because Coze Loop retries after any other status."""
     value, stdout = _returned(found.stdout, language)
     told: dict[str, Json] = {
         "output": {"stdout": stdout, "stderr": found.stderr, "ret_val": value},
@@ -100,7 +100,7 @@ def _returned(stdout: str, language: Language) -> tuple[str, str]:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return Coze Loop's response for an error of the host: status 200 if Coze Loop should not try again."""
+    """Convert an error of the host to Coze Loop's response: status 200 if Coze Loop should not try again."""
     body = {"error": error.detail}
     if isinstance(error, Busy) or error.status >= 500:
         return json_response(body, 503, {"Retry-After": "1"})

@@ -39,7 +39,8 @@ _LEASES_END_S: Final = _LEASE_S + 0.05  # after this wait, all earlier leases ha
 _LEASES: Final = 500  # maximum number of leases that a process remembers
 _LEASED: Final = "leased"  # key of the lease in a record's content
 _NONE: Final = "Sandbox with ID or name {} not found"
-_SMALL: Final = 4096  # shorter content (in characters) without environment is decoded without a thread
+# content with fewer characters, and without an environment, is decoded in the event loop instead of a thread
+_SMALL: Final = 4096
 _TEXT_CHARS: Final = 64 << 10  # maximum number of characters in the environment and labels together
 _INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInterval", "autoPauseInterval")
 
@@ -110,7 +111,8 @@ class Records(Repository):
     def __init__(self, database: Database, box: SecretBox) -> None:
         super().__init__(database)
         self._box = box
-        # records with the time at which their lease ends (0.0 before the first lease), by workspace and id or name
+        # known records by workspace and by id or name, each with the time at which its lease ends (0.0 before the first
+        # lease)
         self._leases: dict[tuple[str, str], tuple[float, SandboxRecord]] = {}
 
     async def create(self, workspace: str, body: dict[str, Any]) -> SandboxRecord:
@@ -250,7 +252,9 @@ class Records(Repository):
         return encode_json({**told, "packages": record.packages, "env": sealed}).decode()
 
     def _record(self, workspace: str, text: str, *, strict: bool = True) -> SandboxRecord:
-        """Make a record from stored JSON. This is slow for long or encrypted JSON, so read that in a thread.
+        """Make a record from stored JSON.
+
+        This is slow for long or encrypted JSON, so call it in a thread for such JSON.
 
         If an environment cannot be decrypted, raise an error (with `strict`), or leave it empty.
         """

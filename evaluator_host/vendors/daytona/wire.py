@@ -60,7 +60,7 @@ class _Verbs:
         return json_response({"items": items, **pages})
 
     async def show(self, request: Request) -> Response:
-        """Show a sandbox; this is also the response to every other request about a sandbox."""
+        """Show a sandbox. Every other request about a sandbox gets the same response."""
         return json_response((await self._record(request)).told(self._toolbox(request)))
 
     async def delete(self, request: Request) -> Response:

@@ -1,7 +1,7 @@
 """Arguments and results of Galileo's metrics (dialect `galileo`): `scorer_fn(step_object)`, `aggregator_fn(scores)`.
 
-The runner sends `{"score": value}`, with `metadata` when the code returned a pair; `{"aggregate": value}` for all rows
-together. Source of the rules: galileo 2.7.0, utils/metrics.py.
+The runner sends `{"score": value}` for a row, with `metadata` if the code returned a pair, and `{"aggregate": value}`
+for all rows together. Source of the rules: galileo 2.7.0, utils/metrics.py.
 """
 
 from typing import Final
@@ -33,7 +33,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return the arguments for one of several rows, which are scored one by one before their scores are aggregated."""
+    """Return the arguments for one of several rows. The runner scores each row, then aggregates the scores."""
     return Binding([row.variables or _step(row, settings)])
 
 

@@ -16,7 +16,7 @@ _EMPTY: Final[dict[str, Json]] = {"score": None, "explanation": None, "extras": 
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return HoneyHive's row: outputs, inputs, and any ground truth."""
+    """Return HoneyHive's row: outputs, inputs, and the ground truth if the row has one."""
     return bind_native(row, settings, _row, needs="outputs")
 
 

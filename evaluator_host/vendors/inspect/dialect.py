@@ -89,7 +89,7 @@ def _number(value: Json) -> tuple[float | None, bool | None]:
     if (number := _LETTERS.get(text, _WORDS.get(text.lower()))) is not None:
         return number, number == 1.0
     try:
-        number = float(text)  # as Inspect does, even for digits in groups (1_000) or of other scripts
+        number = float(text)  # like Inspect, this accepts grouped digits (1_000) and digits of other scripts
     except ValueError:
         return None, None
     return (number if math.isfinite(number) else None), None

@@ -1,7 +1,7 @@
 """Serves the API of Laminar's evaluator executor (wire `laminar`), for Laminar's setting `PYTHON_ONLINE_EVALUATOR_URL`.
 
-Source: lmnr-ai/lmnr, the callers in app-server and frontend. Laminar's own executor is not public, so the name of
-the function is unknown: any function with one parameter is called.
+Source: lmnr-ai/lmnr, the callers in app-server and frontend. Laminar's own executor is not public, so we do not know
+what it calls the function: this wire accepts any function with one parameter.
 """
 
 from typing import Final

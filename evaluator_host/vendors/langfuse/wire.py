@@ -100,7 +100,7 @@ def _read(body: dict[str, Any]) -> tuple[Evaluator, Row]:
     """Read the evaluator and the row from a dispatch request.
 
     Raises:
-      _Unsupported: the language or the source is not what Langfuse sends.
+      _Unsupported: the language or the source is not one that Langfuse sends.
     """
     named, code = _inner(body, "runtime").get("language"), _inner(body, "code").get("source")
     language = _LANGUAGES.get(named) if isinstance(named, str) else None
@@ -160,7 +160,7 @@ def _lambda_response(answer: dict[str, Json]) -> Response:
 
 
 def refuse(error: HostError, path: str) -> Response:
-    """Convert an error of the host to a response, in AWS's format for Lambda's path and in Langfuse's for others."""
+    """Convert an error of the host to a response: in AWS's format on Lambda's path, otherwise in Langfuse's."""
     if path.startswith("/2015-03-31"):
         status, name = next(((status, name) for kind, status, name in _AWS if isinstance(error, kind)), (500, ""))
         return _aws_error(status, name or "ServiceException", error.detail)

@@ -100,7 +100,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned feedback; the score is the mean of the feedback with a number or bool."""
+    """Read the returned feedback. The score is the mean of the numbers and bools in it."""
     if (error := unreadable(returned)) is not None:
         return error
     value, name = returned.value, settings.entry or "evaluate"
@@ -122,9 +122,10 @@ def interpret(
 
 
 def _of_pages(value: dict[str, Json], native: list[dict[str, Json]], chosen: str | None) -> Scored | EvaluationError:
-    """Make a result from an object of feedback, as functions for LangSmith's website return it.
+    """Convert an object with feedback by name, which functions for LangSmith's website return, to a result.
 
-    If several pieces of feedback are numbers, the score is the piece called `chosen`; without it there is no score.
+    If several pieces of feedback are numbers, the piece called `chosen` is the score. If none has this name, there is
+    no score.
     """
     comment = value.get("comment")
     without = [NamedScore(key, None) for key, one in value.items() if one is None]

@@ -37,7 +37,7 @@ def score(
     ] = None,
     package: options.PackageOption = None,
     limit: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Score only this many traces, beginning with the newest.")
+        int, typer.Option(min=1, max=100_000, help="Maximum number of traces to score, beginning with the newest.")
     ] = 1000,
     again: Annotated[
         bool, typer.Option("--again", help="Also score traces that already have the scorer's feedback.")

@@ -119,7 +119,7 @@ class TrackingServer:
         root: dict[str, Any] = next((span for span in spans if not span.get("parent_span_id")), {})
         values = {one["key"]: _plain(one.get("value", {})) for one in root.get("attributes", [])}
         assessments = whole.get("trace", {}).get("trace_info", info).get("assessments", [])
-        # an expectation that is not valid was replaced by a later one
+        # MLflow marks an expectation as invalid once a later one has replaced it
         valid = [one for one in assessments if "expectation" in one and one.get("valid") is not False]
         expected = {one["assessment_name"]: _expected(one["expectation"]) for one in valid}
         variables = {

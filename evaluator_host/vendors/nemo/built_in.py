@@ -19,7 +19,7 @@ _OUTPUTS: Final = {
     "bleu": ("sentence",),
     "rouge": ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score"),
     "tool-calling": ("function_name_accuracy", "function_name_and_args_accuracy"),
-}  # other metrics have one output, which has the name of their type
+}  # every other metric has one output, which is called like the metric's type
 _CODE: Final = """import json
 
 from nemo_evaluator_sdk import {name}
@@ -43,7 +43,7 @@ def built_in_code(metric: dict[str, Any], *, field: str) -> str:
 
 
 def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
-    """Make a metric bundle from the configuration of a built-in metric, which may be all that a client sends.
+    """Make a metric bundle from the configuration of a built-in metric. Some clients send only this configuration.
 
     Raises:
       InvalidRequest: the type of the metric does not run here.

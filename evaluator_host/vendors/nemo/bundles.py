@@ -1,6 +1,6 @@
-"""Checks metric bundles (metrics as clients send them), and makes evaluators that unpack them inside a sandbox.
+"""Checks metric bundles (metrics as clients send them), and makes evaluators that unpack the bundles inside a sandbox.
 
-The host reads a bundle's envelope, never its pickled content.
+The host reads the fields around a bundle's pickled content, but never unpickles that content.
 """
 
 import base64
@@ -21,7 +21,7 @@ from evaluator_host.vendors.nemo.dialect import SDK
 BLOB_BYTES: Final = 10 << 20
 _PYTHON: Final = re.compile(r"(3\.\d{1,2})(?:\.\d{1,3})?\S{0,20}")
 _PROTOCOLS: Final = range(6)
-_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")  # the first such character ends a package's name
+_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")  # characters that end the package's name in a pin
 _LOCK: Final = RUNTIMES_DIR / "python" / SDK.lock
 _PREFIX: Final = "evaluator_host."
 _METRICS_OF: Final = {

@@ -43,7 +43,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the metric's outputs. The score is the output named in the settings, or else the only output."""
+    """Read the metric's outputs. The score is the output that the settings name, otherwise the only output."""
     value = returned.value
     if asks_of(returned):
         return _invalid(

@@ -116,7 +116,7 @@ class Entities(StoredEntities):
     async def put_within(
         self, holder: Entity, place: Place, name: str, content: dict[str, Any]
     ) -> tuple[Entity, Entity | None]:
-        """Add or replace an entity inside another one; return the entity, and the one that it replaced, if any.
+        """Add or replace an entity inside another entity. Return the new entity, and the replaced one (or None).
 
         Raises:
           NotFound: the entity that should contain it was deleted, even if there is a new one with the same name.
@@ -225,7 +225,7 @@ class Entities(StoredEntities):
             await connection.execute(delete(table).where(table.id == found.id))
 
     async def delete_with(self, place: Place, name: str, *, within: EntityKind) -> tuple[Entity, list[Entity]]:
-        """Delete an entity, and the entities of the kind `within` that it contains; return both.
+        """Delete an entity and the entities of kind `within` inside it. Return the entity and the deleted entities.
 
         Raises:
           NotFound: there is no entity of that kind with that name.
@@ -259,7 +259,7 @@ class Entities(StoredEntities):
 
 
 async def _off_loop(size: int, work: Callable[[], _T]) -> _T:
-    """Return the result of `work`, which runs in a thread if the content has a large `size`."""
+    """Return the result of `work`. If the content's `size` is large, run `work` in a thread."""
     return work() if size <= _SMALL else await asyncio.to_thread(work)
 
 

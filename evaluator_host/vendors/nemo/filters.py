@@ -16,18 +16,18 @@ from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.vendors.nemo.names import page_of
 
 Filter: TypeAlias = Callable[[Mapping[str, Any]], bool]
-"""Returns whether an object, in the form that the list shows, matches the filter."""
+"""Returns whether an object, as the list shows it, matches the filter."""
 
 Fields: TypeAlias = Mapping[str, str]
-"""Fields that a list may be filtered by, each with its path in the shown object (`storage.type`)."""
+"""Fields by which you can filter a list, each with its path in the listed objects (`storage.type`)."""
 
 _BRACKETS: Final = re.compile(r"filter\[([a-z_]{1,40})\](?:\[(\$[a-z]{1,10})\])?")
 _DEPTH: Final = 8
-_AT_ONCE: Final = 128  # objects to read at once; a power of two, so that a page that is too large can be halved
+_AT_ONCE: Final = 128  # number of objects to read at once; a power of two, because a page that is too large is halved
 _SHOWN: Final = 60
 _LOGICAL: Final = frozenset({"$and", "$or", "$not"})
 _MANY: Final = frozenset({"$in", "$nin"})
-_SEVERAL: Final = "status"  # the field for which a filter may give several values, with commas between them
+_SEVERAL: Final = "status"  # the only field for which a filter may give several values, separated by commas
 
 
 def _known(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:

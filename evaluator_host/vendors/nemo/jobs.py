@@ -30,7 +30,7 @@ from evaluator_host.vendors.nemo.names import page, require_name, shown, stamp
 from evaluator_host.vendors.nemo.spec import FieldMappingIn, NemoJobIn, ParamsIn, SpecIn
 from evaluator_host.vendors.nemo.status import JobState, failure_of, state_of
 
-_TRIES: Final = 3  # how many times to try to create a job, because its stored rows may be removed meanwhile
+_TRIES: Final = 3  # maximum number of tries to create a job: somebody may delete its stored rows in the meantime
 _NO_BLOB: Final = "AA=="  # replaces a pickled metric in lists, because a metric may be several MB long
 
 
@@ -100,7 +100,8 @@ class NemoJobs:
         place = _place(workspace_id, namespace)
         try:
             entity = await self._entities.add_entity(place, name, content)
-        except BaseException:  # the name was taken meanwhile, or the database failed, perhaps after it stored the job
+        # another job took the name in the meantime, or the database failed, perhaps after it had stored the job
+        except BaseException:
             found = await self._entities.find_entity(place, name)
             if found is None or found.content["job_id"] != job_id:
                 with suppress(InUse):  # the job has already ended
@@ -137,7 +138,7 @@ class NemoJobs:
         return {**made, "updated_at": stamp(state.changed_at or entity.updated_at)}
 
     async def want(self, workspace_id: str, namespace: str, name: str, wanted: DesiredState) -> dict[str, Any]:
-        """Ask a job to stop, pause or resume, and return its description.
+        """Ask a job to stop, pause or resume. Return the job's description.
 
         Raises:
           NotFound: there is no job with that name.
@@ -206,7 +207,7 @@ class NemoJobs:
     async def _order(
         self, workspace_id: str, namespace: str, spec: SpecIn, *, evaluators: list[Evaluator], target: Target | None
     ) -> str:
-        """Store the rows, queue the host's job over them, and return the job's id.
+        """Store the rows, queue a job of the host that scores them, and return this job's id.
 
         Raises:
           InUse: the rows were removed several times before the job was created.
@@ -253,7 +254,10 @@ class NemoJobs:
 
 
 def keys_of(entity: Entity) -> list[str]:
-    """Return the names of a job's metrics in its results: the first of type `m` is called `m`, the second `m_2`."""
+    """Return the names that a job's metrics have in its results.
+
+    The first metric of type `m` is called `m`, the second `m_2`.
+    """
     seen: Counter[str] = Counter()
     found = []
     for bundle in entity.content["spec"]["metrics"]:
@@ -279,7 +283,7 @@ def write_fileset(
 def _rows(
     records: Iterator[dict[str, Any]], mapping: FieldMappingIn | None, *, limit: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows in the form that the API accepts; a metric gets the whole record, including the mapped fields."""
+    """Yield rows in the API's form. A metric gets the whole record, including the mapped fields."""
     for number, record in enumerate(records):
         if limit is not None and number >= limit:
             return
@@ -308,7 +312,7 @@ def _renamed(problem: Problem) -> Problem:
 
 
 def _with_model(spec: dict[str, Any], target: Target | None) -> dict[str, Any]:
-    """Return a job's spec as clients see it: with the model itself in place of a reference to it."""
+    """Return a job's spec as clients see it: a model reference is replaced by the model itself."""
     if target is None or not isinstance(spec.get("target"), str):
         return spec
     return {**spec, "target": {"url": target.base_url, "name": target.model, "format": "nim"}}

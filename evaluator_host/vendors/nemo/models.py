@@ -22,7 +22,7 @@ class NemoModels:
 
     Args:
       entities: Models and providers that callers stored.
-      operator: The operator's models for each workspace, by `namespace/name`; they take precedence.
+      operator: The operator's models for each workspace, by `namespace/name`; they take precedence over stored models.
     """
 
     def __init__(self, entities: Entities, operator: OperatorGrants) -> None:
@@ -115,7 +115,7 @@ class NemoModels:
         return kept
 
     def reference_of(self, url: str) -> tuple[str, str] | None:
-        """Read `(workspace, name)` from a URL of the client's model gateway, or None for any other URL."""
+        """Return `(workspace, name)` from a URL of the client's model gateway, or None for any other URL."""
         found = _GATEWAY.search(url)
         return (found[1], found[2]) if found is not None else None
 

@@ -33,9 +33,7 @@ def require_path(path: str) -> str:
     parts = path.split("/")
     odd = any(part in ("", ".", "..") for part in parts) or not path.isprintable() or "#" in path or "\\" in path
     if odd or len(path) > _PATH_CHARS:
-        raise InvalidRequest(
-            f"{path[:80]!r} is not a path of a file: write names with / between them, without . and .."
-        )
+        raise InvalidRequest(f"{path[:80]!r} is not a path of a file: separate names with /, and leave out . and ..")
     return path
 
 

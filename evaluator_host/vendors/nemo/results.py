@@ -33,7 +33,7 @@ Levels = list[dict[str, Any]]
 def scores_of(
     key: str, bundle: dict[str, Any], statistics: EvaluatorStatistics, first: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return a metric's statistics: for each declared output, and for the scores that it gives to all rows together.
+    """Return the statistics of a metric's declared outputs, and of the scores that it gives to all rows together.
 
     Args:
       key: The metric's name in the result.
@@ -66,7 +66,7 @@ def statistics_of(one: Aggregate, *, name: str, missing: int = 0, levels: Levels
     Args:
       one: The host's statistics for the output.
       name: Name of the statistics in the result.
-      missing: Number of failed rows, which count like rows whose value is not finite.
+      missing: Number of failed rows. They count like rows whose value is NaN or infinite.
       levels: Configured levels of the score's rubric; None for a score without a rubric.
     """
     made = {"name": name, "count": one.count, "nan_count": one.nan_count + missing}
@@ -283,7 +283,10 @@ def _begun(row: JobRow) -> dict[str, Any]:
 
 
 def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Convert a model's output for a row to NeMo's sample, and to a list with the logged request and response."""
+    """Convert a model's output for a row to NeMo's form.
+
+    Return the sample, and a list with the logged request and response.
+    """
     from evaluator_host.sdk.execution.samples import sampled  # noqa: PLC0415 - as in `_begun`
 
     log = row.request or {}

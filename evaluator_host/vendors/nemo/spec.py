@@ -83,7 +83,7 @@ class BundleIn(Body):
 
 
 class FieldMappingIn(Body):
-    """The column for each of NeMo's fields; a dot in a column's name reaches into a nested object."""
+    """The column for each of NeMo's fields. `a.b` names field `b` of the object in column `a`."""
 
     model_config = _STRICT
 

@@ -29,7 +29,7 @@ class JobState:
       details: Progress: `{"rows", "done", "failed", "generated"?, "job"}`.
       error: Reason for a failure, `{"message", "code"?}`; None if the job did not fail.
       changed_at: When the job ended, or else when it began; None before it begins.
-      lost: Whether the host's job that the NeMo job started was deleted.
+      lost: Whether the host's job behind this NeMo job was deleted.
     """
 
     status: str
@@ -40,7 +40,7 @@ class JobState:
 
     @classmethod
     def gone(cls) -> "JobState":
-        """Return the status of a NeMo job whose job on this host was deleted through `/v1/jobs`."""
+        """Return the status of a NeMo job after somebody deleted its job on this host through `/v1/jobs`."""
         return cls(
             "error",
             error={"message": "the results of this job are gone: its job on the host was deleted through /v1/jobs"},
@@ -61,7 +61,7 @@ def state_of(report: JobReport) -> JobState:
 
 
 def plain_message(message: str) -> str:
-    """Remove the names of metric and row, which the runner adds to some messages, from a row's error message."""
+    """Return a row's error message without the metric's and the row's name, which the runner adds to some messages."""
     return _WHERE.sub("", message, count=1)
 
 

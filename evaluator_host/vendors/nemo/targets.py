@@ -1,4 +1,4 @@
-"""Converts a model or agent from NeMo's client to a target (address and prompt), which a job of this host calls."""
+"""Converts a model or agent from NeMo's client to the target of a job: the address to call, and the prompt."""
 
 from typing import Any, Final
 
@@ -57,9 +57,8 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
         )
     prompt, messages, more = _prompt(template)
     system = params.system_prompt
-    if (
-        prompt is not None and system is not None
-    ):  # NeMo too puts the system prompt in front of a template without messages
+    # like NeMo, put the system prompt in front of a template without messages
+    if prompt is not None and system is not None:
         prompt, system = f"{system} {prompt}", None
     return Target(
         base_url=endpoint.base_url,

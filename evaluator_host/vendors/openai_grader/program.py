@@ -87,7 +87,7 @@ _CHECKS: dict[str, Callable[[str, str], bool]] = {
 
 
 def fuzzy_match(given: str, wanted: str) -> float:
-    """Return which share of the characters is in the longest common subsequence, like rapidfuzz's `ratio`."""
+    """Return the fraction of all characters that is in the longest common subsequence, like rapidfuzz's `ratio`."""
     whole = len(given) + len(wanted)
     return 2 * common(given, wanted) / whole if whole else 1.0
 
@@ -116,7 +116,7 @@ def grams(tokens: list[str], size: int) -> Counter[tuple[str, ...]]:
 
 
 def rouge(size: int) -> Callable[[str, str], float]:
-    """Return a function that computes two texts' ROUGE-N: the F1 of their n-grams of `size` words."""
+    """Return a function that computes ROUGE-N for two texts: the F1 score of their n-grams of `size` words."""
 
     def score(given: str, wanted: str) -> float:
         mine, theirs = grams(words(given), size), grams(words(wanted), size)

@@ -115,7 +115,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
 
 
 def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
-    """Check the fields of a grader, and return it; an `inner` grader must not be a multi-grader.
+    """Check the fields of a grader, and return the grader. An `inner` grader cannot be a multi-grader.
 
     Raises:
       InvalidRequest: a field is not valid, or the grader needs something that this host does not have.
@@ -143,7 +143,10 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
 
 
 def _parts(multi: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
-    """Return the graders in a multi-grader by name; they may be given as an object, a list, or a single grader."""
+    """Return the graders in a multi-grader by name.
+
+    A request may contain them as an object, a list, or a single grader.
+    """
     given = multi.get("graders")
     if isinstance(given, dict) and isinstance(given.get("type"), str):
         given = [given]
@@ -261,7 +264,7 @@ def _invalid(param: str, message: str) -> InvalidRequest:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return the response for an error of the host, in OpenAI's format; its clients retry 429 and 5xx."""
+    """Return the response for an error of the host, in OpenAI's format. OpenAI's clients retry after 429 and 5xx."""
     kinds: dict[type[HostError], str] = {
         Unauthorized: "invalid_api_key",
         Refused: "permission_denied",

@@ -28,7 +28,7 @@ _TRUTH: Final = ("reference", "expected_output", "expected", "expected_answer")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return Opik's row: the row's `variables`, or `data` (and `more` for further arguments) from its other fields."""
+    """Return Opik's row: the row's `variables`, or `data` (and further arguments as `more`) from its other fields."""
     return bind_native(row, settings, _data, needs="data", inner="data", beside=("type", "more"))
 
 

@@ -2,8 +2,9 @@
 
 Opik finds this host by its own setting `PYTHON_EVALUATOR_URL`.
 
-Sources: comet-ml/opik@02b630c0, apps/opik-python-backend: evaluator.py, process_worker.py and its tests, which fix the
-error messages; score_validation.py at 5147e990; the Java class PythonEvaluatorService, which decides what is retried.
+Sources: comet-ml/opik@02b630c0, apps/opik-python-backend: evaluator.py, process_worker.py and its tests, which check
+the error messages; score_validation.py at 5147e990; the Java class PythonEvaluatorService, which decides which requests
+are retried.
 """
 
 import re
@@ -84,7 +85,8 @@ def _answer(found: EvaluationResult | EvaluationError) -> Response:
     if isinstance(found, EvaluationError):
         return _failed(found)
     scores = found.value.get("scores") if isinstance(found.value, dict) else None
-    if isinstance(scores, list) and scores:  # returned unchanged, because Opik stores the usable scores among them
+    # unusable scores are returned too, because Opik stores the usable ones among them
+    if isinstance(scores, list) and scores:
         unusable = [reason for one in scores if (reason := _unusable(one)) is not None]
         if len(unusable) < len(scores):
             return json_response({"scores": scores})

@@ -76,9 +76,10 @@ def interpret(
 
 
 def _of_package(found: list[dict[str, Json]], chosen: str | None) -> Scored | EvaluationError:
-    """Read the scores that phoenix.evals returned. Their first label becomes the label of the result.
+    """Read the scores that phoenix.evals returned.
 
-    `chosen` names the only score that counts. If it is None, the mean of all scores counts.
+    The first label among them becomes the label of the result. `chosen` names the score to use; if `chosen` is None,
+    the score is the mean of all scores.
     """
     kept = [{name: one for name, one in score.items() if one is not None} for score in found]
     read = scored([_named(one) for one in found], kept, chosen=chosen)
@@ -105,7 +106,7 @@ def _one(native: dict[str, Json], *, verdict: bool | None) -> Scored | Evaluatio
 def _routed(value: Json, configs: dict[str, Json], chosen: str | None) -> Scored | EvaluationError:
     """Read a returned dict that has a value for every configured output.
 
-    `chosen` names the only output that counts for the score. If it is None, the mean of all outputs counts.
+    `chosen` names the output that gives the score; if `chosen` is None, the score is the mean of all outputs.
     """
     if not isinstance(value, dict) or any(name not in value for name in configs):
         names = ", ".join(configs)[:200]

@@ -169,13 +169,13 @@ _CONDITIONS: Final = {
     "contains-json": ("hasJson(text)", _HAS_JSON),
 }
 WITHOUT_VALUE: Final = frozenset({"is-json", "contains-json"})
-"""Types that run only without a value, because the value would be a schema, which only a package can check."""
+"""Types that run only without a value: the value would be a schema, and only a package can check a schema."""
 WITH_THRESHOLD: Final = frozenset({"levenshtein"})
 """Types whose threshold does not apply to the score."""
 
 
 def program(type_: str) -> str | None:
-    """Return the JavaScript program for an assertion type such as `not-contains`, or None if the type has none."""
+    """Return the JavaScript program for an assertion type such as `not-contains`; None if the type has no program."""
     plain = type_.removeprefix(NEGATION)
     if plain not in _CONDITIONS:
         return None
@@ -197,7 +197,7 @@ REASONS: Final = {
     "cost": "the host does not record the cost of an output: read it from `trace` in an evaluator of your own",
     "perplexity": "the host has no log probabilities",
     "webhook": "evaluators have no network: score in an evaluator of your own instead",
-    "human": "only people can score it",
+    "human": "only people can score this assert",
     "select-best": "the assert compares the outputs of several models, but a row has one output",
     "max-score": "the assert compares the outputs of several models, but a row has one output",
     "classifier": "the assert asks a classification model: register the model, and call it in an evaluator of your own",

@@ -55,7 +55,7 @@ _REASONS: Final = {
     "rubricPrompt": "an imported judge has a prompt of its own",
     "metric": "",
 }
-_OTHER: Final = "the option has an effect only in promptfoo itself"
+_OTHER: Final = "the option works only in promptfoo itself"
 _ROW_FIELDS: Final = ("description", "metadata")
 _SPECIAL: Final = re.compile(
     r"__(expected\d*|description|prefix|suffix|providerOutput|metric|threshold)|__(?:metadata|config):.*"
@@ -73,7 +73,7 @@ class _Group:
 
     Attributes:
       evaluator: The evaluator, without its name and the value.
-      label: Text from which the evaluator's name is made.
+      label: Text that the evaluator's name is made from.
       configs: The assertion's value in each row with this assertion, by row number; empty for an assertion with code.
     """
 
@@ -130,7 +130,7 @@ class _Reader:
         self._name_groups()
         return self._found
 
-    # Reading the tests of a configuration
+    # The tests of a configuration
 
     def _tests(self, given: Json, where: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield each test with its path in the configuration."""
@@ -227,7 +227,7 @@ class _Reader:
             return value
         return _decoded(text, path) if suffix in (".json", ".yaml", ".yml") else text.strip()
 
-    # Reading the asserts of a test
+    # The assertions of a test
 
     def _add_asserts(self, given: Json, where: str, rows: list[int]) -> None:
         taken: dict[str, int] = {}
@@ -275,7 +275,7 @@ class _Reader:
             group.configs[-1] = values
 
     def _evaluator(self, one: dict[str, Json], place: str) -> tuple[FoundEvaluator, dict[str, Json]] | str:
-        """Return an assertion's evaluator and its value for a row, or the reason why there is no evaluator."""
+        """Return an assertion's evaluator and its value for a row, or say why the assertion has no evaluator."""
         type_, value, threshold = one["type"], one.get("value"), one.get("threshold")
         if type_ in _CODE:
             made = self._with_code(one, place)
@@ -341,7 +341,7 @@ class _Reader:
 
         return {key: filled(value) for key, value in values.items()}
 
-    # Naming the evaluators
+    # The names of the evaluators
 
     def _name_groups(self) -> None:
         """Name the evaluators; record each row's assertions, unless all rows have the same ones."""
@@ -395,7 +395,7 @@ def _combinations(variables: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _csv_tests(text: str, delimiter: str) -> Iterator[tuple[int, dict[str, Json]]]:
-    """Yield each CSV record's line and test; columns that begin with two underscores have a meaning in promptfoo."""
+    """Yield each CSV record's line and test. promptfoo gives a meaning to columns that begin with two underscores."""
     reader = csv.DictReader(io.StringIO(text), delimiter=delimiter)
     for record in reader:
         columns = {name: one for name, one in record.items() if isinstance(name, str) and isinstance(one, str)}
@@ -446,7 +446,7 @@ def _at(variables: dict[str, Json], path: str) -> Json:
 
 
 def _text(value: Json) -> str:
-    """Return a variable as promptfoo's templates write it: like JavaScript's `String`, null as an empty text."""
+    """Return a variable as promptfoo's templates write it: like JavaScript's `String`, but null as an empty text."""
     if isinstance(value, list):
         return ",".join(map(_text, value))
     if isinstance(value, dict):

@@ -33,7 +33,9 @@ _HINT: Final = "return a bool, a number, or an object with all of pass, score an
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return output and context: the row's `variables` in promptfoo's form, or both made from the row's other fields.
+    """Return output and context.
+
+    They come from the row's `variables` in promptfoo's form, or from the row's other fields.
 
     A row's criteria, such as `{"config": {"value": …}}`, are added to the context as further fields.
     """
@@ -125,7 +127,7 @@ def _refused(language: Language, got: str) -> Scored:
 def apply_threshold(scored: Scored, threshold: float | None, language: Language) -> Scored:
     """Set `pass` in a result by the threshold: for a number always, for an object only in Python.
 
-    As in promptfoo, rounding errors count: 0.7 + 0.1 does not reach 0.8.
+    As in promptfoo, rounding errors matter: 0.7 + 0.1 does not reach 0.8.
     """
     [native] = scored.native
     if threshold is None or scored.score is None:

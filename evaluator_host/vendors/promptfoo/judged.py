@@ -1,8 +1,8 @@
-"""Python programs for promptfoo's assertions that call a model; the host grants models to these programs.
+"""Python programs for promptfoo's assertions that call a model.
 
-Each program requests JSON from a model, and computes promptfoo's score from the JSON; the prompts are written for this
-host. The program calls the model `judge`, or `embedding` for embeddings: an import grants registered models under these
-names. Source of the scoring rules: promptfoo 0.121.20, src/matchers.
+Each program asks a model for JSON, and computes promptfoo's score from the answer. The prompts are not promptfoo's, but
+were written for this host. A program calls its model `judge`, or `embedding` for embeddings. The options of an import
+name the registered models that answer under these names. Source of the scoring rules: promptfoo 0.121.20, src/matchers.
 """
 
 from string import Template
@@ -245,7 +245,7 @@ _BOTH_WAYS: Final = "    score, passed = 1 - score, not passed\n"
 
 
 def judge_program(type_: str) -> str | None:
-    """Return the Python program for an assertion type that calls a model, plain or negated; None if there is none."""
+    """Return the Python program for an assertion type that calls a model, plain or negated; None for any other type."""
     plain = type_.removeprefix(NEGATION)
     if plain not in _GRADES:
         return None

@@ -1,9 +1,10 @@
 """Arguments and results of reward functions as verl, TRL and verifiers call them (dialect `rewards`).
 
 The runner sends `{"rewards": [{"name", "weight", "values": one for each row, "nan": number of NaN}], "logged": {name:
-number}, "extra": {…}, "wrapped": {name: parameters}}`, or `{"refused": why}`. For rows scored together it adds `rows`,
-their positions, and `grouped`, a row whose reward differs when it is scored alone (or null). Source of the rules: verl
-0.9.1 (workers/reward_manager), trl 1.16.0 (trainer/grpo_trainer.py) and verifiers 0.1.14 (rubrics/rubric.py).
+number}, "extra": {…}, "wrapped": {name: parameters}}`, or `{"refused": why}`. For rows that are scored together, the
+runner adds `rows`, their positions, and `grouped`, the first row whose reward differs when it is scored alone (or
+null). Source of the rules: verl 0.9.1 (workers/reward_manager), trl 1.16.0 (trainer/grpo_trainer.py) and verifiers
+0.1.14 (rubrics/rubric.py).
 """
 
 from typing import Any, Final
@@ -32,7 +33,7 @@ _TRUTHS: Final = ("ground_truth", "ground_truths", "answer", "answers", "solutio
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the row in both forms: in the platform's own (`row.variables`, or None), and as the host's fields."""
+    """Return the row in two forms: in the platform's own (`row.variables`, or None), and as the host's fields."""
     return Binding({"args": [row.variables, _fields(row, settings)]})
 
 
@@ -78,7 +79,7 @@ def _is_reward(one: Any) -> bool:
 
 
 def _number(reward: Json) -> float | int | None:
-    """Return a reward as a number. The result is None if the reward does not apply to its row."""
+    """Return a reward as a number, or None if the reward does not apply to its row."""
     value = reward.get("score") if isinstance(reward, dict) else reward
     return float(value) if isinstance(value, bool) else value
 
@@ -166,7 +167,7 @@ def _native(one: dict[str, Any], count: int, rows: Json) -> dict[str, Json]:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Warn about values that the row lacks, although the code reads them and the platforms always provide them."""
+    """Warn about values that the code reads and the platforms always provide, but the row lacks."""
     notes = []
     if row.variables is None and "data_source" not in row.inputs and reads_untested(loaded, "data_source"):
         kind = DIALECT.warnings["no_data_source"]
@@ -207,8 +208,7 @@ DIALECT: Final = Dialect(
         ),
         "list_of_lists": WarningKind(
             "a column with lists reaches the code as a list of lists",
-            remedy="annotate it as `list[list[str]]`, and read the list at the place of each completion, as in "
-            "`zip(completions, tags)`",
+            remedy="annotate it as `list[list[str]]`, and read one list per completion, as in `zip(completions, tags)`",
         ),
         "no_data_source": WarningKind(
             "the code reads `data_source`, but the row does not have it",

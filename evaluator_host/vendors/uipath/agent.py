@@ -102,7 +102,7 @@ def execution_of(item: str, result: EvaluationResult) -> Execution:
     """Convert a sandbox's outcome to the agent's execution: what the agent's program reported, or else an error."""
     if result.status is not Status.SCORED:
         error = result.error
-        said = f"{error.code}: {error.message}" if error is not None else "it was not run"
+        said = f"{error.code}: {error.message}" if error is not None else "the agent was not run"
         return Execution(item, error=said)
     told = result.value.get("details") if isinstance(result.value, dict) else None
     if not isinstance(told, dict) or not isinstance(told.get("spans"), list):

@@ -94,14 +94,16 @@ def register(
     for one in made:
         out.print(plain(f"{one.id}: {layout.shown(one.file)}, {layout.shown(one.types)}"))
         for name in one.kept:
-            err.print(plain(f"{one.id}: {name} in the file differs from the code, and stays; --reset overwrites it"))
+            err.print(plain(f"{one.id}: {name} in the file differs from the code, and was kept; --reset overwrites it"))
 
 
 def _evaluator_word(words: Sequence[str], command: str, what: str) -> str:
-    """Return the name or file among a command's words. As in UiPath's commands, the word `evaluator` may come first.
+    """Return the name or file that a command was given.
+
+    As in UiPath's commands, the word `evaluator` may come before it.
 
     Raises:
-      InvalidRequest: the words are neither the name or file alone, nor `evaluator` and then the name or file.
+      InvalidRequest: there is not exactly one name or file, or a different word comes before it.
     """
     if len(words) == 1 and words[0] != _KIND:
         return words[0]

@@ -3,7 +3,7 @@
 A test case from before version 1.0 has `expectedOutput` in place of criteria. It is converted as UiPath's command line
 does: every evaluator of the set gets criteria.
 
-Every fault is reported with its JSON path. Every part of an eval set that this host ignores is reported as a note.
+Every fault is reported with its JSON path. Notes report the parts of an eval set that this host ignores.
 """
 
 from dataclasses import dataclass, field
@@ -33,7 +33,8 @@ class EvalItem:
       id: Id, unique in the eval set.
       name: Name to show; the id for a test case without name.
       inputs: Inputs of the agent.
-      criteria: Criteria by evaluator id, None for the evaluator's default. Evaluators without an entry are not run.
+      criteria: Criteria by evaluator id; None means the evaluator's default criteria. Evaluators without an entry are
+        not run.
       expected_agent_behavior: Text that evaluators can read.
       simulation_instructions: Text that evaluators can read.
       mocks: What the agent's simulated functions return: `{"function", "arguments"?, "then": [{"type", "value"}]}`.
@@ -75,7 +76,7 @@ def is_eval_set(value: Json) -> bool:
 
 
 def items_of(value: dict[str, Json]) -> list[Json]:
-    """Return the unparsed test cases of an eval set in either format, or `[]` if there is no list of test cases."""
+    """Return the test cases of an eval set in either format, unparsed, or `[]` if there is no list of test cases."""
     return next((value[name] for name in _ITEM_LISTS if isinstance(value.get(name), list)), [])
 
 

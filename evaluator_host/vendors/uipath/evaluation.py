@@ -19,7 +19,7 @@ from evaluator_host.vendors.uipath.executions import Execution
 _AT_ONCE: Final = 4  # maximum number of evaluators that run at the same time
 
 Evaluate: TypeAlias = Callable[[Evaluator, Sequence[Row]], Awaitable[list[EvaluationResult]]]
-"""Evaluates rows in sandboxes; results keep their order."""
+"""Evaluates rows in sandboxes, and returns the results in the order of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ async def run_agent(program: Evaluator, items: Sequence[EvalItem], evaluate: Eva
 async def score(
     run: EvalRun, evaluators: Sequence[Evaluator], evaluate: Evaluate
 ) -> dict[tuple[str, str], EvaluationResult]:
-    """Run each evaluator on the executions of the test cases that have criteria for it.
+    """Run each evaluator on the executions of the test cases with criteria for this evaluator.
 
     Args:
       run: The run, with the executions to score.
@@ -99,7 +99,10 @@ async def score(
 
 
 def scores(run: EvalRun) -> list[EvalSetScore]:
-    """Count each evaluator's results and compute their mean. If the agent failed, the case only counts as failed."""
+    """Count each evaluator's results and compute their mean.
+
+    Test cases in which the agent failed count only as failed.
+    """
     return [_score(run, one) for one in run.evaluators]
 
 

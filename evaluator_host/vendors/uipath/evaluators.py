@@ -38,7 +38,7 @@ class ProjectEvaluator:
       id: Id by which eval sets refer to it.
       name: Name to show.
       config: Content of its JSON file.
-      code: Path of the file with its code; for UiPath's own evaluators the code itself, which needs a pin of `uipath`.
+      code: Path of the file with its code. For UiPath's own evaluators, the code itself, which needs a pin of `uipath`.
       entry: Name of its class.
     """
 

@@ -33,7 +33,7 @@ class Execution:
       item: Id or name of the test case.
       output: The agent's output; `has_output` is false if no output was recorded.
       trace: `{"spans": [...]}`, OTLP/JSON or a trace in the documented shape; None if no trace was recorded.
-      error: Why the agent failed; None if it did not.
+      error: Why the agent failed; None if the agent did not fail.
       seconds: Duration of the run; None if unknown.
     """
 
@@ -159,7 +159,7 @@ def _of_output(name: str, execution: dict[str, Any]) -> Execution:
 
 
 def _of_trace_file(spans: list[Any], named: str) -> list[Execution]:
-    """Group the spans in a `--trace-file` by test case, and leave out the spans of the evaluation itself."""
+    """Group the spans in a `--trace-file` by test case. Leave out the spans that the evaluation itself created."""
     by_item: dict[str, list[Json]] = {}
     for span in spans:
         attributes = span["attributes"] if isinstance(span["attributes"], dict) else {}

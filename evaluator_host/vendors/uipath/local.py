@@ -1,6 +1,6 @@
 """Import this module to test UiPath evaluators on your machine without UiPath's package.
 
-It makes the host's light modules importable: small modules that replace the package.
+The import makes the host's light modules available: small modules that replace the package.
 
 Use it as a plugin of pytest, `pytest -p evaluator_host.vendors.uipath.local`, or import it in a `conftest.py`. These
 modules need opentelemetry-sdk. An installed package `uipath` takes precedence.

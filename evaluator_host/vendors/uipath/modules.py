@@ -9,7 +9,7 @@ from pathlib import Path
 from evaluator_host.engine.packages.own_files import Project
 from evaluator_host.vendors.uipath.project import EVAL_SETS, FOLDERS, Layout
 
-_THERE = frozenset({"uipath"})  # modules that are never taken from the project
+_THERE = frozenset({"uipath"})  # names of modules that never come from the project
 
 
 def project_of(layout: Layout) -> Project:

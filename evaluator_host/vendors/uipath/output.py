@@ -116,7 +116,7 @@ def _agent(execution: Execution | None) -> dict[str, Json] | None:
 
 
 def _spans(spans: Json) -> list[dict[str, Json]]:
-    """Convert spans to the form in UiPath's output: without ids and times, each with its parent's name."""
+    """Convert spans to the form of UiPath's output: without ids and times, but with the name of each span's parent."""
     flat = [span for span in spans if isinstance(span, dict)] if isinstance(spans, list) else []
     names = {str(span_id): span.get("name") for span in flat if (span_id := _context(span).get("span_id")) is not None}
     return [

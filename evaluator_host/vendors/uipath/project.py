@@ -10,10 +10,10 @@ from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.names import nearest_name
 
 FOLDERS: Final = ("evaluations", "evals")
-"""Names that the folder may have: UiPath's own command line reads the first, its documentation names the second."""
+"""Possible names of the folder: UiPath's own command line reads the first, its documentation names the second."""
 
 EVAL_SETS: Final = ("eval_sets", "eval-sets")
-"""Names that the folder with the eval sets, inside one of `FOLDERS`, may have."""
+"""Possible names of the folder with the eval sets, which is inside one of `FOLDERS`."""
 
 _FILE_BYTES: Final = 32 << 20
 _SHOWN: Final = 8
@@ -57,7 +57,7 @@ class Layout:
 
 
 def find_layout(root: Path, *, folder: str | None = None) -> Layout:
-    """Return a project's layout: with `folder` if given, else with the existing folder, else with UiPath's default.
+    """Return a project's layout. It has the given `folder`, otherwise the existing one, otherwise UiPath's default.
 
     Raises:
       InvalidRequest: the project has both folders, or `folder` is neither `evals` nor `evaluations`.
@@ -118,12 +118,12 @@ def layout_of_eval_set(eval_set: Path) -> Layout | None:
 
 
 def read_text(file: Path, most: int, *, instead: str = "") -> bytes:
-    """Return the content of a file, but not its byte order mark.
+    """Return the content of a file without its byte order mark.
 
     Args:
       file: The file to read.
       most: Size limit in bytes.
-      instead: End of the error message for a larger file: what to do instead.
+      instead: End of the error message for a larger file, which says what to do instead.
 
     Raises:
       InvalidRequest: the file cannot be read, or is too large.

@@ -1,4 +1,7 @@
-"""Converts an eval set, with or without executions, to rows of a data set; a row has all evaluators' criteria."""
+"""Converts an eval set, with or without executions, to rows of a data set.
+
+Each row has the criteria for all evaluators.
+"""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -36,7 +39,7 @@ def matched(eval_set: EvalSet, executions: Iterable[Execution]) -> tuple[dict[st
 
 
 def eval_set_rows(eval_set: EvalSet, executions: dict[str, Execution] | None = None) -> list[dict[str, Json]]:
-    """Make one row for each test case, in order; the rows have no outputs if there are no executions."""
+    """Make one row for each test case, in order. Without executions, the rows have no outputs."""
     return [_row(item, executions) for item in eval_set.items]
 
 
@@ -89,7 +92,7 @@ class EvalSetDocument:
         return "eval_set" in document or is_eval_set(document)
 
     def row_count(self, document: dict[str, Any]) -> int:
-        """Return the number of test cases; they are not checked."""
+        """Return the number of test cases without checking them."""
         eval_set = document.get("eval_set", document)
         return len(items_of(eval_set)) if isinstance(eval_set, dict) else 0
 

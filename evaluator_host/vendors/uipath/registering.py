@@ -30,7 +30,7 @@ class Registered:
       types: Path of the file with its schemas.
       file: Path of the file with its settings.
       content: Content of `file`.
-      kept: Settings of an existing file that were kept although the code has other values.
+      kept: Settings that keep the values of an existing file, although the code has other values.
     """
 
     name: str
@@ -107,7 +107,7 @@ def _registered(layout: Layout, file: Path, found: EvaluatorClass, *, reset: boo
 
 
 def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[str]]:
-    """Return the code's settings with the file's values, and the names of those whose value differs in the file."""
+    """Return the code's settings with the file's values, and the names of the settings that differ."""
     if not isinstance(file, dict):
         return dict(code), []
     kept = [name for name, value in code.items() if name in file and file[name] != value]
@@ -115,7 +115,7 @@ def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[st
 
 
 def _name_problems(classes: Iterable[EvaluatorClass]) -> list[Problem]:
-    """Find faults in the names of classes. Files are named after the classes, and the code may use any name."""
+    """Find class names that cannot become file names, because files are named after the classes."""
     seen: dict[str, str] = {}
     problems = []
     for one in classes:
@@ -163,7 +163,7 @@ def _require_own_ids(layout: Layout, classes: Iterable[EvaluatorClass]) -> None:
         try:
             other = read_json(file)
         except InvalidRequest:
-            continue  # a file that cannot be read has no id; `eval` reports the file
+            continue  # the id of an unreadable file is unknown; `uipath eval` reports such a file
         taken = f"{layout.shown(file)} already has the id"
         claimed = other.get("id") if isinstance(other, dict) else None
         problems += [Problem(one.name, f"{taken} {one.id!r}", _ID_HINT) for one in ours.values() if one.id == claimed]

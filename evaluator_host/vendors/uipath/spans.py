@@ -1,8 +1,7 @@
 """Reads a trace in any supported format as a flat list of spans.
 
 The formats: OTLP/JSON; lists of spans as OpenTelemetry's SDK writes them (`to_json`), as agent platforms store them
-(`serialize_span`) or as flat records; the documented tree. For a value that is not a span, the error says where the
-value is.
+(`serialize_span`) or as flat records; the documented tree. If a value is not a span, the error names its place.
 """
 
 import hashlib
@@ -25,7 +24,7 @@ from evaluator_host.types.evaluator import Json
 _HEX: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{1,32})")
 _STATUS: Final = {"UNSET": 0, "OK": 1, "ERROR": 2}
 _KINDS: Final = ("INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
-_DEPTH: Final = 64  # deepest level of nested spans
+_DEPTH: Final = 64  # maximum nesting depth of spans
 _MOST_NS: Final = 1 << 63
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TREES: Final = ("children", "spans")

@@ -1,4 +1,4 @@
-"""The file that `uipath add` writes: an evaluator that works unchanged on every release of UiPath."""
+"""The code that `uipath add` writes: an evaluator that works unchanged with every release of UiPath."""
 
 import keyword
 import re

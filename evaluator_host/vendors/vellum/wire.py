@@ -140,7 +140,7 @@ def _converted(value: Json, kind: str) -> Json:
 
 def _parsed(text: str) -> Json:
     try:
-        return decode_given(text.encode())  # other decoders turn numbers too large for a float into null
+        return decode_given(text.encode())  # other JSON decoders turn numbers that are too large for a float into null
     except (InvalidJson, UnicodeEncodeError):
         return text
 

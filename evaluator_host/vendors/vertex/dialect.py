@@ -62,7 +62,7 @@ def interpret(
 
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return the object that Vertex AI stores for a metric that fails; it contains the error message."""
+    """Return the object with the error message that Vertex AI stores for a metric that fails."""
     return ({"score": None, "error_message": error.message},)
 
 

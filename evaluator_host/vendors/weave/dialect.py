@@ -47,7 +47,9 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the result. The score is a plain value itself, or in a dict `score`, `passed` or the only number or bool.
+    """Read the result.
+
+    A plain value is the score. In a dict the score is `score`, else `passed`, else the only number or bool.
 
     Weave itself does not reduce a result to one score. None and `{}` skip the row. Several numbers without `score` or
     `passed` give no score.
@@ -78,7 +80,7 @@ def interpret(
 def _ranked(leaves: list[tuple[str, Json]]) -> str | None:
     """Return the name of the value that is the score: `score`, else `passed`, else the only number or bool, or None.
 
-    If `score` or `passed` is a string, it becomes the label, and no other value is the score.
+    If `score` or `passed` is a string, that string becomes the label, and there is no score.
     """
     numbers = [name for name, value in leaves if not isinstance(value, str)]
     for name in (*(one for one in _FIRST if one in numbers), *_FIRST):

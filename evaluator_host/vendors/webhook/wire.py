@@ -24,7 +24,7 @@ from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationError
 _OUTPUTS: Final = ("output", "outputs", "response", "answer", "prediction")
 _PASSES: Final = 0.5
 _WITHOUT_SCORE: Final = ("skipped", "no_score")  # warnings that say why a result has no score
-_CLOCK_S: Final = 5.0  # promptfoo waits this many seconds for an answer; Agenta waits 10 seconds
+_CLOCK_S: Final = 5.0  # seconds that promptfoo waits for an answer; Agenta waits 10 seconds
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
@@ -84,7 +84,7 @@ def _promptfoo_s(result: EvaluationResult) -> dict[str, Json] | None:
 
 
 def _answer(result: EvaluationResult) -> dict[str, Json]:
-    """Convert a result to the form that all callers read; without a verdict, a score of 0.5 or more passes.
+    """Convert a result to the form that all callers read. Without a verdict, a score of 0.5 or more passes.
 
     A skipped row passes, because an evaluator that does not apply must not fail a test.
     """
@@ -118,7 +118,7 @@ def key_of(scope: Scope, headers: Mapping[str, str]) -> str | None:
 
 
 def probes(below: str) -> tuple[Probe, ...]:
-    """Return requests for `wires check`: for the list; if `below` names an evaluator, also promptfoo's and Agenta's."""
+    """Return requests for `wires check`: for the list of evaluators, and for the evaluator `below` if it is given."""
     listed = Probe("the list of evaluators", "GET", "", None, lambda got: got.status_code == 200)
     if not below:
         return (listed,)

@@ -1,4 +1,7 @@
-"""The routes of NeMo's evaluation jobs and their results, the same under each URL prefix that a client uses."""
+"""The routes of NeMo's evaluation jobs and their results.
+
+They are the same under each URL prefix that a client uses.
+"""
 
 from collections.abc import AsyncIterator
 from functools import partial
@@ -40,7 +43,10 @@ def jobs_api(jobs: NemoJobs, results: NemoResults, access: Access, *, prefix: st
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_job(workspace: parts.Namespace, body: NemoJobIn, request: Request) -> Response:
-        """Queue a job that scores rows with metrics. `/v1/jobs` lists it too, and it survives a restart of the host."""
+        """Queue a job that scores rows with metrics.
+
+        The job is also listed at `/v1/jobs`, and survives a restart of the host.
+        """
         with AuditedCall(access, caller_of(request.scope), "nemo.jobs.create") as caller:
             return json_response(await jobs.create(caller.workspace, workspace, body), 201)
 
@@ -138,7 +144,7 @@ def _add_results(router: APIRouter, results: NemoResults) -> None:
             return StreamingResponse(_lines(rows), media_type="application/jsonl")
         if result == "artifacts":
             pieces = results.archive(own, workspace, name)
-            # the first part is made now, so that an error becomes an error response, not a truncated file
+            # computed before the response starts, so that a failure becomes an error response, not a truncated file
             first = await anext(pieces)
             return StreamingResponse(_whole(first, pieces), media_type="application/x-tar")
         await results.described(own, workspace, name, result)

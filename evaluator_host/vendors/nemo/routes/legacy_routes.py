@@ -20,7 +20,7 @@ from evaluator_host.vendors.nemo.spec import NemoEvaluateIn, OlderJobIn
 from evaluator_host.vendors.nemo.verbs import Nemo
 
 OLDER: Final = (
-    "/apis/evaluation/v2/workspaces/{workspace}",  # the prefix that appears in the OpenAPI document
+    "/apis/evaluation/v2/workspaces/{workspace}",  # the only prefix that the OpenAPI document shows
     "/v2/workspaces/{workspace}/evaluation",
     "/v2/workspaces/{workspace}",
 )

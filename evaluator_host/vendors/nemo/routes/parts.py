@@ -46,7 +46,7 @@ def workspace_of(request: Request) -> str:
 
 
 def filter_by(known: Fields) -> Any:
-    """Return the FastAPI dependency that reads a list's filter, in each form that the client sends."""
+    """Return the FastAPI dependency that reads a list's filter, in every form that NeMo's client sends."""
 
     def read(request: Request) -> Filter | None:
         return read_filter(request.query_params.multi_items(), known)

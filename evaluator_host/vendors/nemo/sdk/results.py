@@ -1,4 +1,4 @@
-"""Converts a host's row results to NeMo Evaluator's, by NeMo Evaluator's own rules."""
+"""Converts a host's results for rows to NeMo Evaluator's classes, by NeMo Evaluator's own rules."""
 
 import math
 from collections.abc import Sequence
@@ -52,8 +52,8 @@ def evaluation_result(
       rows: Rows of the data set, as the caller gave them.
       answered: The host's result for each row, in the same order.
       together: Scores over all rows, `{"outputs": [{"name", "value"}]}`; None when the metric has none.
-      in_declared_order: Whether each row's outputs are in the order of `output_spec()`, as NeMo sorts them for several
-        metrics; otherwise they are in the order in which the metric returned them.
+      in_declared_order: Whether to sort each row's outputs in the order of `output_spec()`, as NeMo does for several
+        metrics; otherwise they keep the order in which the metric returned them.
     """
     declared = metric.output_spec()
     results = [_result(one, declared) for one in answered]

@@ -12,7 +12,9 @@ _URL = "http://127.0.0.1:8710"
 
 
 class Evaluator(LocalEvaluator):  # type: ignore[misc]
-    """Runs metrics in this process, in sandboxes on this machine, or on a host. All three return the same classes.
+    """Runs metrics in this process, in sandboxes on this machine, or on a host.
+
+    The results have the same classes in all three cases.
 
     Args:
       client: A backend, such as `Sandboxes(packages=["numpy==2.3.4"])`; None for this process.
@@ -58,7 +60,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
           target: A `Model` that the host calls first to get the outputs; the model's key is the name of a secret on the
             host.
           prompt_template: The prompt: a string, or the messages of a chat.
-          field_mapping: For each of NeMo's field names, the column of the rows that holds it.
+          field_mapping: The name of the rows' column for each of NeMo's field names.
           packages: Exact versions of the packages that the metric imports besides the SDK.
           row_timeout_s: Time limit in seconds for scoring one row.
 

@@ -31,7 +31,7 @@ _UNNAMED: Final = Limits()
 
 
 class Sandboxes:
-    """Runs metrics in sandboxes, which last for one evaluation, or for an `async with` around several.
+    """Runs metrics in sandboxes. These last for one evaluation, or for all evaluations inside an `async with`.
 
     Args:
       packages: Exact versions of the packages that the metric imports besides the SDK.
@@ -122,7 +122,7 @@ class Sandboxes:
         postprocess_hooks: Any = None,
         **_others: Any,
     ) -> tuple[list[dict[str, Any]], list[Sample]]:
-        """Return the rows, and for each row the sample that a target generated; this process calls the target."""
+        """Return the rows, and the sample that the target generated for each row. This process calls the target."""
         rows = prepare_rows(dataset, limit=params.limit_samples, mapping=field_mapping)
         hooks = preprocess_hooks, postprocess_hooks
         return rows, await self._local._samples(rows, target, params, prompt_template, hooks, key=key)  # noqa: SLF001
@@ -195,7 +195,7 @@ class _OwnModels:
         """Send a judge's request to its model; return the whole response, or the error."""
         if ask.url != self._allowed:
             raise InvalidRequest(
-                f"the metric calls a model at {ask.url[:80]}, but was given a different model; give it that one"
+                f"the metric calls a model at {ask.url[:80]}, but has a different model; give the metric that model"
             )
         key = await self._secrets.resolve_secret(SecretRef(ask.secret)) if ask.secret is not None else None
         if ask.secret is not None and not key:

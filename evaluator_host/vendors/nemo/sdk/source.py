@@ -109,7 +109,7 @@ def _first(statement: ast.stmt) -> int:
 
 
 def _always(statement: ast.stmt) -> bool:
-    """Return whether a statement is always needed: `from __future__ import …`, or an import with `*`."""
+    """Return whether the generated code always needs a statement: `from __future__ import …`, or an import with `*`."""
     if not isinstance(statement, ast.ImportFrom):
         return False
     return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)

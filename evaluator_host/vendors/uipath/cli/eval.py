@@ -40,8 +40,8 @@ from evaluator_host.vendors.uipath.records import matched
 
 _SHOWN: Final = 8
 _WARNING: Final = (
-    "the agent has this machine's network: its code and its packages can connect wherever this machine can, and send "
-    "there whatever is in the test cases"
+    "the agent has this machine's network: its code and its packages can connect to everything that this machine "
+    "reaches, and send the test cases there"
 )
 
 ProjectOption = Annotated[Path, typer.Option(help="Folder of the project.", show_default="this folder")]
@@ -187,7 +187,7 @@ def _require_own_agent(url: str | None, executions: list[Path] | None) -> None:
 def _eval_set(project: Path, folder: str | None, named: str, items: list[str] | None) -> tuple[Layout, EvalSet]:
     """Return the layout of an eval set's project, and the eval set.
 
-    If `items` are given, keep only these test cases.
+    If there are `items`, the set has only these test cases.
     """
     path = Path(named)
     layout = layout_of_eval_set(path) if path.is_file() and folder is None and project == Path() else None
@@ -219,7 +219,10 @@ def _unrecorded(executions: dict[str, Execution]) -> list[str]:
 def _given(
     one: ProjectEvaluator, read: Callable[..., LoadedEvaluator], packages: list[str], limits: dict[str, Any]
 ) -> LoadedEvaluator:
-    """Return the program of an evaluator; UiPath's own evaluators need a pin of the package `uipath`."""
+    """Return the program of an evaluator.
+
+    For UiPath's own evaluators, the caller must have pinned the package `uipath`.
+    """
     if isinstance(one.code, str):
         if not any(pin.partition("==")[0].strip().lower() == "uipath" for pin in packages):
             raise InvalidRequest(
@@ -242,7 +245,7 @@ def _agent(layout: Layout, name: str | None, read: Callable[..., LoadedEvaluator
 
 
 def _explained(run: EvalRun, layout: Layout) -> EvalRun:
-    """To each error about a missing module, add the places in which the host looked for the module."""
+    """Add to each error about a missing module the folders in which the host looked for the module."""
     results = dict(run.results)
     for one in run.evaluators:
         for key, result in run.results.items():

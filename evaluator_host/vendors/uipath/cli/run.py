@@ -1,4 +1,7 @@
-"""Runs an eval set for `uipath eval`: on this machine, or on a host, where the agent runs first and then a job."""
+"""Runs an eval set for `uipath eval`: on this machine, or on a host.
+
+On a host, the agent runs first, and then a job.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
