@@ -37,7 +37,7 @@ class Group(StrEnum):
 class Guard(StrEnum):
     """A protection by the sandbox, the runner or the host. `tests/attacks/weakened.py` can switch off each of them."""
 
-    NETWORK = "network"  # a network namespace with nothing in it
+    NETWORK = "network"  # an empty network namespace
     ROOT = "root"  # a root folder that has only the runtime, and no files of the host
     READ_ONLY = "read-only"  # a root folder that cannot be written to
     SCRATCH = "scratch"  # its own /tmp
@@ -68,7 +68,7 @@ class Guard(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One outcome that means that the attack was stopped. Several are listed if the outcome depends on the machine.
+    """One outcome that means that the attack was stopped. An attack has several if its outcome depends on the machine.
 
     Attributes:
       status: Status of the result. None if the host refuses the evaluator with InvalidRequest, before a sandbox starts.
@@ -105,13 +105,14 @@ class Attack:
         switched off alone; then `seen` says how somebody saw the attack get through.
       seen: How somebody saw the attack get through, if `without` is empty.
       like: Numbers of known flaws in other sandboxes (`CVE-…`). The attack tests whether this host has these flaws.
-      witness: A program of another workspace that runs while this attack's sandbox still lives. It looks for what the
-        attack left or holds, and must find nothing.
+      witness: A program of another workspace that runs while this attack's sandbox still exists. It looks for traces of
+        the attack, and must find none.
       calm: Whether the program scores `CALM_SCORE` for a harmless row, which it gets after the attack. False for code
-        that fails to load: the hostile row then runs a second time and must have the same outcome.
+        that fails to load. The hostile row then runs a second time, and must have the same outcome.
       data: Paths of data files of the attack and its witness; each file contains `inputs["mark"]`.
       isolation: `batch` sends the hostile row and then a harmless row to the same process.
-      safe: Whether `selftest` runs it. False for an attack that is costly and proves nothing about a deployment.
+      safe: Whether `selftest` runs the attack. False for an attack that is costly and proves nothing about a
+        deployment.
     """
 
     name: str

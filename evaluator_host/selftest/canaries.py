@@ -41,7 +41,7 @@ class Canaries:
     """The listeners and the secret file of one selftest.
 
     Attributes:
-      inputs: The part of an attack's `inputs` that says where the listeners and the file are.
+      inputs: The keys of an attack's `inputs` that say where the listeners and the file are.
       secret: Content of the secret file. It must never appear in a result.
       visits: Names of the listeners that got a connection, one name for each connection.
       model_url: Base URL of a model. Its key is the secret; its answers contain this key and a count of requests.
@@ -149,7 +149,7 @@ def _counting(
 async def _unix_server(canaries: Canaries, path: Path) -> list[asyncio.Server]:
     try:
         server = await asyncio.start_unix_server(_counting(canaries, "socket"), path)
-    except OSError:  # the path of the data directory is longer than the path of a socket may be
+    except OSError:  # the data directory's path is too long for the path of a socket
         return []
     _open_to_all(path)
     return [server]
@@ -169,7 +169,7 @@ def _model(canaries: Canaries) -> Callable[[asyncio.StreamReader, asyncio.Stream
             question = str(decode_json(await reader.readexactly(length))["messages"][0]["content"])
             questions[question] += 1
             if question.startswith("wait "):
-                with suppress(TimeoutError):  # answer after a pause, or as soon as nobody waits any more
+                with suppress(TimeoutError):  # answer after a pause, or at once when the caller has gone
                     await asyncio.wait_for(reader.read(1), _SLOW_S)
             said = f"Bearer {canaries.secret}|{questions[question.removeprefix('count ')]}"
             body = encode_json({"choices": [{"message": {"role": "assistant", "content": said}}]})
@@ -188,6 +188,7 @@ def _addresses() -> list[str]:
     found = []
     for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((elsewhere, 9))  # an example address: this only looks up a route, and sends nothing
+            # connecting a UDP socket only looks up a route; nothing is sent to this example address
+            probe.connect((elsewhere, 9))
             found.append(probe.getsockname()[0])
     return found

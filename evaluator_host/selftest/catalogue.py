@@ -77,7 +77,7 @@ class _Table(BaseModel):
 
     why: str
     expected: tuple[_Outcome, ...] = (_Outcome(status=Status.SCORED, score=0.0),)
-    limits: dict[str, int | float] = {}  # limits of the evaluator that differ from those in `SMALL`
+    limits: dict[str, int | float] = {}  # limits of the evaluator that differ from the default limits, `SMALL`
     without: frozenset[Guard] = frozenset()
     seen: str = ""
     like: tuple[str, ...] = ()
@@ -111,10 +111,10 @@ def program_of(language: Language, body: str) -> str:
 
 
 def _group_folders(folder: Path) -> list[Path]:
-    """Return the folders of a language's groups of attacks, in the order of `Group`."""
+    """Return the folder of each group of attacks in a language, in the order of `Group`."""
     found = {path.name for path in folder.iterdir() if path.is_dir()}
     for name in sorted(found - {*Group, _INCLUDES, "__pycache__"}):
-        raise ValueError(f"{folder / name}: there is no group of that name; Group in attack.py lists them")
+        raise ValueError(f"{folder / name}: there is no group of that name; Group in attack.py lists the groups")
     return [folder / group for group in Group if group in found]
 
 
@@ -162,7 +162,7 @@ def _read_tables(file: Path) -> dict[str, dict[str, Any]]:
         raise ValueError(f"{file}: {error}") from None
     for name, table in tables.items():
         if not isinstance(table, dict):
-            raise ValueError(f"{file}: {name!r} belongs to no attack; the file holds [defaults] and a table per attack")
+            raise ValueError(f"{file}: {name!r} is not a table; the file has a table for each attack, and [defaults]")
     return tables
 
 

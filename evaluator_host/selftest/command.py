@@ -29,7 +29,7 @@ _MARKS: Final = {
 }
 
 _RENEW_RUNNER: Final = (
-    "the runner in the sandbox is not the one of this version: reinstall Evaluator Host, and on docker run "
+    "the runner in the sandbox belongs to another version: reinstall Evaluator Host, and with Docker run "
     "`evaluator-host images build`"
 )
 _GRANT_LIMITS: Final = (
@@ -76,7 +76,10 @@ def selftest(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Attack this deployment with hostile evaluators. Exit 0 when all were stopped, 1 when not, 3 if it cannot run."""
+    """Attack this deployment with hostile evaluators.
+
+    Exit 0 if every attack was stopped, 1 if not, 3 if none can run.
+    """
     attacks = _chosen(group, language)
     settings = load_settings(sandbox=backend, data_dir=data_dir)
     report = run_async(lambda: _attacked(settings, attacks))
@@ -113,7 +116,7 @@ async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> SelftestRe
 def _at_once() -> int:
     """Return how many attacks run at a time.
 
-    Most attacks only wait, but more of them would take too much processor time from a host that is in use.
+    Most attacks only wait, but too many at once would slow down a host that is in use.
     """
     return max(2, min(8, 2 * (os.cpu_count() or 1)))
 

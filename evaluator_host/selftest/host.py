@@ -129,7 +129,7 @@ async def attack_host(
 
 
 class _Host:
-    """The host under attack, as its two workspaces see it."""
+    """The host under attack, and a client for each of its two workspaces."""
 
     def __init__(self, process: Any, attacker: httpx.AsyncClient, neighbour: httpx.AsyncClient) -> None:
         self.peak_memory_mb = 0.0  # highest memory use of any process of the host
@@ -151,7 +151,10 @@ class _Host:
             await asyncio.sleep(_PAUSE_S)
 
     async def attacked(self, attack: Attack, table: _Table) -> AttackResult:
-        """Send an attack's requests; return the result. During and after the attack, check how others are answered."""
+        """Send an attack's requests, and return the result.
+
+        During and after the attack, check another workspace's answers.
+        """
         started = time.monotonic()
         sending = asyncio.create_task(self._send(table.requests))
         problems: list[str] = []
@@ -163,7 +166,7 @@ class _Host:
         self.peak_memory_mb = max(self.peak_memory_mb, *map(_peak_memory_mb, self._processes()))
         verdict = AttackVerdict.GOT_THROUGH if problems else AttackVerdict.STOPPED
         told = tuple(dict.fromkeys(problems))
-        return AttackResult(attack, verdict, told, "the neighbour was served", time.monotonic() - started)
+        return AttackResult(attack, verdict, told, "the other workspace got its answers", time.monotonic() - started)
 
     async def _disturbed(self, patience_s: float) -> AsyncIterator[str]:
         """Yield a message for each wrong or missing answer to the other workspace."""
@@ -175,10 +178,10 @@ class _Host:
             if answer.status_code != httpx.codes.OK or answer.json()["score"] != x / 1000:
                 yield f"another workspace got the answer {answer.status_code}: {answer.text[:200]}"
         except httpx.HTTPError as error:
-            yield f"another workspace had no answer: {error!r}"
+            yield f"another workspace got no answer: {error!r}"
 
     async def _ask_health(self, patience_s: float) -> None:
-        """Request `/healthz`. Raise an error if the host itself, not a busy machine, needs longer than `patience_s`."""
+        """Request `/healthz`. Raise an error if the answer takes over `patience_s`, unless only the machine is busy."""
         began, before_s = time.monotonic(), self._used_s()
         while True:
             try:
@@ -193,14 +196,14 @@ class _Host:
         return sum(map(_used_s, self._processes()))
 
     def _processes(self) -> list[int]:
-        """Return the first process of the host, and the processes for calls and jobs that its forker started."""
+        """Return the first process of the host, and the processes for calls and jobs that it forked."""
         first = self._process.pid
         forked = [pid for forker in child_pids(first) for pid in child_pids(forker)]
         return [first, *(pid for pid in forked if _command(pid) == _command(first))]
 
     async def _send(self, requests: Sequence[AttackRequest]) -> list[str]:
         problems: list[str] = []
-        with suppress(TimeoutError):  # a time-out is allowed for the attacker, but not for the other workspace
+        with suppress(TimeoutError):  # only the attacker's requests may time out, not those of the other workspace
             async with asyncio.timeout(_ATTACK_S):
                 for request in requests:
                     for _ in range(request.times):
@@ -221,7 +224,7 @@ class _Host:
                 if request.follow:
                     await self._follow(self._job)
         except httpx.HTTPError as error:
-            return [] if isinstance(error, httpx.TimeoutException) else [f"{request.path} had no answer: {error!r}"]
+            return [] if isinstance(error, httpx.TimeoutException) else [f"{request.path} got no answer: {error!r}"]
         return [f"{request.path} got status 500"] if answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR else []
 
     async def _watch(self, path: str, count: int) -> list[str]:

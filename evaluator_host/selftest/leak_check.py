@@ -16,14 +16,14 @@ from evaluator_host.engine.system.tree import walk
 _PROC: Final = Path("/proc")
 # maximum number of bytes to read of a command line; one argument has at most 128 KB
 _MOST_BYTES: Final = 1 << 20
-# Allowed number of new descriptors: some are opened once and kept, such as a resolver's socket. A real leak grows with
-# every sandbox.
+# number of new descriptors that are allowed: some, such as a resolver's socket, are opened once and kept, while a real
+# leak grows with every sandbox
 _SPARE_DESCRIPTORS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The resources of the machine that this process holds."""
+    """The machine's resources that this process uses."""
 
     children: frozenset[int]
     descriptors: int
@@ -34,7 +34,7 @@ class Snapshot:
 
 
 def take_snapshot(engine: str | None) -> Snapshot:
-    """Return the resources that this process holds now.
+    """Return the resources that this process uses now.
 
     Args:
       engine: Address of the container engine, to list its containers; None for no engine.
@@ -90,7 +90,7 @@ def _children(pid: int) -> Iterator[int]:
 
 
 def _mounts() -> Iterator[str]:
-    """Yield the mount points in this namespace that a sandbox could have made."""
+    """Yield the mount points in this namespace that may come from a sandbox."""
     for line in _read(_PROC / "self" / "mountinfo").decode(errors="replace").splitlines():
         point = line.split(" ")[4]
         if any(word in point for word in ("/newroot", "/oldroot", "/bwrap")):
@@ -129,7 +129,7 @@ def _memory_mb(pid: int) -> float:
 def _read_quickly(path: str) -> bytes:
     """Return the start of a file.
 
-    This must be quick: for each attack, two files of every process on the machine are read.
+    This must be quick, because each attack needs two files of every process on the machine.
     """
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -21,15 +21,15 @@ from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.types.names import counted
 
 _ENGINE: Final = "unix:///var/run/docker.sock"  # the address that docker-py uses by default
-# number of MB by which the host may grow: its frame buffers have at most 64 MiB each. If it read a guest's gigabyte, it
-# would grow more.
+# MB by which the host may grow: each of its frame buffers has at most 64 MiB, and a host that read a guest's gigabyte
+# would grow more
 _MORE_MEMORY_MB: Final = 192.0
 _LOAD_TIMEOUT_S: Final = 2.0  # seconds to load code: some attacks hang there, and honest programs take milliseconds
 # seconds until an idle sandbox ends: no attack uses it again, and it slows down the search for processes
 _IDLE_TTL_S: Final = 5.0
 _SETTLED_S: Final = 10.0  # seconds to wait for removals: a busy engine needs several seconds for a container
 _POLL_S: Final = 0.2
-_TIMES_ALONE: Final = 2  # repeat an attack alone this many times if it ran out of time while others ran
+_TIMES_ALONE: Final = 2  # number of times to repeat an attack alone if it ran out of time beside others
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,9 @@ async def run_attacks(
         return result
 
     for language in dict.fromkeys(attack.language for attack in attacks):
-        for problem in await neighbour_problems(service, language):  # there must be none before the attacks
-            raise SandboxUnavailable(f"a harmless evaluator does not run as it should: {problem}")
+        # after the attacks, nobody could tell whether an attack caused the problem
+        for problem in await neighbour_problems(service, language):
+            raise SandboxUnavailable(f"even before the attacks, a harmless evaluator does not work: {problem}")
     together = await asyncio.gather(*(one(attack) for attack in attacks))
     return tuple([await alone(result) for result in together])
 
@@ -150,14 +151,14 @@ async def _host_problems(service: Service, canaries: Canaries, before: Snapshot)
     for name in sorted(set(canaries.visits)):
         yield f"{counted(canaries.visits.count(name), 'connection')} reached the host's listener {name!r}"
     if service.pool.waiting:
-        yield f"the queue still has {counted(service.pool.waiting, 'call')}, although all have been answered"
+        yield f"the queue still has {counted(service.pool.waiting, 'call')}, although every call has been answered"
     now = await asyncio.to_thread(take_snapshot, None)
     if now.memory_mb > before.memory_mb + _MORE_MEMORY_MB:
         yield f"the host grew from {before.memory_mb:.0f} MB to {now.memory_mb:.0f} MB"
 
 
 async def _left_behind(before: Snapshot, engine: str | None) -> list[str]:
-    """Return what is left after the host has ended. First wait for resources that are just being removed."""
+    """Wait for resources that are still being removed. Then return what is left after the host has ended."""
     deadline = time.monotonic() + _SETTLED_S
     while True:
         found = leaks(before, await asyncio.to_thread(take_snapshot, engine))

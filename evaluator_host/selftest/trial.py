@@ -25,9 +25,9 @@ from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationResul
 NEIGHBOUR: Final = "selftest-neighbour"
 """Name of the workspace of another tenant."""
 _ATTACKER: Final = "selftest"
-_GONE_S: Final = 5.0  # seconds until a row's processes must be gone; normally, they end before the next row
+_GONE_S: Final = 5.0  # seconds until all processes of a row must have ended; normally, they end before the next row
 _POLL_S: Final = 0.05
-_LONGEST_POLL_S: Final = 0.4  # longest pause between two searches, each of which reads all of /proc
+_LONGEST_POLL_S: Final = 0.4  # maximum pause in seconds between two searches, because each search reads all of /proc
 _ASKED: Final = 2  # number of requests that a row may send to the model
 _CALM: Final = Expected(Status.SCORED, CALM_SCORE, log="")
 _NEIGHBOURLY: Final = {
@@ -56,7 +56,7 @@ class AttackResult:
     """The verdict on one attack.
 
     Attributes:
-      problems: Differences from the expected outcome; empty when the attack was stopped.
+      problems: Differences from the expected outcomes; empty if the attack was stopped.
       outcome: A short description of the hostile row's result.
     """
 
@@ -73,7 +73,10 @@ class AttackResult:
 
 
 async def run_attack(attack: Attack, service: Service, canaries: Canaries) -> AttackResult:
-    """Run an attack, check the host after it, and return the result. No attack can make this raise an error."""
+    """Run an attack, check the host after it, and return the result.
+
+    No attack can make this function raise an error.
+    """
     started = time.monotonic()
     trial = _Trial(attack, service, canaries)
     try:
@@ -173,7 +176,7 @@ class _Trial:
         return replace(expected, mentions=expected.mentions.replace("{load_timeout_s}", load_timeout_s))
 
     async def _results(self, evaluator: Evaluator) -> list[EvaluationResult]:
-        """Return the result of the hostile row, and the result of the harmless row after it."""
+        """Return the results of the hostile row and of the harmless row after it."""
         rows = [self._row(calm=False), self._row(calm=True)]
         if self._attack.isolation is Isolation.BATCH:
             return await self._service.evaluate_batch(
@@ -192,7 +195,7 @@ class _Trial:
                     yield f"more of {name} was kept than limits.log_kb"
 
     async def _afterwards(self) -> AsyncIterator[str]:
-        """Yield what the attack left on the host, and how it disturbed the evaluator of the other workspace."""
+        """Yield what the attack left on the host, and how the attack disturbed the evaluator of the other workspace."""
         deadline, pause_s = time.monotonic() + _GONE_S, _POLL_S
         while found := marked_processes([self._mark]):
             if time.monotonic() > deadline:
@@ -229,7 +232,7 @@ async def _once(content: bytes) -> AsyncIterator[bytes]:
 
 
 async def neighbour_problems(service: Service, language: Language) -> list[str]:
-    """Return what is wrong with the result of another workspace's evaluator. The list is empty if nothing is."""
+    """Return what is wrong with the result of another workspace's evaluator; an empty list means nothing."""
     x = time.monotonic_ns() % 1000
     evaluator = Evaluator(_NEIGHBOURLY[language], language=language)
     result = await service.evaluate(evaluator, Row(inputs={"x": x}), caller=Caller(NEIGHBOUR))

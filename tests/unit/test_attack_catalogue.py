@@ -91,7 +91,7 @@ def test_included_files_and_repeated_texts_are_written_out(files: Path) -> None:
         ("attacks.toml", TABLE + "limits = { memory = 1 }\n", "attacks.toml", "[reads]: limits"),
         ("attacks.toml", "[reads]\n", "attacks.toml", "[reads]: why"),
         ("attacks.toml", TABLE + "[writes]\n", "attacks.toml", "[writes] needs one program, writes.py"),
-        ("attacks.toml", 'why = "a guard"\n', "attacks.toml", "'why' belongs to no attack"),
+        ("attacks.toml", 'why = "a guard"\n', "attacks.toml", "'why' is not a table"),
         ("attacks.toml", "[reads\n", "attacks.toml", "Expected"),
         ("reads.py.txt", PROGRAM, "attacks.toml", "there is reads.py, reads.py.txt"),
         ("reads.py", "x = 1\n", "reads.py", "defines neither `attack(inputs)` nor `evaluate`"),

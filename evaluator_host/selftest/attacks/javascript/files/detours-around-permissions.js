@@ -6,7 +6,7 @@ const attack = async (inputs) => {
   const told = (way, value) => { if (value) found.push(way); };
   const bytes = new TextEncoder().encode(inputs.file);
   const up = `/tmp/${'../'.repeat(10)}${inputs.file.slice(1)}`;
-  // try paths that are not strings, which a check of strings would miss
+  // try paths that are not strings, because a check may look only at strings
   told('bytes', tried(() => fs.readFileSync(bytes)));
   told('buffer', tried(() => fs.readFileSync(Buffer.from(up))));
   told('url', tried(() => fs.readFileSync(new URL(`file://${inputs.file}`))));

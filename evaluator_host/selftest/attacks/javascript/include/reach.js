@@ -4,7 +4,7 @@ const net = require('net');
 const reach = (address) => new Promise((done) => {
   const socket = net.connect(address);
   const end = (what) => { socket.destroy(); done(what); };
-  socket.setTimeout(500, () => end('no answer, but a way there'));
+  socket.setTimeout(500, () => end('a connection without an answer'));
   socket.on('connect', () => end(`connected to ${JSON.stringify(address)}`));
   socket.on('error', (error) => end(error.code === 'ECONNREFUSED' && address.far ? 'refused from afar' : null));
 });

@@ -1,4 +1,4 @@
 # include: frames.py
 
 def attack(inputs):
-    write_to_all(frame(2))  # 2 is the number of its own row; 1 was the load
+    write_to_all(frame(2))  # the host numbers its calls: 1 loaded the code, and 2 is this row

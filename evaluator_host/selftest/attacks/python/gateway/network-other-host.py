@@ -1,6 +1,6 @@
 # include: ask.py
 def connect(to, host=None, then=b""):
-    """Return the answer to CONNECT, and to the bytes that are sent through."""
+    """Return the answers to CONNECT and to the bytes sent through the tunnel."""
     with socket.create_connection((PLACE.hostname, PLACE.port), timeout=5) as connection:
         connection.sendall(f"CONNECT {to} HTTP/1.1\r\nHost: {host or to}\r\n\r\n".encode())
         answer = connection.recv(65536)

@@ -9,4 +9,4 @@ def attack(inputs):
         to = f"{inputs['mark']}{number}.slow.invalid:80"
         connection.sendall(f"CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n".encode())
         opened.append(connection)
-    time.sleep(0.3)  # waits until the host looks the names up; the witness then asks for another name
+    time.sleep(0.3)  # waits until the host is looking up these names; then the witness asks for another name

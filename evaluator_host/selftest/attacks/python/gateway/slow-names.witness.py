@@ -6,5 +6,5 @@ def attack(inputs):
         try:
             answer = connection.recv(65536)
         except TimeoutError:
-            return "the name of a host was not looked up: names of another workspace were"
+            return "the host did not look up this name, because it was busy with names of another workspace"
     return answer.decode("latin-1") if b" 200 " not in answer else None

@@ -1,6 +1,6 @@
 try:
     import _interpreters as own
-except ImportError:  # until Python 3.12
+except ImportError:  # the module's name until Python 3.12
     import _xxsubinterpreters as own
 
 def run_in(interpreter, code):

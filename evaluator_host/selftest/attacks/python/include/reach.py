@@ -9,7 +9,7 @@ def reach(address, family=socket.AF_INET, kind=socket.SOCK_STREAM):
             if kind == socket.SOCK_DGRAM:
                 door.send(b"?" * 16)
         except TimeoutError:
-            return "no answer, but a way there"
+            return "a connection without an answer"
         except OSError as error:
             return "refused from afar" if error.errno == errno.ECONNREFUSED else None
         return f"connected to {address}"

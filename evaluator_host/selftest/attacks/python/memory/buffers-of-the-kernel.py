@@ -17,5 +17,5 @@ def attack(inputs):
         pass
     if size < 128 << 20:
         return None
-    time.sleep(2)  # time for the watchdog, which looks only now and then
+    time.sleep(2)  # gives the watchdog time, because it looks only 20 times a second
     return f"{size >> 20} MB in sockets"

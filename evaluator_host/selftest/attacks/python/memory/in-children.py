@@ -23,5 +23,5 @@ def attack(inputs):
         except BlockingIOError:
             pass
         dead = sum(line.split()[2:3] == ["Z"] for line in map(stat_of, filter(str.isdigit, os.listdir("/proc"))))
-    time.sleep(2)  # time for the watchdog, which looks only now and then
+    time.sleep(2)  # gives the watchdog time, because it looks only 20 times a second
     return filled == 6 and not dead and "six children hold 50 MB each"

@@ -1,2 +1,2 @@
 def attack(inputs):
-    return None  # the witness only has to be answered
+    return None  # the witness only has to get a score

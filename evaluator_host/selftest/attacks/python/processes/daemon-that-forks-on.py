@@ -4,7 +4,7 @@ def attack(inputs):
     if os.fork() == 0:
         mark(inputs)
         until = time.monotonic() + 20
-        # always a new process, so that every list of processes is out of date
+        # each fork replaces the process, so every list of processes is out of date
         while time.monotonic() < until:
             try:
                 if os.fork():

@@ -8,7 +8,7 @@ def attack(inputs):
         return None
     except PermissionError:
         what = "seen"
-    if inputs["pid"] < 1000:  # in the sandbox, this may be the number of another process
+    if inputs["pid"] < 1000:  # in the sandbox, another process may have this id
         with open(f"/proc/{inputs['pid']}/cmdline", "rb") as file:
             if hashlib.sha256(file.read()).hexdigest() != inputs["command"]:
                 return None
