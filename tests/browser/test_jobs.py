@@ -448,7 +448,7 @@ async def test_a_comparison_lists_the_rows_that_are_found(page: Page, client: Cl
     await page.reload()
     await expect(worse).to_have_count(1)
     await page.get_by_label("Outcome").select_option("Passes in the later job")
-    await expect(page.get_by_text("None of the rows found.")).to_have_count(1)
+    await expect(page.get_by_text("No changed row matches the search.")).to_have_count(1)
     await expect(risen).to_have_count(1)
     await page.get_by_label("Find text in rows").fill("")
     await expect(risen).to_have_count(4)

@@ -56,7 +56,7 @@ async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, se
     await page.keyboard.press("s")
     await expect(page.get_by_role("heading", name="Row 9")).to_be_visible()
     await page.keyboard.press("p")
-    await expect(page.get_by_text("Every row has been looked at")).to_be_visible()
+    await expect(page.get_by_text("Every row is labelled or skipped")).to_be_visible()
     await page.get_by_role("button", name="Rows", exact=True).click()
     await expect(page.get_by_role("row", name="too short")).to_contain_text("not passed")
     await page.get_by_role("button", name="Agreement", exact=True).click()
@@ -86,7 +86,7 @@ async def test_rows_of_a_data_set_are_labelled_on_a_phone(look: Look, host: Serv
         await dialog.get_by_label("From").fill("")
         await expect(dialog.get_by_role("button", name="Create the queue")).to_be_disabled()
         await dialog.get_by_label("A label is").select_option("choice")
-        await dialog.get_by_label("Choices, one on a line").fill("good\nbad\nsoso")
+        await dialog.get_by_label("Choices, one per line").fill("good\nbad\nsoso")
         await dialog.get_by_role("button", name="Create the queue").click()
         soso = page.get_by_role("button", name="soso")
         await expect(soso).to_be_in_viewport(ratio=1)
@@ -99,7 +99,7 @@ async def test_rows_of_a_data_set_are_labelled_on_a_phone(look: Look, host: Serv
             # wait, because while a field has the focus, keys are ordinary text
             await page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 150)))")
             await page.keyboard.press(key)
-        await expect(page.get_by_text("Every row has been looked at")).to_be_visible()
+        await expect(page.get_by_text("Every row is labelled or skipped")).to_be_visible()
         await page.goto("/labels")
         await expect(page.get_by_role("link", name="tone")).to_be_visible()
         assert await widest_overflow(page) == 0

@@ -215,7 +215,7 @@ async def test_a_secret_is_rotated_and_removed(look: Look, page: Page, host: Ser
     await page.get_by_label("Value", exact=True).fill("first-value-0123")
     await page.get_by_role("button", name="Save").click()
     row = page.get_by_role("region", name="Secrets").locator("tr", has_text="crm")
-    await expect(row.get_by_text("code that is granted it")).to_be_visible()
+    await expect(row.get_by_text("code with a grant")).to_be_visible()
     await looked_at(look, page, "secrets")
     await row.get_by_role("button", name="Rotate crm").click()
     await page.get_by_label("Value", exact=True).fill("second-value-0123")

@@ -26,7 +26,7 @@ def places(seeds: Seeds) -> dict[str, str]:
         "/datasets/many": "rows 0 to 49",
         "/datasets/many?row=3": "Use in the workbench",
         "/environments": "lodash 4.17.21",
-        "/environments?new=1": "Packages, one on a line",
+        "/environments?new=1": "Packages, one per line",
         "/jobs": seeds.before[4:12],
         "/jobs/new?evaluator=length&dataset=many": "Preview of the first row",
         f"/jobs/{seeds.before}": "2,000 rows",

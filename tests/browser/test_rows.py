@@ -58,8 +58,8 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
     await dialog.get_by_role("button", name="Add these 20").click()
     sums = page.locator(".row-sums")
     await expect(sums).to_contain_text("Mean 0.5 over 20 of 20 rows")
-    await page.get_by_role("textbox", name="Expected of row 0", exact=True).fill("1 ± 0.05")
-    await page.get_by_role("textbox", name="Expected of row 1", exact=True).fill(">= 0.5")
+    await page.get_by_role("textbox", name="Expected result of row 0", exact=True).fill("1 ± 0.05")
+    await page.get_by_role("textbox", name="Expected result of row 1", exact=True).fill(">= 0.5")
     await expect(sums).to_contain_text("1 of 2 as expected")
     await page.get_by_role("button", name="Details of row 0", exact=True).click()
     await expect(page.get_by_text("From graded, row 0")).to_be_visible()
@@ -92,7 +92,7 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
         "with-cases", Evaluator(EXACT.replace("outputs == inputs['gold']", "0.7 + 0.1")), cases=cases
     )
     await page.goto("/?evaluator=with-cases")
-    await expect(page.get_by_role("textbox", name="Expected of row 0", exact=True)).to_have_value("1; <= 2")
+    await expect(page.get_by_role("textbox", name="Expected result of row 0", exact=True)).to_have_value("1; <= 2")
     await expect(page.locator(".row-sums")).to_contain_text("1 of 2 as expected")
 
 

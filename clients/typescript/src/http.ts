@@ -124,7 +124,7 @@ export class Http {
   }
 }
 
-/** Return a name quoted as one segment of a path. */
+/** Return a name escaped as one segment of a path. */
 export function segment(name: string | number): string {
   return encodeURIComponent(name);
 }

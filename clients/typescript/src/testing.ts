@@ -2,13 +2,13 @@
 import type { EvaluatorHost } from "./client.js";
 import type { Evaluator, Result, Row } from "./types.js";
 
-const ROUNDING = 1e-9; // by how much sums of floats may miss a bound
+const ROUNDING = 1e-9; // tolerance for rounding errors in sums of floats
 
 /** The expected score; `atLeast: 0.5` when nothing is given. */
 export interface Expected {
   atLeast?: number;
   atMost?: number;
-  /** The score itself, within `tolerance` (0.000001). */
+  /** The exact score, up to a `tolerance` (0.000001). */
   equal?: number;
   tolerance?: number;
   /** Whether the evaluator's threshold is met. */

@@ -6,7 +6,7 @@ interface Request {
   headers: Record<string, string>;
 }
 
-/** The part of Swagger UI that a plugin gets: its React. */
+/** The part of Swagger UI that plugins use here: its copy of React. */
 interface Swagger {
   React: { createElement(tag: string, attributes: { className: string }, ...content: string[]): unknown };
 }

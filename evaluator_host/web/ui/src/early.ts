@@ -39,5 +39,5 @@ if (document.visibilityState === "hidden") {
   start(); // a tab in the background has no frames
 } else {
   document.addEventListener("visibilitychange", start, { once: true });
-  requestAnimationFrame(() => setTimeout(start)); // files that load at once would delay the first frame
+  requestAnimationFrame(() => setTimeout(start)); // loading these files earlier would delay the first frame
 }

@@ -11,7 +11,7 @@ export interface CodeEditorHandle {
   focus(): void;
   /** The text, including keys that are not rendered yet. */
   text(): string;
-  /** Replace the text as one change that can be undone; the cursor stays at its word. */
+  /** Replace the text as one change that can be undone; the cursor stays in the same word. */
   replace(text: string): void;
 }
 

@@ -46,7 +46,7 @@ export function serverOf(evaluator: EvaluatorIn, given: Record<string, unknown>,
 }
 
 let worker: Worker | null = null;
-let address: unknown = null; // the trusted address, made once: a page may create its policy only once
+let address: unknown = null; // kept, because a page may create the policy for a trusted address only once
 let waiting = new Map<number, (answer: Answer) => void>();
 let last = 0;
 let idle: ReturnType<typeof setTimeout> | undefined;

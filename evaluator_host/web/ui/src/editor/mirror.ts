@@ -49,7 +49,7 @@ export interface Mirror {
   /** Put the cursor at a place and scroll to it. */
   goTo(line: number, column: number | null): void;
   focus(): void;
-  /** Replace the text as one change that can be undone; the cursor stays at its word. */
+  /** Replace the text as one change that can be undone; the cursor stays in the same word. */
   replace(text: string): void;
   destroy(): void;
 }
@@ -97,7 +97,8 @@ const looks = EditorView.theme({
   ".cm-panel.cm-search": { padding: "6px 10px" },
   ".cm-textfield": { backgroundColor: "var(--surface)", border: "1px solid var(--border-strong)", borderRadius: "4px", color: "var(--text)" },
   ".cm-button": { backgroundImage: "none", backgroundColor: "var(--surface)", border: "1px solid var(--border-strong)", borderRadius: "4px", color: "var(--text)" },
-  "& .cm-deletedChunk .cm-deletedText": { background: "none", boxShadow: "inset 0 -2px 0 var(--fail)" }, // a second red below text would be too dark
+  // with another layer of red below the text, the text would be hard to read
+  "& .cm-deletedChunk .cm-deletedText": { background: "none", boxShadow: "inset 0 -2px 0 var(--fail)" },
   ".cm-searchMatch": { backgroundColor: "var(--warn-soft)" },
   ".cm-searchMatch-selected": { backgroundColor: "var(--selection)", outline: "1px solid var(--accent)" },
 });

@@ -9,7 +9,7 @@ const PAGES = [
   { id: "contracts", label: "Contracts: how code is called, what it may return" },
   { id: "packages", label: "Packages: pip and npm" },
   { id: "jobs", label: "Jobs, data sets, live traces" },
-  { id: "models", label: "Ask LLMs from an evaluator" },
+  { id: "models", label: "Call LLMs from an evaluator" },
   { id: "troubleshooting", label: "Fix an error" },
   { id: "cli", label: "Command line" },
 ] as const;

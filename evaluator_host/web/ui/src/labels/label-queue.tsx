@@ -164,7 +164,7 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
         )}
         {row !== null && (
           <Panel title="Comment" class="panel-stack">
-            <TextArea bare label="Comment" rows={2} value={note} onValue={(text) => setWritten({ row: row.index, note: text })} class="label-note" hint="Kept with the label." />
+            <TextArea bare label="Comment" rows={2} value={note} onValue={(text) => setWritten({ row: row.index, note: text })} class="label-note" hint="Stored with the label." />
             <div class="page-actions line">
               <Button small disabled={before === undefined} aria-keyshortcuts="k" onClick={verbs.previous}>
                 ‹ Back <kbd>k</kbd>
@@ -185,7 +185,7 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
             <ResultView result={one.result} />
           </Panel>
         ))}
-        <Field label="Your name" value={by} onValue={(value) => (setBy(value), keep(PERSON, value.trim() || null))} autocomplete="off" hint="The host keeps it with your labels. If the host has keys, it is your key’s name." />
+        <Field label="Your name" value={by} onValue={(value) => (setBy(value), keep(PERSON, value.trim() || null))} autocomplete="off" hint="Stored with your labels. On a host with keys, this is the name of your key." />
       </div>
       <p class="visually-hidden" role="status">
         {said}
@@ -257,7 +257,7 @@ function Choices({ queue, row, choices, busy, verbs }: { queue: LabelQueue; row:
         >
           <Field label="Another score" type="number" min={queue.task.min} max={queue.task.max} step="any" value={score} onValue={setScore} />
           <Button type="submit" disabled={busy || score.trim() === ""}>
-            Give it
+            Use this score
           </Button>
         </form>
       )}
@@ -310,7 +310,7 @@ function RowToLabel({ row, outputs }: { row: LabelRow; outputs: string | null })
 function AllDone({ queue, onBack }: { queue: LabelQueue; onBack: (() => void) | null }) {
   return (
     <div class="empty stack-tight">
-      <p class="strong">{queue.waiting === 0 ? "Every row has been looked at" : "Other people are labelling the remaining rows"}</p>
+      <p class="strong">{queue.waiting === 0 ? "Every row is labelled or skipped" : "Other people are labelling the remaining rows"}</p>
       <div class="empty-text stack">
         <Button kind="primary" onClick={() => setQuery({ tab: "agreement", row: null })}>
           Show the agreement

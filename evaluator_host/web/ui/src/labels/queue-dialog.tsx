@@ -12,7 +12,7 @@ import type { DatasetReport, JobReport, LabelQueue } from "../api/types";
 
 const KINDS = [
   { value: "passed", label: "Passed or not" },
-  { value: "choice", label: "One of some choices" },
+  { value: "choice", label: "One of several choices" },
   { value: "score", label: "A score" },
 ];
 const ROWS = [
@@ -78,7 +78,7 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
         <Field label="At most" type="number" min={1} max={10_000} value={given.limit} onValue={(limit) => set({ limit })} hint="Spread evenly over the chosen rows." />
       </div>
       <Select label="A label is" value={given.kind} options={KINDS} onValue={(kind) => set({ kind })} />
-      {given.kind === "choice" && <TextArea label="Choices, one on a line" rows={4} value={given.choices} onValue={(choices) => set({ choices })} />}
+      {given.kind === "choice" && <TextArea label="Choices, one per line" rows={4} value={given.choices} onValue={(choices) => set({ choices })} />}
       {given.kind === "score" && (
         <div class="field-row line">
           <Field label="From" type="number" step="any" value={given.min} onValue={(min) => set({ min })} />

@@ -65,8 +65,8 @@ function ProofText({ proof, alone }: { proof: Proof; alone: boolean }) {
   }
   return (
     <p>
-      Status, score and every metric agree on {proof.rows} {made}; the old code scored {proof.scored} of them.{left}
-      {proof.generated && <span class="muted"> They were generated from the fields that the code reads; a proof on your own rows is stronger.</span>}
+      Status, score and every metric agree on {proof.rows} {made}; the old code scored {proof.scored} of these rows.{left}
+      {proof.generated && <span class="muted"> The host generated these rows from the fields that the code reads. A proof on your own rows is stronger.</span>}
     </p>
   );
 }

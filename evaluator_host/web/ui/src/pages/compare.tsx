@@ -127,7 +127,7 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
       <FindRows query={query} found={found} />
       <ChangedRows title={`Worse: ${count(comparison.regressed)}`} label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} every={every(false)} sides={sides} only={only} />
       {comparison.passes_lost_rows.length > 0 && (
-        <ChangedRows title={`Not passed now, though the score did not fall: ${firstOf(comparison)}`} label="Rows that lost their pass" rows={comparison.passes_lost_rows} sides={sides} only={only} />
+        <ChangedRows title={`Passed before but not now, although the score did not fall: ${firstOf(comparison)}`} label="Rows that lost their pass" rows={comparison.passes_lost_rows} sides={sides} only={only} />
       )}
       <ChangedRows title={`Better: ${count(comparison.improved)}${failedBefore(comparison)}`} label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} every={every(true)} sides={sides} only={only} />
       <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} byPlace={byPlace} />

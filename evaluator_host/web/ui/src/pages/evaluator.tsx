@@ -145,7 +145,7 @@ function Version({ report }: { report: EvaluatorReport }) {
   );
 }
 
-/** The form of a judge, from which its code is made. */
+/** The fields of a judge; the host makes the judge's code from them. */
 function JudgeForm({ judge, version }: { judge: Judge; version: number }) {
   const { scale, labels } = judge;
   return (

@@ -25,7 +25,7 @@ import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
 const STATISTICS_EVERY_MS = 2000;
-const FEW = 8; // evaluators to list at first
+const FEW = 8; // number of evaluators to list at first
 
 /** One job: its progress, statistics and rows. */
 export default function JobPage({ params, query }: PageProps) {

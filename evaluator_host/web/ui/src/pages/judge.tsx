@@ -80,7 +80,7 @@ export default function JudgePage({ query }: PageProps) {
   return (
     <div class="page">
       <PageHead title={stored === null ? "New judge" : `Judge ${name}`} up={{ to: "/evaluators", label: "Evaluators" }} />
-      {error !== null && <ErrorNote title="That did not work" error={error} />}
+      {error !== null && <ErrorNote title="The judge could not be loaded or saved" error={error} />}
       {models.value?.length === 0 && (
         <Empty title="There is no model to judge with">
           <p>A judge shows a rubric and the row to a model, and takes the model’s answer as the score. Rubrics for faithfulness, tone, refusal and more are ready, or write your own.</p>
@@ -95,7 +95,7 @@ export default function JudgePage({ query }: PageProps) {
       {((models.value?.length ?? 0) > 0 || models.error !== null || stored !== null) && (
         <div class="record-columns">
           <div class="record-main stack">
-            <Panel title="What it asks">
+            <Panel title="What the judge asks">
               <div class="stack">
                 {stored === null && offered.value !== null && (
                   <Select
@@ -145,7 +145,7 @@ interface AnswersProps {
 function Answers({ form, set, faults }: AnswersProps) {
   const change = (index: number, changes: Partial<Form["labels"][number]>) => set({ labels: form.labels.map((one, at) => (at === index ? { ...one, ...changes } : one)) });
   return (
-    <Panel title="What it answers">
+    <Panel title="What the judge answers">
       <div class="stack">
         <Select
           label="Answers"
@@ -181,7 +181,7 @@ function Answers({ form, set, faults }: AnswersProps) {
             </div>
           </>
         )}
-        <Check label="It gives a reason first" checked={form.explains} onChecked={(explains) => set({ explains })} />
+        <Check label="Give a reason first" checked={form.explains} onChecked={(explains) => set({ explains })} />
         <Check label="Structured output" note="off for models that have no response_format" checked={form.structured} onChecked={(structured) => set({ structured })} />
         <Field label="Pass threshold" type="number" step="any" hint="The lowest score that passes." value={form.threshold} onValue={(threshold) => set({ threshold })} placeholder="none" />
       </div>
@@ -250,7 +250,7 @@ interface SaveProps {
   onError: (error: unknown) => void;
 }
 
-/** Keeps the judge as a version, from which jobs are made. */
+/** Saves the judge as a version that jobs can use. */
 function Save({ name, stored, setName, evaluator, ready, onError }: SaveProps) {
   const [busy, setBusy] = useState(false);
   const save = async () => {
@@ -266,7 +266,7 @@ function Save({ name, stored, setName, evaluator, ready, onError }: SaveProps) {
     setBusy(false);
   };
   return (
-    <Panel title="Keep it">
+    <Panel title="Save the judge">
       <div class="stack">
         {!stored && <Field label="Name" value={name} onValue={setName} hint="Use letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />}
         <div>

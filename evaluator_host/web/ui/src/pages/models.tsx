@@ -141,7 +141,7 @@ function Models({ found, tests, onTest, onChange }: ModelsProps) {
                     onConfirm={() => remove(one.name)}
                     onForce={() => remove(one.name, true)}
                   >
-                    Evaluators that call it will then be refused. Its usage so far stays in the statistics.
+                    Evaluators can then no longer call this model. Its usage so far stays in the statistics.
                   </Confirm>
                 )}
               </span>
@@ -177,7 +177,7 @@ function Hosts({ models }: { models: readonly RegisteredModel[] }) {
           </th>
           <td>
             <Confirm small label="Forbid" title={`Forbid ${host}?`} onConfirm={() => forbid(host)}>
-              Models on this host are then refused until you allow it again.
+              Evaluators can then not call models on this host until you allow the host again.
             </Confirm>
           </td>
         </tr>
@@ -208,7 +208,7 @@ function SecretsList({ found, models }: { found: Loaded<SecretReport[]>; models:
                 {one.name}
               </th>
               <td class="cell-text">
-                {one.in_code ? <span class="chip chip-warn">code that is granted it</span> : <span class="chip">only the host</span>}
+                {one.in_code ? <span class="chip chip-warn">code with a grant</span> : <span class="chip">only the host</span>}
                 {keyOf.length > 0 && <span class="muted"> key of {keyOf.join(", ")}</span>}
                 {grantedTo.length > 0 && <span class="muted"> granted to {grantedTo.join(", ")}</span>}
               </td>
@@ -275,9 +275,9 @@ function SecretDialog({ name: given, onClose, onSet }: { name: string | null; on
 }
 
 const KEY_COMMANDS: readonly (readonly [string, string])[] = [
-  ["Make a key, shown once", "evaluator-host keys create ci --workspace default --expires 90d"],
-  ["List them, with their last use", "evaluator-host keys list"],
-  ["Revoke one, within a second", "evaluator-host keys revoke ci"],
+  ["Create a key, which is shown only once", "evaluator-host keys create ci --workspace default --expires 90d"],
+  ["List the keys, and when each was last used", "evaluator-host keys list"],
+  ["Revoke a key within a second", "evaluator-host keys revoke ci"],
   ["Go back to a host without keys", "evaluator-host keys reset --open"],
   ["See who called what", "evaluator-host audit --since 24h"],
 ];

@@ -96,7 +96,8 @@ export default function WorkbenchPage({ query }: PageProps) {
     runs.start(draft, { ...evaluator, packages: [...draft.packages, "auto"] }, row.row, (result) => {
       const packages = pinsOf(result, draft.language);
       change({ packages, example: null });
-      const warnings = result.warnings.filter(({ code }) => code !== "packages_chosen"); // its remedy was just applied
+      // the draft already has the packages that this warning recommends to pin
+      const warnings = result.warnings.filter(({ code }) => code !== "packages_chosen");
       return { draft: { ...draft, packages, example: null }, result: { ...result, warnings } };
     });
   useRunKey(run);

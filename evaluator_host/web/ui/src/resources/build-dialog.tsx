@@ -46,7 +46,7 @@ export function BuildDialog({ onClose, onAsked }: { onClose: () => void; onAsked
     >
       <Select label="Language" value={language} onValue={(value) => setLanguage(value as Language)} options={LANGUAGES} />
       {language === "python" && <PythonSelect value={python} onValue={setPython} />}
-      <Labelled label="Packages, one on a line" hint={language === "python" ? "Exact versions: numpy==2.1.0" : "Exact versions: lodash@4.17.21"}>
+      <Labelled label="Packages, one per line" hint={language === "python" ? "Exact versions: numpy==2.1.0" : "Exact versions: lodash@4.17.21"}>
         {({ id, describedBy }) => (
           <textarea id={id} class="input mono" rows={6} spellcheck={false} aria-describedby={describedBy} value={text} onInput={(event) => setText(event.currentTarget.value)} />
         )}

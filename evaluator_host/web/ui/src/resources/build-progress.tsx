@@ -40,7 +40,7 @@ export function BuildProgress({ name, onEnd }: { name: string; onEnd: () => void
   );
 }
 
-/** The share of the bar that is done: each step has a part, which packages fill one by one. */
+/** The filled share of the bar. Each step has a part of the bar, which fills with each package. */
 function shareOf(event: BuildEvent): number {
   const at = ORDER.indexOf(event.step);
   if (at < 0) return 1;

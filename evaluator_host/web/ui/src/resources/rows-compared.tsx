@@ -27,7 +27,7 @@ export interface Side {
 type Found = readonly (JobRowDetail | null)[];
 
 const STEP = 8;
-const AT_ONCE = 100; // rows of a job in one request
+const AT_ONCE = 100; // maximum number of rows of a job to request at once
 const SHOWN_CHARS = 400; // maximum characters of a text in the table; a click shows all of it
 
 function detailOf(job: string, row: number, signal: AbortSignal): Promise<JobRowDetail> {
@@ -241,8 +241,8 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
       {unsaved !== null && <ErrorNote error={unsaved} onRetry={() => every && save(every)} />}
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading rows" />}
-      {changed.length === 0 && <p class="muted">{only === null ? "No rows." : "None of the rows found."}</p>}
-      {changed.length > 0 && only !== null && <p class="muted">{`${count(changed.length)} of them found.`}</p>}
+      {changed.length === 0 && <p class="muted">{only === null ? "No rows." : "No changed row matches the search."}</p>}
+      {changed.length > 0 && only !== null && <p class="muted">{`${count(changed.length)} changed rows match the search.`}</p>}
       {changed.length > 0 && found.value && (
         <Table label={label} head={head} class={found.loading ? "rows-busy" : ""}>
           {found.value.rows.map((row) => (

@@ -6,7 +6,8 @@ import { keep, recall } from "../storage";
 import { oneLine } from "./format";
 
 const MOST = 12;
-const PLACES = ["cursor", "at", "before", "first", "row", "peek"]; // parameters for the place in the list
+// parameters that only say which page or row of the list is shown
+const PLACES = ["cursor", "at", "before", "first", "row", "peek"];
 
 interface Props {
   /** Name of the list, under which its filters are kept. */

@@ -85,7 +85,7 @@ export function UploadDialog({ file, taken, replaced, onDone, onClose }: UploadP
         {file.name}, a file of {bytes(file.size)}
       </p>
       {replaced !== undefined && <p class="muted">The present version stays among the versions of {replaced}; existing jobs keep their rows.</p>}
-      {replaced === undefined && <Field label="Name" value={name} onValue={setName} hint={replaces ? "A data set with this name exists. It will be replaced; existing jobs keep their rows." : "Use letters, digits, dots, dashes and underscores."} disabled={sending} />}
+      {replaced === undefined && <Field label="Name" value={name} onValue={setName} hint={replaces ? "A data set with this name exists. The upload replaces it; existing jobs keep their rows." : "Use letters, digits, dots, dashes and underscores."} disabled={sending} />}
       <Select label="Format" value={format} onValue={setFormat} options={OPTIONS} disabled={sending} />
       {sending && <Sending share={share} />}
       {error !== null && <ErrorNote title={error instanceof ApiError && error.status === 422 ? "The file was rejected" : "The upload failed"} error={error} />}

@@ -101,7 +101,7 @@ function withNewest(job: JobIn): JobIn {
 }
 
 /** The labels of the fields of an alert. */
-export const ALERT_FIELDS: Readonly<Record<string, string>> = { name: "Name", url: "Webhook", below: "Bound", above: "Bound", min_rows: "Rows, at least", metric: "Metric" };
+export const ALERT_FIELDS: Readonly<Record<string, string>> = { name: "Name", url: "Webhook", below: "Bound", above: "Bound", min_rows: "Minimum number of rows", metric: "Metric" };
 
 export interface AlertForm {
   metric: AlertMetric;
@@ -139,10 +139,10 @@ export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (al
         />
         <Field label="Bound" type="number" step="any" value={alert.value} onValue={(value) => set({ value })} error={hasBound(alert) ? null : "Enter a number."} />
       </div>
-      {alert.metric !== "failure_rate" && <p class="field-hint small">Failed rows do not count here, unless the job counts them as 0. To hear of them, make an alert on the share of failed rows too.</p>}
+      {alert.metric !== "failure_rate" && <p class="field-hint small">Failed rows do not count here, unless the job counts them as 0. To be told about failed rows, also create an alert on the share of failed rows.</p>}
       <div class="field-row line">
         <Field label="Webhook (optional)" placeholder="https://hooks.example.com/…" value={alert.url} onValue={(url) => set({ url })} hint="These pages show the alert even without a webhook." spellcheck={false} autocomplete="off" />
-        <Field label="Rows, at least" type="number" min={1} value={alert.minRows} onValue={(minRows) => set({ minRows })} />
+        <Field label="Minimum number of rows" type="number" min={1} value={alert.minRows} onValue={(minRows) => set({ minRows })} />
       </div>
     </>
   );

@@ -153,7 +153,7 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
                   Run now
                 </Button>
                 <PauseAndRemove route={route} one={one} reload={found.reload}>
-                  It creates no more jobs. The jobs that it created stay.
+                  The schedule will create no more jobs. Existing jobs stay.
                 </PauseAndRemove>
               </span>
             </td>
@@ -228,7 +228,7 @@ function AlertTable({ found }: { found: Found<AlertReport> }) {
             <td>
               <span class="chips">
                 {isFiring(one) && (
-                  <Button small title="Seen: the alert is not counted until its next message" onClick={() => void ask("PATCH", route, "Acknowledged", found.reload, { acknowledged: true })}>
+                  <Button small title="Mark the alert as seen: the bell does not count it until its next message" onClick={() => void ask("PATCH", route, "Acknowledged", found.reload, { acknowledged: true })}>
                     Acknowledge
                   </Button>
                 )}
@@ -236,7 +236,7 @@ function AlertTable({ found }: { found: Found<AlertReport> }) {
                   Send a test
                 </Button>
                 <PauseAndRemove route={route} one={one} reload={found.reload} pauses={one.rule.job === null}>
-                  It sends no more messages.
+                  The alert will send no more messages.
                 </PauseAndRemove>
               </span>
             </td>

@@ -18,7 +18,7 @@ export interface Draft {
   files: Record<string, string>;
   /** Digests of stored data files, by path. */
   data: Record<string, string>;
-  /** Path of the code among its files; null for their root. */
+  /** Path of the code among its files; null for the default name in the root. */
   path: string | null;
   threshold: string;
   policy: "none" | "restricted";

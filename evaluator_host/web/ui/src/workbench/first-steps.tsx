@@ -7,8 +7,8 @@ export function FirstSteps() {
     <>
       <ol class="first-steps">
         <li>Write or paste a function, or open one of the examples.</li>
-        <li>Run it on the test row; one click adds a package that it lacks.</li>
-        <li>Save it, and run it on a data set to see which rows fail.</li>
+        <li>Run the function on the test row. One click adds a missing package.</li>
+        <li>Save the evaluator, and run it on a data set to see which rows fail.</li>
       </ol>
       <p>
         <Link to="/help/first-job">From your own file to a weekly job</Link> takes ten minutes. Or see jobs and a comparison at once:

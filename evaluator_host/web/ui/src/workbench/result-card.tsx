@@ -200,8 +200,8 @@ function Outputs({ result }: { result: Result }) {
       )}
       {stderr !== "" && (
         <details class="fold" open>
-          <summary>Errors printed{truncated ? " (truncated at the limit)" : ""}</summary>
-          <LongText text={stderr} name="stderr.txt" label="Errors printed" />
+          <summary>Printed to stderr{truncated ? " (truncated at the limit)" : ""}</summary>
+          <LongText text={stderr} name="stderr.txt" label="Printed to stderr" />
         </details>
       )}
       {result.status === "scored" && !(isPlain && typeof result.value !== "string") && (

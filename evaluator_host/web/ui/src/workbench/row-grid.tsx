@@ -62,7 +62,7 @@ export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRo
         </div>
       </header>
       {rows.length === 0 ? (
-        <p class="row-none muted">Add rows of your data, from a data set, the failures of a job or live traces: they are scored again while you write. Enter the result that you expect for each row; Save keeps the rows with an expected result in the version.</p>
+        <p class="row-none muted">Add rows from a data set, from the failures of a job or from live traces. They are scored again while you write. Enter the result that you expect for each row; Save keeps the rows with an expected result in the version.</p>
       ) : (
         <>
           <Sums rows={rows} scores={scores} />
@@ -177,7 +177,7 @@ function Rows({ rows, scores, open, onOpen, onChange, onRemove, onUse }: RowsPro
   );
 }
 
-/** The score, with the previous one if the last change moved it. */
+/** The score and, if the last change altered it, the previous score. */
 function Scored({ result, before }: { result: Result; before: Result | undefined }) {
   const moved = before !== undefined && before.score !== result.score;
   return (
@@ -194,7 +194,7 @@ function Expected({ index, typed, result, onTyped }: { index: number; typed: str
   const mark = wrong !== null ? "?" : expectation === null || result === undefined ? "" : why === null ? "✓" : "✗";
   return (
     <span class="row-expected">
-      <input class="input" aria-label={`Expected of row ${index}`} placeholder="any" title={wrong ?? "1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails"} aria-invalid={wrong !== null || undefined} spellcheck={false} autocomplete="off" value={typed} onInput={(event) => onTyped(event.currentTarget.value)} />
+      <input class="input" aria-label={`Expected result of row ${index}`} placeholder="any" title={wrong ?? "1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails"} aria-invalid={wrong !== null || undefined} spellcheck={false} autocomplete="off" value={typed} onInput={(event) => onTyped(event.currentTarget.value)} />
       <span class={mark === "✓" ? "pass" : "fail"} title={why ?? wrong ?? undefined}>
         {mark}
         <span class="visually-hidden">{mark === "✓" ? "as expected" : (why ?? wrong ?? "")}</span>

@@ -7,7 +7,7 @@ import { type Draft, toEvaluator, withStored } from "./draft";
 /** `replaced`: the code is other code, not an edit of the stored code. `unknown`: the host has not answered. */
 export type StoredChange = "same" | "changed" | "replaced" | "unknown";
 
-const ALIKE = 0.4; // smallest similarity of an edit to the code before it
+const ALIKE = 0.4; // minimum similarity to the earlier code for a change to count as an edit
 
 export function useStoredChange(draft: Draft, evaluator: EvaluatorIn): StoredChange {
   const { stored } = draft;

@@ -80,7 +80,7 @@ function order(wanted: readonly RowField[], field: RowField): number {
 }
 
 function RowEditor({ field, text, fault, native, start, onText, onRun }: { field: RowField; text: string; fault: string | undefined; native: unknown; start: unknown; onText: (text: string) => void; onRun: () => void }) {
-  const { label, hint } = native === undefined ? LABELS[field] : { label: "Row of the platform", hint: JSON.stringify(native) };
+  const { label, hint } = native === undefined ? LABELS[field] : { label: "Row in the platform’s format", hint: JSON.stringify(native) };
   const broken = !readJson(text).ok;
   return (
     <div class="row-field stack-tight">
@@ -91,7 +91,7 @@ function RowEditor({ field, text, fault, native, start, onText, onRun }: { field
           {fault}
         </p>
       )}
-      {native !== undefined && text === "" && <p class="muted">If you leave this empty, the host makes it from the inputs and outputs.</p>}
+      {native !== undefined && text === "" && <p class="muted">If you leave this empty, the host makes the row from the inputs and outputs.</p>}
       {text === "" && start !== null && (
         <Button small onClick={() => onText(JSON.stringify(start, null, 2))}>
           {native === undefined ? "Start from its fields" : "Start from an example"}

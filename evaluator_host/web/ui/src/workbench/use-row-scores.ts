@@ -27,7 +27,7 @@ const NONE: ReadonlyMap<string, Result> = new Map();
 const NOTHING: Seen = { results: NONE, before: NONE, error: null, doubt: null, tookMs: null, of: "" };
 const NOT_LOADED: ReadonlySet<string> = new Set(["syntax_error", "load_error", "entry_not_found", "entry_ambiguous"]);
 
-/** Score `rows`; while `ready` is false (packages are being installed, a syntax error) the results stay as they are, and stale. */
+/** Score `rows`. While `ready` is false (packages are being installed, or the code has a syntax error), the old results stay, marked as stale. */
 export function useRowScores(evaluator: EvaluatorIn, rows: readonly TestRow[], { ready, live }: { ready: boolean; live: boolean }): RowScores {
   const [seen, setSeen] = useState<Seen>(NOTHING);
   const [running, setRunning] = useState(false);
