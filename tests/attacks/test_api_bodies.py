@@ -131,7 +131,7 @@ def test_a_body_that_dribbles_is_hung_up_on(server: Server) -> None:
         raw.close()
 
 
-def test_a_slow_line_is_no_attack(server: Server) -> None:
+def test_a_slow_line_is_not_an_attack(server: Server) -> None:
     """The host accepts a body that arrives slowly and takes twice the time limit, if its rate is always above the
     lowest allowed rate.
     """
@@ -269,7 +269,7 @@ def test_a_client_that_never_reads_costs_no_one_else_anything(server: Server) ->
 @pytest.mark.parametrize(
     "kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
 )
-def test_what_a_form_can_post_is_no_request(server: Server, kind: str | None) -> None:
+def test_a_body_that_a_form_can_post_is_refused(server: Server, kind: str | None) -> None:
     """The host refuses content types that a form on any web page can post, because the browser does not ask the host
     for permission first.
     """

@@ -122,7 +122,7 @@ def test_a_page_of_another_site_is_refused_also_without_an_origin(server: Server
     )
 
 
-def test_two_origins_are_no_origin(server: Server) -> None:
+def test_two_origins_are_refused(server: Server) -> None:
     own = f"localhost:{server.port}"
     assert status_of(server, f"Host: {own}", f"Origin: http://{own}", "Origin: https://evil.example") == 422
     assert status_of(server, f"Host: {own}", "Origin: https://evil.example", f"Origin: http://{own}") == 422

@@ -110,7 +110,7 @@ def test_no_header_or_field_moves_a_call_to_another_workspace(tenants: Tenants) 
     eventually(lambda: [(one.workspace, one.outcome) for one in audited(tenants.url)[:1]] == [newest])
 
 
-def test_two_keys_in_one_request_are_no_key(tenants: Tenants) -> None:
+def test_two_keys_in_one_request_are_refused(tenants: Tenants) -> None:
     both = [("Authorization", f"Bearer {tenants.acme}"), ("Authorization", f"Bearer {tenants.globex}")]
     assert is_problem(tenants.server.client.get("/v1/info", headers=both), 422, "invalid_request")
 

@@ -78,7 +78,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
         ("@scope/../evil@1.0.0", JAVASCRIPT),
     ],
 )
-async def test_what_is_no_pin_is_refused_by_name_and_nothing_is_asked_for_it(
+async def test_a_string_that_is_not_a_pin_is_refused_by_name_and_nothing_is_requested_for_it(
     service: Service, index: Index, home: Path, pin: str, language: Language
 ) -> None:
     index.asked.clear()

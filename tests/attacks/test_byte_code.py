@@ -156,8 +156,8 @@ async def test_sources_that_harm_a_compiler_cost_themselves_only(service: Servic
 
 
 async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path: Path) -> None:
-    """Byte code takes no more than its room. Three files are small as source, but each takes 400 KB when it is
-    compiled. There is room for two of them, and for a small last file.
+    """The host stores no more byte code than there is space for. Three files are small as source, but each takes 400 KB
+    when it is compiled. There is space for two of them, and for a small last file.
     """
     folded = "\n".join(f"v{number} = 'x' * 4000 + '{number}'" for number in range(100))
     files = laid_out(tmp_path / "set", a=folded, b=folded, c=folded, d="")

@@ -29,16 +29,19 @@ from tests.conftest import settings
 
 pytestmark = pytest.mark.timeout(900)  # long, because the first test for a deployment runs all attacks on it
 OF_EVERY_RUNNER = (Group.SOURCE, Group.VALUES)
-"""Attacks by text and values that a runner and the host read; other groups have attacks that also meet the sandbox."""
+"""Groups of attacks that use only text and values, which the runner and the host read; other groups also attack the
+sandbox."""
 OF_JAVASCRIPT = (Group.MEMORY, Group.PROCESSES)
-"""Groups about limits that differ between Node's and Python's sandboxes; their mounts, network and system calls are alike."""
+"""Groups of attacks on limits that differ between Node's and Python's sandboxes. Mounts, network and system calls do
+not differ."""
 OF_A_DEPLOYMENT = {
     Guard.NETWORK, Guard.ROOT, Guard.READ_ONLY, Guard.SCRATCH, Guard.PROC, Guard.IPC, Guard.CAPABILITIES,
     Guard.ENVIRONMENT, Guard.MEMORY, Guard.PROCESSES, Guard.DISK,
 }  # fmt: skip
-"""Guards that each deployment has in its own form; the others are a filter that all share, or code of the runner and the host."""
+"""Guards that each deployment implements in its own way. All deployments share the other guards: the filter, and code
+of the runner and the host."""
 OF_THE_HOST = {Guard.VERDICT, Guard.ANSWERS, Guard.HOST, Guard.PRISTINE, Guard.LOGS}
-"""Guards that are code of the runner and the host, whatever the deployment."""
+"""Guards in the code of the runner and the host, which are the same in every deployment."""
 
 
 def chosen(deployment: str) -> list[Attack]:

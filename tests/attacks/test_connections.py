@@ -64,7 +64,7 @@ def test_a_head_that_is_too_large_is_told_so(server: Server) -> None:
     assert b'"code": "too_large"' in answer
 
 
-def test_a_large_body_in_many_small_pieces_is_no_large_head(server: Server) -> None:
+def test_a_large_body_in_many_small_pieces_is_not_a_large_head(server: Server) -> None:
     body = (
         b'{"evaluator": {"code": "def evaluate(i, o, t):\\n    return len(o)"}, "outputs": "' + b"y" * 200_000 + b'"}'
     )

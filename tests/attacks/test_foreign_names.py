@@ -84,7 +84,8 @@ class Ask:
     body: Any = None
     query: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
-    # whether the answer is the same for all names, because they are new or the host looks them up only later
+    # whether the answer is the same for all names, because the names are new, or because the host looks them up only
+    # later
     free: bool = False
 
     def filled(self, names: Names) -> dict[str, Any]:
@@ -657,8 +658,8 @@ def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path
 
 @pytest.mark.long
 def test_the_same_requests_depend_on_the_names_for_who_has_them(scene: Scene) -> None:
-    """The answer to each of these requests depends on who has the names. Without this test, the test above would also
-    pass if requests were refused for other reasons.
+    """The answer to each of these requests is different for the workspace that has the names. Without this test, the
+    test above would also pass if requests were refused for other reasons.
     """
     blind, gone = list[str](), set[str]()
     for operation, ask in in_order():

@@ -24,7 +24,8 @@ from tests.server import Server
 THROUGH = {
     # attacks on other workspaces, on other rows of the same evaluator, and on batches
     "files-for-another-workspace", "row-before", "crash-of-a-batch",
-    "model-key", "model-second-request", "model-after-the-row",  # attacks on granted models and on the rest of a budget
+    # attacks on granted models and on what is left of a budget
+    "model-key", "model-second-request", "model-after-the-row",
     "words-for-the-next-row", "huge-text", "endless-loop",  # attacks on limits of logs, results and time
 }  # fmt: skip
 """Attacks on data that passes through the processes between a caller and a sandbox."""
@@ -68,7 +69,7 @@ ODD = [
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD + b"\r\n{",
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD.replace(b"100", b"9" * 11) + b"\r\n{",
 ]
-"""Requests that a process answers or refuses because of their content, or because a part never arrives."""
+"""Requests that depend on their content, or on a part that never arrives: a process answers or refuses them."""
 
 
 def answer_of(server: Server, pid: int, request: bytes) -> list[bytes]:

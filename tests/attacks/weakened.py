@@ -63,7 +63,8 @@ _NAMED: Final = {
 _STAYS: Final = {
     Guard.ROWS, Guard.CLEANING, Guard.CHANNEL, Guard.ANSWERS, Guard.STREAMS, Guard.SCRATCH, Guard.READ_ONLY, Guard.VERDICT,
 }  # fmt: skip
-"""Guards that stay, because without them an attack might succeed only because of another attack in its sandbox."""
+"""Guards that are never removed. Without them, an attack might succeed only because another attack runs in the same
+sandbox."""
 _SECRET: Final = "EVALUATOR_HOST_SECRET_OF_TESTS=s3cret"
 LOAD_TIMEOUT_S: Final = 0.7  # seconds; short, because a loop at module level uses this much processor time twice
 

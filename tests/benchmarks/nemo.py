@@ -127,7 +127,7 @@ async def rows_s(service: Service, isolation: Isolation, count: int = ROWS) -> f
 
 def _run(program: str, *packages: Path) -> str:
     environment: dict[str, Any] = {"PYTHONPATH": os.pathsep.join(map(str, packages)), "PATH": os.environ["PATH"]}
-    # this runs the base interpreter, which has no packages of this environment
+    # this runs the base interpreter, which does not see the packages of this environment
     command = [
         getattr(sys, "_base_executable", sys.executable),
         "-c",

@@ -15,7 +15,7 @@ from tests.browser.seeds import sow
 from tests.browser.test_every_page import ROUTES, address
 
 EMPTY: Final = "/healthz"
-"""A page with one word; its first paint is the floor with which those of other pages are compared."""
+"""A page with one word. Its first paint is the floor with which the first paints of other pages are compared."""
 TURNS: Final = 9
 FLAGS: Final = ("--no-sandbox", "--disable-gpu")  # the tests' flags are not used, because they reduce compiling
 PAINTED: Final = """(isPage) => new Promise((done) => {

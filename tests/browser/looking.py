@@ -18,9 +18,9 @@ new Promise((settle) => {
   requestAnimationFrame(look);
 })
 """.strip()
-"""Script that ends once the page's theme is applied and no colour changes any more: only then contrast can be checked.
-
-It does not wait for `finished` of an animation, because Chromium never resolves that if the element disappears meanwhile.
+"""Script that ends once the page's theme is applied and no colour changes any more, because only then can contrast be
+checked. It does not wait for an animation's `finished`, because Chromium never resolves that promise if the element
+disappears in the meantime.
 """
 WATCHED: Final = """
 new MutationObserver(() => {
@@ -29,7 +29,7 @@ new MutationObserver(() => {
   else window.shownAt ??= performance.now();
 }).observe(document, { childList: true, subtree: true });
 """
-"""Script that records when the heading was there and nothing was loading any more."""
+"""Script that records when the page showed its heading and had loaded everything."""
 AXE = DIST.parent / "node_modules" / "axe-core" / "axe.min.js"
 # folder for pictures; if the variable is not set, no pictures are taken
 PICTURES = os.environ.get("EVALUATOR_HOST_TEST_PICTURES")

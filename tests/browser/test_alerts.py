@@ -42,7 +42,8 @@ async def test_an_alert_on_a_job_fires_on_every_page_until_it_is_acknowledged(pa
         await badge.click()
         row = page.get_by_role("row", name="too-low")
         await expect(row.get_by_text("firing", exact=True)).to_be_visible()
-        await expect(row.get_by_role("button", name="Pause")).to_have_count(0)  # the job has ended: nothing to pause
+        # the job has ended, so its alert cannot be paused
+        await expect(row.get_by_role("button", name="Pause")).to_have_count(0)
         assert await grave_findings(page) == []
         await picture(page, "alerts-firing")
         await row.get_by_role("button", name="Acknowledge").click()

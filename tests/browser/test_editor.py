@@ -299,7 +299,7 @@ async def test_another_evaluator_has_nothing_of_the_one_before(page: Page) -> No
     code = "import iniconfig\n\ndef evaluate(inputs, outputs, trace):\n    return len(iniconfig.__name__)\n"
     await write(page, CODE, code)
     await expect(page.get_by_role("button", name=re.compile("Add iniconfig"))).to_be_visible(timeout=30_000)
-    await page.route("**/v1/check", lambda route: asyncio.sleep(30))  # the answer never comes
+    await page.route("**/v1/check", lambda route: asyncio.sleep(30))  # the answer does not come during the test
     await start_from(page, "JSON schema")
     await expect(page.locator(".main-editor .cm-content")).to_contain_text("schema")
     await expect(page.get_by_role("button", name=re.compile("Add iniconfig"))).to_have_count(0)
@@ -634,7 +634,7 @@ async def test_an_evaluator_of_another_platform_is_tried_with_its_own_row(page: 
     await open_workbench(page)
     await start_from(page, "Langfuse: code evaluator")
     await expect(page.locator(".status-line")).to_contain_text("langfuse")
-    own = page.get_by_label("Row in the platform’s format")
+    own = page.get_by_label("Row in the platform")
     await expect(own).to_contain_text("observation")
     card = await run(page)
     await expect(score(card)).to_have_text("1")

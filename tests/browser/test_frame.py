@@ -166,7 +166,7 @@ async def test_a_filter_that_is_kept_is_a_link(page: Page, seeds: Seeds) -> None
 
 
 @pytest.mark.long
-async def test_a_path_that_is_no_page_says_so(page: Page) -> None:
+async def test_a_path_that_is_not_a_page_shows_a_message(page: Page) -> None:
     await page.goto("/jobs/a/b/c/d")
     await expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
     answer = await page.goto("/nothing")

@@ -116,7 +116,8 @@ async def test_several_jobs_are_compared_over_the_same_rows_and_versions(page: P
         )
     await page.goto(f"/compare?jobs={first},{second}")
     scores = page.get_by_role("region", name="Scores of the jobs").get_by_role("row").nth(2)
-    # each version fails a different row, so the means differ, although no row with both scores does
+    # each version fails a different row, so the means differ, although the scores of all rows that both versions scored
+    # are equal
     await expect(scores).to_contain_text("no difference; over 2 rows with a score in both")
     await expect(scores.locator(".pass, .fail")).to_have_count(0)
     for label in ("pairs@2", "halves@1", "halves@2"):

@@ -43,7 +43,7 @@ async def test_keys_alone_get_from_a_first_look_to_the_rows_of_a_job(page: Page,
     await page.keyboard.press("ControlOrMeta+a")
     await page.keyboard.press("Delete")
     await page.keyboard.type(CODE)
-    await page.keyboard.press("Escape")  # closes the completion
+    await page.keyboard.press("Escape")  # closes the list of completions
     await tab_to(page, page.get_by_role("textbox", name="inputs"))
     await page.keyboard.press("ControlOrMeta+a")
     await page.keyboard.insert_text('{"city": "Lima"}')

@@ -41,7 +41,7 @@ async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, se
     await expect(page.get_by_role("heading", name="Row 3")).to_be_visible()
     await page.keyboard.press("n")
     await expect(page.get_by_role("heading", name="Row 6")).to_be_visible()
-    await page.keyboard.press("k")  # this key goes back to the row before
+    await page.keyboard.press("k")  # this key goes back to the previous row
     await expect(page.get_by_role("button", name="Not passed")).to_have_attribute("aria-pressed", "true")
     await expect(page.get_by_role("region", name="length@2")).to_be_visible()
     await page.keyboard.press("u")

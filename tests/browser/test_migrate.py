@@ -121,7 +121,7 @@ async def test_code_that_is_not_rewritten_is_kept_with_an_adapter(page: Page) ->
 
 
 @pytest.mark.long
-async def test_code_that_is_no_evaluator_is_told_so(page: Page) -> None:
+async def test_code_that_is_not_an_evaluator_gets_a_message(page: Page) -> None:
     await page.goto("/migrate")
     await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(1)
     await write(page, LEGACY, "x = 1\n")

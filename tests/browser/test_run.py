@@ -128,7 +128,7 @@ async def test_a_megabyte_does_not_freeze_the_page(page: Page) -> None:
 
 
 @pytest.mark.long
-async def test_what_is_no_json_is_said_where_it_is_written(page: Page) -> None:
+async def test_invalid_json_is_reported_where_it_is_written(page: Page) -> None:
     await open_workbench(page)
     await write(page, "Outputs", "Paris")
     await expect(page.get_by_text("This is not valid JSON")).to_be_visible()

@@ -57,7 +57,8 @@ EXCUSES: Final = {
     Kind.INDEX_SILENT: frozenset({"index_unavailable"}),
     Kind.KILL_BUILDER: frozenset({"machine_exhausted", "index_unavailable"}),
 }
-"""Possible outcomes of calls, by kind of fault: codes of problem+json, codes of failed rows, `NO_ANSWER`, `NOT_READY`."""
+"""The outcomes that each kind of fault can cause: codes of problem+json, codes of failed rows, `NO_ANSWER`,
+`NOT_READY`."""
 
 _ENDS_JOBS: Final = (Kind.KILL_HOST, Kind.KILL_CHILD, Kind.STOP_CHILD)
 _ALWAYS: Final = frozenset({"busy"})

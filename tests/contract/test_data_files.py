@@ -67,7 +67,7 @@ async def test_every_row_finds_the_files_as_they_were_sent(service: Service, pac
         assert result.value == expected, (result.error, result.logs.stderr)
 
 
-async def test_files_that_are_deleted_while_a_sandbox_starts_are_no_fault_of_the_machine(
+async def test_files_that_are_deleted_while_a_sandbox_starts_are_not_a_fault_of_the_machine(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     digest, lay_out = await _stored(service, b"soon deleted"), service.data.lay_out

@@ -291,7 +291,7 @@ COMPARED: tuple[tuple[str, Any, Any, bool], ...] = (
     ("contains", 1, "1", True), ("contains-any", "Paris,,Rome, ", "Berlin", False), ("contains-all", " ,", "Berlin", True),
     ("not-contains-any", "idiot,stupid,", "You are kind", True), ("contains-all", '"Hello, world",!', "Hello, world!", True),
     ("icontains-any", '"Hello, world", x', "hello world", False), ("contains-any", r'"say \"a\"", "b""c"', 'b"c', True),
-    # ^the rules of JavaScript, which differ from Python's rules
+    # these cases follow JavaScript's rules for regular expressions and numbers, which differ from Python's
     ("regex", "^Paris$", "Paris\n", False), ("regex", r"^\w+$", "café", False), ("regex", r"^\d$", "٣", False), ("regex", "^(?<a>a).$", "a\r", False),
     ("equals", {"a": 1}, '{"a": true}', False), ("equals", {"a": 1.0}, '{"a": 1}', True), ("equals", 1e21, "1e+21", True), ("equals", 1e-7, "1e-7", True),
     ("equals", [0, {"b": None}], '[0, {"b": null}]', True), ("equals", {"a": 1}, '{"a": 1, "b": 2}', False), ("is-json", None, '{"a": NaN}', False),
@@ -406,7 +406,7 @@ def test_yaml_is_read_as_version_1_2() -> None:
     ],
 )
 @pytest.mark.slow
-def test_yaml_that_is_no_data_is_refused(text: str) -> None:
+def test_yaml_that_is_not_data_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
         read_yaml(text)
 

@@ -43,7 +43,7 @@ async def test_two_equal_signs_are_ambiguous_and_a_declared_contract_decides(
         ),
     ],
 )
-async def test_a_helper_that_looks_like_a_platforms_is_no_entry(
+async def test_a_helper_that_looks_like_an_evaluator_of_a_platform_is_not_an_entry(
     service: Service, language: Language, code: str
 ) -> None:
     result = await service.evaluate(Evaluator(code, language), Row({}, "Paris"))

@@ -51,6 +51,6 @@ def test_a_sandbox_without_a_dialect_imports_none_of_it() -> None:
         [sys.executable, "-c", program], cwd=RUNTIMES_DIR / "python", check=True, capture_output=True, text=True
     )
     loaded = {name for name in ran.stdout.split() if name.startswith("evaluator_runner.dialects.")}
-    # these, which recognise code only after it has run, are imported in every sandbox
+    # modules that recognise code only after it has run, so every sandbox imports them
     own = {"nemo", "uipath", "evaluate", "evaluate_v1", "main", "clients"}
     assert {name.split(".")[2] for name in loaded} <= own

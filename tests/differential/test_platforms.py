@@ -49,7 +49,7 @@ NEEDS: Final = {
     "weave": "weave",
     "ragas": "ragas",
 }
-"""Text in programs that the package itself can run; other programs run only on the platform's server."""
+"""Text that occurs in programs that the package itself can run. Other programs run only on the platform's server."""
 ASKS_SERVER: Final = "Eval("  # Braintrust's `Eval` logs in to a server, so programs that call it are left out
 ROWS: Final = {
     "langsmith": "run",
@@ -73,7 +73,7 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
     "opik": {
         # this differs because the dialect follows Opik's server, not its SDK
         "missing parameters are None, .*: .*": "dialects/opik.md#the-metric",
-        "a required name is the class's own: .*": "dialects/opik.md#the-metric",
+        "a required argument called name gets the class's name: .*": "dialects/opik.md#the-metric",
         "an object that the code makes: .*": "dialects/opik.md#the-metric",
     },
     "phoenix": {

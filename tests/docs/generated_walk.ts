@@ -45,6 +45,6 @@ await ask("delete", "/v1/jobs/{job_id}", { job_id: job.id });
 await ask("delete", "/v1/evaluators/{name}", { name: "same" });
 // @ts-expect-error a field that no request has
 void (() => ask("post", "/v1/evaluate", {}, { evaluator: { code }, output: 1 }));
-// @ts-expect-error a path that takes no such method
+// @ts-expect-error a path without this method
 void (() => ask("patch", "/v1/evaluate", {}));
 console.log(new Set(called).size, "operations");

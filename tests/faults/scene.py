@@ -42,9 +42,9 @@ class Scene:
 
     def evaluating(self, code: str = SLOW, *, seconds: float = 3.0, timeout_s: float = 20.0) -> Future[httpx.Response]:
         """Start a call, wait until its row runs, and return the future of the call's response."""
-        before = set(self.processes("runner.py"))  # some of these belong to sandboxes that are about to end
+        before = set(self.processes("runner.py"))  # some of these processes belong to sandboxes that are about to end
         future = self.threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
-        with_row = 4  # number of processes: bubblewrap twice, the runner, and its row
+        with_row = 4  # number of processes of a sandbox with a row: bubblewrap twice, the runner, and the row
         self.until(lambda: future.done() or len(set(self.processes("runner.py")) - before) >= with_row)
         time.sleep(0.3)
         return future

@@ -229,7 +229,7 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
 
 
 @pytest.mark.long
-def test_an_emptied_file_is_no_new_database(tmp_path: Path) -> None:
+def test_an_emptied_file_is_not_a_new_database(tmp_path: Path) -> None:
     data = new_home(tmp_path)
     file = data / "host.db"
     url = f"sqlite:///{file}"

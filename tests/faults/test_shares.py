@@ -122,7 +122,7 @@ def test_event_streams_of_one_key_are_few_and_end_with_the_host(tenants: Tenants
 
 
 @pytest.mark.long
-def test_uploads_of_one_workspace_leave_connections_and_a_hang_up_is_no_fault(tenants: Tenants) -> None:
+def test_uploads_of_one_workspace_leave_connections_and_a_hang_up_is_not_a_fault(tenants: Tenants) -> None:
     head = "POST /v1/datasets?name=x HTTP/1.1\r\nContent-Type: text/csv\r\nContent-Length: 1000000"
     held = tenants.flood(head, body=b"a")
     assert tenants.neighbour() == [200] * 4

@@ -61,7 +61,8 @@ def test_a_busy_neighbour_takes_no_weight_from_a_host(monkeypatch: pytest.Monkey
         ordinary, alone = spin(stack, cpu), guest(stack, one, cpu)
         flood = [guest(stack, two, cpu) for _ in range(6)]
         everyone = [ordinary, alone, *flood]
-        while any(affinity(process.pid) != {cpu} for process in everyone):  # they compute once they have set it
+        # each process sets its processor before it begins to compute
+        while any(affinity(process.pid) != {cpu} for process in everyone):
             time.sleep(0.01)
         before = {process.pid: own_seconds(process.pid) for process in everyone}
         while sum(own_seconds(process.pid) - before[process.pid] for process in everyone) < MEASURED_S:

@@ -20,7 +20,7 @@ from tests.tables import tables
 SHOWN, FEW, TIMES = 5, 1000, 4
 SAME: Final = 1.5  # a cost that grows by at most this factor counts as the same
 SETS: Final = {"qa": datetime(2020, 1, 1, tzinfo=UTC), "other": datetime(2025, 1, 1, tzinfo=UTC)}
-"""Data sets, each with the time at which its jobs begin: all jobs over the other data set are newer."""
+"""Data sets, each with the time at which its jobs begin. All jobs over the data set `other` are newer."""
 
 
 @pytest.fixture(params=EACH_ENGINE)

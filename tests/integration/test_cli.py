@@ -325,7 +325,7 @@ def test_check_says_what_it_found(folder: Path) -> None:
     assert report["missing_imports"][0]["module"] == "cv2"
 
 
-def test_a_name_that_is_no_file_is_said_to_be_none(folder: Path) -> None:
+def test_a_name_that_is_not_a_file_is_reported(folder: Path) -> None:
     ran = cli(folder, "run", "exact", "--data", "rows.jsonl")
     assert (ran.returncode, "cannot read exact: there is no such file" in ran.stderr) == (2, True)
 

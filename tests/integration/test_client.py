@@ -186,7 +186,7 @@ def test_a_host_that_is_busy_is_tried_again_and_then_given_up(flavour: str) -> N
     assert host.asked == 2
 
 
-def test_a_server_that_is_no_host_is_told_apart(flavour: str) -> None:
+def test_a_server_that_is_not_a_host_is_recognised(flavour: str) -> None:
     with _BusyHost(busy=0) as host, open_client(flavour, host.url) as client, pytest.raises(HostError) as error:
         client.info()
     assert error.value.code == "host_unreachable"

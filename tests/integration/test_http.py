@@ -74,7 +74,7 @@ def test_a_bad_request_names_the_field(server: Server, body: dict[str, object], 
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"", b"\xff\xfe", b'{"a": NaN}', b'"\\ud800"', b"[" * 100_000])
-def test_a_body_that_is_no_json_object_is_refused(server: Server, content: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(server: Server, content: bytes) -> None:
     response = server.client.post("/v1/evaluate", content=content, headers={"content-type": "application/json"})
     assert response.status_code == 422
     assert response.json()["code"] == "invalid_request"
@@ -297,7 +297,7 @@ def test_an_editor_that_asks_about_broken_code_gets_an_answer(server: Server, co
         assert answer.status_code == 200 or (answer.status_code == 422 and (code != "def evaluate(")), answer.text
 
 
-def test_questions_that_take_too_long_or_are_no_python_are_refused(server: Server) -> None:
+def test_questions_that_take_too_long_or_are_not_about_python_are_refused(server: Server) -> None:
     endless = "\n".join(f"def f{n}(a=f{n - 1}(f{n - 1})):\n    return f{n - 1}(f{n - 1})" for n in range(1, 4000))
     answer = post(
         server, "/v1/editor", evaluator={"code": f"{endless}\nf3999()."}, what="completions", line=7999, column=9

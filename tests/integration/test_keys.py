@@ -48,7 +48,7 @@ def test_a_key_opens_the_host_and_its_absence_does_not(keyed: Keyed) -> None:
     assert scored.headers["x-content-type-options"] == "nosniff"
 
 
-def test_what_is_no_key_is_refused(keyed: Keyed) -> None:
+def test_a_text_that_is_not_a_key_is_refused(keyed: Keyed) -> None:
     key = keyed.key
     flipped = key[:-1] + ("A" if key[-1] != "A" else "B")
     secret_of_another = key[:15] + "_" + make_key("other", "globex", url=keyed.url).split("_", 2)[2]

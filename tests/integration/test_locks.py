@@ -194,7 +194,7 @@ async def test_a_machine_without_wheels_is_refused(index: IndexSettings) -> None
         await resolve(parse(["six==1.16.0"], PYTHON), PYTHON, target=LockTarget("3.13", "riscv64"), index=index)
 
 
-async def test_pins_of_the_other_language_are_no_set(index: IndexSettings) -> None:
+async def test_pins_of_the_other_language_are_refused(index: IndexSettings) -> None:
     with pytest.raises(InvalidRequest):
         await resolve(parse(["six==1.16.0"], PYTHON), JAVASCRIPT, target=TARGETS[JAVASCRIPT], index=index)
 

@@ -159,7 +159,7 @@ def test_the_client_migrates_by_a_data_set(server: Server) -> None:
         assert client.migrate(Evaluator("X = 1\n")).status is MigrationStatus.NO_EVALUATOR
 
 
-def test_a_loop_without_end_is_no_proof(server: Server) -> None:
+def test_a_loop_without_end_is_not_a_proof(server: Server) -> None:
     code = "def evaluate(app_params, inputs, output, correct_answer):\n    while True: pass\n"
     body = {"code": code, "limits": {"timeout_s": 0.2}, "rows": [{"inputs": {"correct_answer": 1}}]}
     answer = server.client.post("/v1/migrate", json=body).json()

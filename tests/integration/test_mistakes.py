@@ -142,7 +142,7 @@ def test_a_body_without_content_type_says_to_send_one(server: Server) -> None:
     assert "the Content-Type of the request is not JSON" in answer.text
 
 
-def test_a_body_that_is_no_json_and_a_wrong_method_say_what_to_do(server: Server) -> None:
+def test_a_body_that_is_not_json_and_a_wrong_method_say_what_to_do(server: Server) -> None:
     body = '{"evaluator": {"code": "x"},}'
     (problem,) = server.client.post("/v1/evaluate", content=body, headers={"Content-Type": "application/json"}).json()[
         "errors"

@@ -221,7 +221,7 @@ def test_a_report_names_rows_that_lost_their_pass_at_the_same_score() -> None:
     assert not any("passed only" in line for line in markdown(before, now).splitlines())
 
 
-def test_what_code_says_is_no_markup() -> None:
+def test_text_from_code_is_not_markup() -> None:
     hostile = "</testcase> | [x](javascript:1) <script>\n# head \x00\ud800 \x1b]0;a\x07 \u202e `a`"
     report = RowsReport("a|b\x1b\udcff.py", (row(0, 0.0, hostile), row(1, None, hostile, status=Status.FAILED)))
     suite = ET.fromstring(junit(RowsReport("a\x1b\udcff", (row(1, None, hostile, status=Status.FAILED),))))[0]

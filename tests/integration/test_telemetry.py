@@ -133,7 +133,7 @@ def test_a_request_continues_its_callers_trace_and_each_evaluation_is_a_span_in_
     (row,) = until(lambda: [one for one in collector.named("evaluate") if one["trace"] == TRACE])
     above = {one["id"]: one for one in collector.spans}
     between = above[row["parent"]]
-    # the request is one level above the evaluation, or two if another process had the evaluator
+    # the request's span is the parent of the evaluation's span, or its grandparent if another process had the evaluator
     assert request["id"] in (between["id"], between["parent"])
     assert row["evaluator_host.evaluator.digest"] == answer.json()["evaluator"]["digest"]
     assert (row["evaluator_host.evaluator.contract"], row["evaluator_host.status"]) == ("evaluate", "scored")

@@ -206,7 +206,9 @@ def test_an_evaluator_has_a_sampling_rate_of_its_own(server: Server) -> None:
         (b"{}", {"Content-Type": "application/json"}, 200),
     ],
 )
-def test_what_is_no_export_is_refused(server: Server, content: bytes, headers: dict[str, str], status: int) -> None:
+def test_a_body_that_is_not_an_export_is_refused(
+    server: Server, content: bytes, headers: dict[str, str], status: int
+) -> None:
     path = "/v1/evaluators/refusing/traces"
     if server.client.get(path).status_code == 404:
         with Client(server.url) as client:

@@ -89,7 +89,7 @@ def counted(server: Server) -> float:
 
 
 @pytest.mark.long
-def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> None:
+def test_an_evaluator_is_warm_in_one_process_whichever_process_is_asked(host: Server) -> None:
     # these calls let the processes find each other
     many(host)
     before = counted(host)
@@ -102,7 +102,7 @@ def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> N
 
 
 @pytest.mark.long
-def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
+def test_requests_that_are_not_calls_reach_the_first_process(host: Server) -> None:
     for number in range(4):  # any process may answer each of these calls
         with httpx.Client(base_url=host.url, timeout=60) as client:
             assert client.get("/readyz").status_code == 200

@@ -40,7 +40,7 @@ class Gate:
 
 
 class GatedText(str):
-    """A stored result; whoever decodes it has to wait at a gate."""
+    """A stored result. Decoding it waits at a gate."""
 
     __slots__ = ("gate",)
     gate: Gate
@@ -51,7 +51,7 @@ class GatedText(str):
 
 
 class GatedRow(dict[str, Any]):
-    """A row of a data set; whoever compares its values has to wait at a gate."""
+    """A row of a data set. Comparing its values waits at a gate."""
 
     gate: Gate
 
@@ -61,7 +61,7 @@ class GatedRow(dict[str, Any]):
 
 
 class GatedResults(Results):
-    """The results on a host; whoever decodes one of them has to wait at a gate."""
+    """The results on a host. Decoding one of them waits at a gate."""
 
     gate: Gate
 
@@ -71,7 +71,7 @@ class GatedResults(Results):
 
 
 class GatedFolder(RowsFolder):
-    """The data sets on a host; whoever compares the values of a row has to wait at a gate."""
+    """The data sets on a host. Comparing the values of a row waits at a gate."""
 
     gate: Gate
 

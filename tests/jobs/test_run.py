@@ -209,8 +209,8 @@ async def test_a_job_whose_rows_cannot_be_read_for_lack_of_descriptors_goes_on_w
 async def test_a_job_whose_rows_are_removed_while_it_is_made_is_made_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job is created although its rows are removed at that moment: another data set is deleted, which also deletes
-    all data sets that have neither a name nor a job, and so the data set of this job.
+    """A job is created although its rows are removed at that moment. Deleting another data set also deletes every data
+    set that has neither a name nor a job, and so the data set of this job.
     """
     removed, add_job = [], Jobs.add_job
 

@@ -410,7 +410,7 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
     for number in range(12):
         rule = AlertRule(Metric.MEAN, f"http://slow{number}.test/", job=job.id, below=2)
         await alerts.add_alert(WORKSPACE, f"slow{number}", rule)
-    await asyncio.sleep(0.3)  # in this time their messages begin to be sent
+    await asyncio.sleep(0.3)  # wait until the alerts have begun to send their messages
     await alerts.add_alert(space, "low", AlertRule(Metric.MEAN, receiver.url, job=other.id, below=2))
     try:
         async with asyncio.timeout(100):
@@ -468,7 +468,7 @@ async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are
         before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
         spec = JobSpec([OK] * len(means), ROWS, name="run", schedule="weekly")
         job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
-        # make the means of the evaluators differ, since all evaluators of the desk give the same score
+        # make the means of the evaluators differ, since all evaluators in these tests give the same score
         for position, mean in enumerate(means):
             chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
             await tables(desk.store).jobs._database.change_rows(

@@ -142,7 +142,7 @@ async def test_a_mean_is_compared_with_one_over_the_same_rows(
     assert changes == [excluded, zero]
 
 
-async def test_rounding_errors_are_no_changes_of_rows(store: Store) -> None:
+async def test_rounding_errors_are_not_changes_of_rows(store: Store) -> None:
     sides = [Side((await finished(store, [score] * 10)).id, 0, "exact", zero=False) for score in (0.1 + 0.2, 0.3)]
     rows = ComparedRows(tables(store).results, *sides)
     found = await rows.comparison(())

@@ -139,7 +139,7 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
         return list(asked)
 
     is_file = database_url.startswith("sqlite")
-    async with open_store(database_url, tmp_path) as other:  # plays another host or the command line
+    async with open_store(database_url, tmp_path) as other:  # stands in for another host, or for the command line
         assert (await asks(), keyring.required) == (["any_made"], False)
         await asks()  # after this, the first connection has created its files
         assert await asks() == ([] if is_file else ["any_made"])

@@ -1,5 +1,5 @@
-"""A label queue hands out its rows one by one: a person gets the row that they already hold, or else the first row that
-nobody holds.
+"""A label queue hands out its rows one by one: people get the row that is already reserved for them, or else the first
+row that is not reserved.
 """
 
 from collections.abc import AsyncIterator

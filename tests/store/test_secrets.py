@@ -146,7 +146,7 @@ async def test_keys_of_the_settings_rotate_by_putting_a_new_one_first(database_u
 
 
 @pytest.mark.parametrize("given", ["", "short", base64.b64encode(b"x" * 31).decode(), "ü" * 44])
-def test_a_setting_that_is_no_key_is_refused(given: str, tmp_path: Path) -> None:
+def test_a_setting_that_is_not_a_key_is_refused(given: str, tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="EVALUATOR_HOST_SECRETS_KEY is not a key"):
         SecretBox(given, tmp_path).seal(VALUE, workspace_id="w", name="n")
 

@@ -126,7 +126,7 @@ def test_hosts_lie_beside_each_other_each_with_its_own_weight(machine, monkeypat
         assert (cpu / home_name(name) / "cpu.shares").read_text() == shares
 
 
-def test_no_group_that_may_be_written_is_no_group(machine):
+def test_a_group_that_may_not_be_written_does_not_count(machine):
     machine.mount("unified", "cgroup2", own="/a", options="")
     machine.files(machine.root / "unified", cgroup__controllers="memory pids")
     assert find_cgroups("me", proc=machine.proc) is None

@@ -8,8 +8,8 @@ from typing import Final
 import evaluator_host
 
 HOST: Final = Path(evaluator_host.__file__).parent
-OTHERS: Final = ("selftest/attacks", "web/ui")  # folders with evaluators, which choose the names of their classes
-# the name that NeMo's SDK gives to it
+OTHERS: Final = ("selftest/attacks", "web/ui")  # folders with evaluators, which may use any class names
+# NeMo's SDK gives this class its name
 GIVEN: Final = {("vendors/nemo/sdk/runs.py", "Evaluator")}
 
 

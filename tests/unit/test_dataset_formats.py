@@ -211,7 +211,7 @@ def test_an_array_is_cut_into_its_items_wherever_a_chunk_ends(
 
 
 @pytest.mark.parametrize("text", [b"", b"  ", b"{}", b"[1, 2", b'["a', b'["a\\"]', b"[1] 2", b"[1]]", b"[[1]"])
-def test_what_is_no_array_is_refused(text: bytes) -> None:
+def test_text_that_is_not_an_array_is_refused(text: bytes) -> None:
     with pytest.raises(NotAnArray):
         items(text)
 

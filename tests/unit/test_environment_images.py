@@ -1,4 +1,4 @@
-"""Which images of environments and data files a host removes from an engine."""
+"""A host removes the right images of environments and data files from an engine."""
 
 import contextlib
 import json
@@ -58,11 +58,13 @@ def image(name: str, created: int, mb: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("workspace", "new_mb", "order"),
     [
-        ("a", 1, "a1 a2 a3 b1 c1"),  # a flood removes its own images first, though those of others are older
-        ("c", 1, "a1 a2 c1 b1 a3"),  # a workspace with few images takes its room from the one that has most
-        ("b", 4, "b1 a1 a2 a3 c1"),  # the new image counts
-        ("c", 3, "c1 a1 a2 b1 a3"),  # if two have most, the one that needs the room gives it
-        ("d", 9, "a1 a2 b1 a3 c1"),  # a workspace without images has none to remove
+        # a workspace with too many images loses its own images first, although other workspaces have older ones
+        ("a", 1, "a1 a2 a3 b1 c1"),
+        # a workspace with few images gets its space from the workspace whose images take most
+        ("c", 1, "a1 a2 c1 b1 a3"),
+        ("b", 4, "b1 a1 a2 a3 c1"),  # the size of the new image counts too
+        ("c", 3, "c1 a1 a2 b1 a3"),  # if two workspaces take equally much, the one that needs the space gives it
+        ("d", 9, "a1 a2 b1 a3 c1"),  # a workspace without images cannot give any space
     ],
 )
 def test_room_is_made_by_the_workspace_whose_images_take_most(workspace: str, new_mb: int, order: str) -> None:

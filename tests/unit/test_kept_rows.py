@@ -37,7 +37,7 @@ def test_a_shard_that_is_complete_is_taken_up_before_its_last_row(tmp_path: Path
     assert kept_rows(part, Format.JSONL).next_row == NUMBERS[-1]
 
 
-def test_other_files_are_refused_and_none_is_no_beginning(tmp_path: Path) -> None:
+def test_other_files_are_refused_and_a_missing_file_begins_a_new_one(tmp_path: Path) -> None:
     part = tmp_path / "rows.part"
     assert kept_rows(part, Format.CSV) == KeptRows()
     with pytest.raises(InvalidRequest, match="parquet download cannot be resumed"):

@@ -65,7 +65,7 @@ def raising(error: BaseException) -> Any:
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOSPC, errno.EROFS, errno.ENOMEM])
-def test_an_operating_system_that_lacks_something_is_no_fault_of_the_host(number: int) -> None:
+def test_a_lack_of_the_operating_systems_resources_is_not_a_fault_of_the_host(number: int) -> None:
     found = MachineExhausted.cause_of(OSError(number, os.strerror(number)))
     assert found is not None
     assert os.strerror(number) in found.detail

@@ -119,7 +119,7 @@ async def test_an_evaluator_of_another_name_and_key() -> None:
     ],
     ids=["large", "surrogate"],
 )
-async def test_what_is_no_program_is_not_even_looked_at(code: str, reason: str) -> None:
+async def test_text_that_is_not_a_program_is_not_even_looked_at(code: str, reason: str) -> None:
     migration = await migrate(Evaluator(code), context=CONTEXT)
     assert (migration.status, migration.code) == (MigrationStatus.REFUSED, code)
     assert migration.unresolved[0].message.startswith(reason)

@@ -94,7 +94,7 @@ def test_explicit_pass(key: str) -> None:
         ("0", False), ("n", False), ("True", True), ("yes", True), ("PASS", True), ("ok", True), ("1", True),
     ],
 )  # fmt: skip
-def test_a_verdict_that_is_no_bool_is_read_and_said(key: str, given: Any, passed: bool) -> None:
+def test_a_verdict_that_is_not_a_bool_is_read_with_a_warning(key: str, given: Any, passed: bool) -> None:
     found = result({"score": 0.9 if not passed else 0.1, key: given, "a": 2}, threshold=0.5)
     assert (found.status, found.passed, codes(found)) == (Status.SCORED, passed, ["coerced"])
     assert found.metrics == {"score": found.score, "a": 2}

@@ -72,7 +72,7 @@ REFUSED: list[tuple[Any, str, str | None]] = [
 ]
 
 
-def test_what_is_no_exact_npm_pin_is_refused_by_name() -> None:
+def test_a_string_that_is_not_an_exact_npm_pin_is_refused_by_name() -> None:
     """An error names each string that is not an exact npm pin. All strings are checked in one call, since each call
     starts a Node process for npm's libraries.
     """

@@ -299,7 +299,7 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
         modules_of(file, "import hidden\n")
 
 
-def test_a_folder_of_the_checkout_is_no_well_known_package(checkout: Path) -> None:
+def test_a_folder_of_the_checkout_is_not_a_well_known_package(checkout: Path) -> None:
     """A folder of the checkout does not count as a well-known package: `import ragas` means the package, and not a
     folder `evals/ragas` between the evaluator and the root.
     """

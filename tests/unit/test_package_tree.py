@@ -83,7 +83,7 @@ def test_a_file_that_shrinks_meanwhile_is_not_sent_as_whole(tree: Path) -> None:
         list(pieces)
 
 
-def test_what_is_no_file_is_refused(tree: Path) -> None:
+def test_an_entry_that_is_not_a_file_is_refused(tree: Path) -> None:
     os.mkfifo(tree / "pipe")
     with pytest.raises(SandboxUnavailable, match="neither a file"):
         tree_digest(tree)

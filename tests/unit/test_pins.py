@@ -135,7 +135,7 @@ def test_two_versions_of_one_package_name_both() -> None:
 
 
 @pytest.mark.parametrize("raw", ["numpy==2.1.0", {"name": "numpy", "version": "2"}, None, 3])
-def test_a_set_that_is_no_list_is_refused(raw: Any) -> None:
+def test_a_set_that_is_not_a_list_is_refused(raw: Any) -> None:
     with pytest.raises(InvalidPin):
         parse(raw, PYTHON)
 

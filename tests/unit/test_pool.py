@@ -262,7 +262,7 @@ async def test_a_second_sandbox_of_a_busy_evaluator_is_worth_an_idle_one_of_anot
         pool.release(second)
 
 
-async def test_closing_fails_whoever_waits() -> None:
+async def test_closing_fails_all_callers_that_wait() -> None:
     async with opened(max_per_evaluator=1) as (pool, _):
         held = await leased(pool, request())
         waiting = asyncio.create_task(leased(pool, request()))

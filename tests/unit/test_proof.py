@@ -34,7 +34,7 @@ async def test_a_host_that_is_busy_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize("side", ["old", "new"])
-async def test_a_row_that_timed_out_once_is_no_difference(side: str) -> None:
+async def test_a_row_that_timed_out_once_is_not_a_difference(side: str) -> None:
     runs: list[str] = []
 
     async def run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:

@@ -143,7 +143,7 @@ def test_a_lone_surrogate_is_replaced() -> None:
     "data",
     [b"", b"{", b"NaN", b"[Infinity]", b"{'a': 1}", b"1 2", b"\xff\xfe1\x00", b'"\xff"', b"[1" + b"0" * 5000 + b"]"],
 )
-def test_what_is_no_json_is_refused(data: bytes) -> None:
+def test_bytes_that_are_not_json_are_refused(data: bytes) -> None:
     with pytest.raises(InvalidJson):
         decode_json(data)
 

@@ -49,7 +49,7 @@ def test_what_a_sandbox_sees_of_it_is_its_own(another: PythonFacts) -> None:
     assert not any(OWN in bind.source.name for bind in seen.binds)
 
 
-def test_what_is_no_such_interpreter_does_not_count(tmp_path: Path, another: PythonFacts) -> None:
+def test_files_that_are_not_interpreters_do_not_count(tmp_path: Path, another: PythonFacts) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     missing = next(minor for minor in MINORS if minor not in (OWN, another.minor))

@@ -49,7 +49,7 @@ def test_the_wait_is_told_and_is_enough() -> None:
     rates.count_request(None, rate)
 
 
-def test_no_rate_is_no_limit() -> None:
+def test_without_a_rate_there_is_no_limit() -> None:
     assert taken(RateLimiter(), "a", 1000, Rate(None, 1)) == 1000
 
 

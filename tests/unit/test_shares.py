@@ -1,4 +1,4 @@
-"""A workspace may hold only a limited number of slots, and each slot is free again afterwards."""
+"""A workspace can have only a limited number of slots at a time, and each slot is free again after its use."""
 
 from contextlib import ExitStack
 
@@ -9,7 +9,7 @@ from evaluator_host.types.errors import Busy
 
 
 def held(shares: Shares, workspace: str, stack: ExitStack) -> int:
-    """Hold slots until the stack ends, and return how many the workspace got."""
+    """Take slots until none is free, keep them until the stack is closed, and return how many the workspace got."""
     count = 0
     try:
         while True:

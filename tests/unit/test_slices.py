@@ -68,7 +68,7 @@ def test_scripts_are_sliced_too() -> None:
 
 @pytest.mark.parametrize("code", ["def x(:", "", "import gone\n", "x = (" * 9000, "\0"])
 @pytest.mark.parametrize("language", ["python", "javascript"])
-def test_text_that_is_no_program_has_none(code: str, language: str) -> None:
+def test_text_that_is_not_a_program_has_no_slices(code: str, language: str) -> None:
     assert find_slices(code, language, 20) == []
 
 

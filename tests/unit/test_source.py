@@ -155,7 +155,7 @@ def test_gutter_inside_a_fence_and_of_one_line() -> None:
 
 
 @pytest.mark.parametrize("code", ["1 x = 1\n3 y = 2", "0 a\n1 b", "2 a\n3 b", "1 a\nb\n2 c", "1\n2\n3 + 4\n6"])
-def test_numbers_that_are_no_gutter(code: str) -> None:
+def test_numbers_that_are_not_a_gutter(code: str) -> None:
     assert clean(code, JS).code == code
 
 

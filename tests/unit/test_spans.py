@@ -102,7 +102,7 @@ def test_ids_in_words_of_their_own_are_numbers_that_parents_share() -> None:
 
 
 @pytest.mark.parametrize("trace", [None, {}, {"spans": []}, {"spans": {}}, {"resourceSpans": []}])
-def test_no_spans_are_no_error(trace: Any) -> None:
+def test_a_trace_without_spans_is_not_an_error(trace: Any) -> None:
     assert read_spans(trace) == []
 
 
@@ -118,7 +118,7 @@ def test_no_spans_are_no_error(trace: Any) -> None:
         ({"spans": [{"name": "a", "events": 3}]}, "trace.spans[0].events is an int, not a list"),
     ],
 )
-def test_what_is_no_trace_is_said_with_its_place(trace: Any, message: str) -> None:
+def test_a_value_that_is_not_a_trace_is_reported_with_its_place(trace: Any, message: str) -> None:
     with pytest.raises(NotATrace) as refused:
         read_spans(trace)
     assert str(refused.value) == message

@@ -73,7 +73,7 @@ def test_both_forms_of_a_page_are_read_and_withdrawn_files_left_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "x/y", "-x", "x y", "x==1", "http://x", "x" * 200, "@x/y"])
-async def test_what_is_no_name_is_never_asked_for(name: str, tmp_path: Path) -> None:
+async def test_a_text_that_is_not_a_name_is_never_looked_up(name: str, tmp_path: Path) -> None:
     index = IndexSettings(cache_dir=tmp_path)
     with pytest.raises(InvalidRequest):
         await VersionList(index).list_versions(name, Language.PYTHON, target=LockTarget("3.12"))

@@ -132,7 +132,7 @@ def _assert_none_runs_once_deleted(url: str, keyed: Keyed) -> None:
         assert set(pool.map(ask, range(12))) == {404}
 
 
-def test_what_is_no_request_is_refused(client: httpx.Client) -> None:
+def test_a_body_that_is_not_a_request_is_refused(client: httpx.Client) -> None:
     for body in ({"env": {"A": 1}}, {"labels": []}, {"env": {"A": "x" * 70_000}}):
         assert client.post(f"{API}/sandbox", json=body).json()["statusCode"] == 400
     sandbox = made(client)

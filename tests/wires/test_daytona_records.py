@@ -99,7 +99,7 @@ async def test_a_sandbox_of_one_script_is_deleted_at_once(
 async def test_a_record_that_is_deleted_while_it_is_leased_is_not_found(
     hosts: tuple[Records, Records], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a record is deleted after it is read and before it is marked as leased, it is not found."""
+    """A lease finds no record that is deleted after the lease has read it and before the lease has marked it."""
     deleting, running = hosts
     made = await running.create(WORKSPACE, {})
     await running.lease(WORKSPACE, made.id)

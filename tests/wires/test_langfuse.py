@@ -84,7 +84,7 @@ def test_errors_have_langfuse_s_codes_and_texts(client: httpx.Client) -> None:
     assert fails(many, "RESULT_TOO_LARGE")
 
 
-def test_what_is_no_dispatch_is_answered_in_the_same_form(client: httpx.Client) -> None:
+def test_a_body_that_is_not_a_dispatch_is_answered_in_the_same_form(client: httpx.Client) -> None:
     error_of(client.post(PATH, content=b"{"), "INVALID_SOURCE")
     error_of(client.post(PATH, json=[1]), "INVALID_SOURCE")
     error_of(client.post(PATH, json={**dispatch(ONE), "payload": 1}), "EXTERNAL_INVOCATION_ERROR")

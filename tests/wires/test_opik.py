@@ -131,7 +131,7 @@ class Turns(conversation_thread_metric.ConversationThreadMetric):
     assert answer.json()["scores"][0]["value"] == 2
 
 
-def test_what_is_no_request_is_answered_as_by_flask(client: httpx.Client) -> None:
+def test_a_body_that_is_not_a_request_is_answered_as_by_flask(client: httpx.Client) -> None:
     said = "400 Bad Request: The browser (or proxy) sent a request that this server could not understand."
     assert client.post(PATH, content=b"null").json() == {"error": said}
     assert client.post(PATH, content=b"{").json() == {"error": said}

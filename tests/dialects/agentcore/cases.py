@@ -56,7 +56,7 @@ CASES = [
         score=1.0,
     ),
     case(
-        id="a row of ours",
+        id="a row in the host's form",
         row=Row({"q": "capital?", "correct_answer": "Paris"}, "Paris"),
         code=returns(
             "EvaluatorOutput(value=float(input.session_spans[0]['attributes']['gen_ai.output'] =="

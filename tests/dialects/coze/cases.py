@@ -51,7 +51,7 @@ CASES = [
             reason='"4"',
             warnings=frozenset({"prebound"}),
         )
-        for name, row in (("its own row", TURN), ("our row", OURS))
+        for name, row in (("its own row", TURN), ("a row in the host's form", OURS))
     ),
     case(
         id="an input that is not text",
@@ -69,7 +69,7 @@ CASES = [
         score=None,
     ),
     case(
-        id="a class of one's own",
+        id="the user's own class",
         code="""
             @dataclass
             class Mine:
@@ -89,7 +89,7 @@ CASES = [
         native=NOTHING,
     ),
     case(
-        id="what raises has no score",
+        id="code that raises an exception has no score",
         code=returns("turn['nope']"),
         status="failed",
         error="user_exception",
@@ -122,7 +122,7 @@ CASES = [
         score=0.5,
     ),
     javascript(
-        id="what throws in JavaScript",
+        id="JavaScript code that throws",
         code="function exec_evaluation(turn) {\n  throw new Error('bad');\n}\n",
         status="failed",
         error="user_exception",

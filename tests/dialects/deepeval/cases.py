@@ -54,7 +54,7 @@ CASES = [
         passed=False,
     ),
     case(
-        id="a row of ours",
+        id="a row in the host's form",
         row=OURS,
         code=metric("self.score = float(test_case.input == '2+2?' and test_case.retrieval_context == ['four'])"),
         score=1.0,

@@ -70,7 +70,7 @@ CASES = [
         score=1.0,
     ),
     case(
-        id="a span of a row of ours, the core package",
+        id="a span of a row in the host's form, the core package",
         row=OURS,
         code="""
             from galileo_core.schemas.logging.span import LlmSpan
@@ -83,7 +83,7 @@ CASES = [
         score=1.0,
     ),
     case(
-        id="no import, a row of ours",
+        id="no import, a row in the host's form",
         row=OURS,
         code=returns("step_object.input == '2+2' and step_object.spans[0].output.content"),
         label="4",
@@ -118,7 +118,7 @@ CASES = [
         score=1.0,
     ),
     case(
-        id="a helper of that name is none",
+        id="a helper with that name is not an evaluator",
         row=OURS,
         recognised=Contract.EVALUATE,
         code="def scorer_fn(a):\n    return a\n\ndef evaluate(inputs, outputs, trace):\n    return scorer_fn(0.5)\n",

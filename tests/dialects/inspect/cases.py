@@ -42,7 +42,7 @@ CASES = [
     ),
     case(id="wrong", code=scorer(COMPARED.replace("==", "!=")), score=0.0, passed=False, label="I"),
     case(
-        id="a row of ours",
+        id="a row in the host's form",
         row=OURS,
         code=scorer("return Score(value=state.input_text == '2+2?' and target.text == '4')"),
         score=1.0,

@@ -45,7 +45,7 @@ def typed(case_id: str, value: str, kind: str, stored: Any) -> NativeCase:
 
 CASES = [
     case(
-        id="its classes are there without an import",
+        id="Langfuse's classes are available without an import",
         code="""
             def evaluate(ctx):
                 right = ctx.observation.output == "4"
@@ -72,14 +72,14 @@ CASES = [
         reason="level 1",
     ),
     case(
-        id="outside of experiments there is none",
+        id="outside of experiments there is no ground truth",
         code=returns("{'scores': [{'name': 'none', 'value': 'yes' if ctx.experiment is None else 'no'}]}"),
         native=one("none", "yes"),
         score=None,
         label="yes",
     ),
     case(
-        id="names of Python at the level of a score only",
+        id="keys in snake case are converted in a score, but not in its metadata",
         code=returns("{'scores': [{'name': 'n', 'value': 1, 'data_type': 'NUMERIC', 'config_id': 'c', 'metadata': {'data_type': 'kept'}}]}"),
         native=one("n", 1, "NUMERIC", configId="c", metadata={"data_type": "kept"}),
     ),
@@ -116,7 +116,7 @@ CASES = [
         warnings=frozenset({"several_scores"}),
     ),
     case(
-        id="no score with the name that counts",
+        id="no score with the chosen name",
         settings=EvaluatorSettings(score_output="faithfulness"),
         code=returns("{'scores': [{'name': 'relevance', 'value': 0.2}]}"),
         native=one("relevance", 0.2),
@@ -159,14 +159,14 @@ CASES = [
     ),
     case(id="a syntax error", code="def evaluate(ctx)\n    return 1\n", recognised=None, status="failed", error="syntax_error", line=1),
     case(
-        id="modules are not there without an import",
+        id="modules are not available without an import",
         code=returns("{'scores': [{'name': 'x', 'value': json.loads('1')}]}"),
         status="failed",
         error="user_exception",
         message="import json",
     ),
     case(
-        id="a row of ours",
+        id="a row in the host's form",
         row=OURS,
         code="""
             def evaluate(ctx):
@@ -238,5 +238,5 @@ CASES = [
         code="class Judge { evaluate(ctx) { return { scores: [{ name: 'n', value: ctx.observation.output.length }] } } }\nmodule.exports = new Judge()",
         native=one("n", 1),
     ),
-    javascript(id="JavaScript, a row of ours", row=OURS, code="const evaluate = (ctx) => ({ scores: [{ name: 'n', value: Number(ctx.experiment.itemExpectedOutput === ctx.observation.output) }] })", score=1),
+    javascript(id="JavaScript, a row in the host's form", row=OURS, code="const evaluate = (ctx) => ({ scores: [{ name: 'n', value: Number(ctx.experiment.itemExpectedOutput === ctx.observation.output) }] })", score=1),
 ]  # fmt: skip

@@ -32,7 +32,7 @@ CASES = [
         passed=True,
     ),
     case(
-        id="a row of ours",
+        id="a row in the host's form",
         row=OURS,
         code=scorer(
             "return outputs == expectations['expected_response'] and 'correct_answer' not in inputs",

@@ -67,7 +67,9 @@ def test_what_a_filter_leaves(query: list[tuple[str, str]], found: list[str]) ->
         (("filter", '{"$not": ' * 20 + '{"name": "x"}' + "}" * 20), "filter", "more than 8 levels"),
     ],
 )
-def test_what_is_no_filter_of_the_list_is_refused_where_it_is(query: tuple[str, str], where: str, said: str) -> None:
+def test_a_query_that_is_not_a_filter_of_the_list_is_refused_by_its_place(
+    query: tuple[str, str], where: str, said: str
+) -> None:
     with pytest.raises(InvalidRequest, match=said) as refused:
         read_filter([query], FIELDS)
     assert [problem.field for problem in refused.value.problems] == [where]

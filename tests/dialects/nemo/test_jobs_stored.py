@@ -94,7 +94,7 @@ async def test_a_job_whose_name_was_taken_meanwhile_is_cancelled(desk: Desk, *, 
             WORKSPACE, "default", BODY
         )
     job, *_ = await desk.board.list_jobs(WORKSPACE)
-    # jobs of this desk fail, because it installs no packages
+    # jobs fail here, because this host installs no packages
     assert job.status is (JobStatus.FAILED if ended else JobStatus.CANCELLED)
 
 

@@ -173,7 +173,7 @@ def test_a_key_that_is_not_there_is_named(client: Client, model: ModelServer) ->
     assert (error.code, "no-such-key" in error.message) == (ErrorCode.TARGET_FAILED, True)
 
 
-def test_whoever_asks_for_ever_is_stopped(client: Client, model: ModelServer) -> None:
+def test_a_metric_that_asks_for_ever_is_stopped(client: Client, model: ModelServer) -> None:
     code = f"""
 from nemo_evaluator_sdk import *
 from nemo_evaluator_sdk.inference import make_inference_request

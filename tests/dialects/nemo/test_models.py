@@ -63,7 +63,7 @@ def test_a_judge_without_a_prompt_is_told_its_scores(model: ModelServer, monkeyp
     assert user["content"] == "{'said': 'good'}"
 
 
-def test_an_answer_that_is_no_level_is_nothing_rather_than_a_failure(
+def test_an_answer_that_is_not_a_level_gives_no_score_and_no_failure(
     model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUDGE_KEY", KEY)

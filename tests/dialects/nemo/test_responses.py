@@ -24,7 +24,7 @@ def test_fields_that_a_response_leaves_out_are_null() -> None:
     assert "service_tier" not in text
 
 
-def test_what_is_no_response_stays_as_it_is() -> None:
+def test_a_value_that_is_not_a_response_stays_unchanged() -> None:
     for odd in (None, "text", [], {"choices": "none"}, {"choices": [None, 1]}, {"choices": [{"message": "a"}]}):
         found = completed(odd)
         assert found == odd if not isinstance(odd, dict) else found["choices"][:1] is not None

@@ -25,7 +25,7 @@ SAME = returns("1.0 if sample['output_text'] == item['reference'] else 0.0")
 
 CASES = [
     case(id="the output against the reference", code=SAME, native=[{"reward": 1.0}], score=1, passed=None),
-    case(id="our row", row=OURS, code=SAME, native=[{"reward": 1.0}], score=1),
+    case(id="a row in the host's form", row=OURS, code=SAME, native=[{"reward": 1.0}], score=1),
     case(
         id="the ground truth under another name",
         row=Row({"gold": "4"}, "4"),
@@ -60,14 +60,14 @@ CASES = [
     case(id="None is refused", code=returns("None"), status="failed", error="invalid_result", native=FAILED),
     case(id="NaN is refused", code=returns("float('nan')"), status="failed", error="non_finite", native=FAILED),
     case(
-        id="what raises has the reward 0",
+        id="code that raises an exception has the reward 0",
         code=returns("item['nope']"),
         status="failed",
         error="user_exception",
         native=FAILED,
     ),
     NativeCase(
-        id="grade is a helper where evaluate is there",
+        id="grade is a helper if the code has evaluate",
         row=OURS,
         code=SAME + "def evaluate(inputs, outputs, trace):\n    return outputs == '4'\n",
         recognised=Contract.EVALUATE,

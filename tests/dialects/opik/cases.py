@@ -81,7 +81,7 @@ CASES = [
         native=[one(2, "Star")],
     ),
     case(
-        id="several scores; what is none is dropped",
+        id="several scores; other values are dropped",
         code=metric("return [score_result.ScoreResult('a', 1.0), 'no score', score_result.ScoreResult('b', 0.5)]"),
         native=[one(1.0, "a"), one(0.5, "b")], score=0.75, metrics={"score": 0.75, "a": 1.0, "b": 0.5}, warnings=frozenset({"several_scores"}),
     ),
@@ -92,7 +92,7 @@ CASES = [
         score=0.5, warnings=frozenset({"scoring_failed"}),
     ),
     case(
-        id="the score that counts is not usable",
+        id="the chosen score is not usable",
         settings=EvaluatorSettings(score_output="b"),
         code=metric("R = score_result.ScoreResult\nreturn [R('a', 1.0), R('b', 1.0, scoring_failed=True)]"),
         score=None, metrics={"a": 1.0}, warnings=frozenset({"scoring_failed"}),
@@ -154,19 +154,19 @@ CASES = [
         native=[one(2.0, reason="user,assistant,user")], score=2.0, warnings=frozenset({"out_of_range"}),
     ),
     case(
-        id="a conversation in a row of ours",
+        id="a conversation in a row in the host's form",
         row=Row({"messages": TURNS}),
         code=metric("return score_result.ScoreResult(self.name, len(conversation) / 3)", "conversation", kind="conversation_thread_metric.ConversationThreadMetric"),
         score=1.0,
     ),
     case(
-        id="a row of ours, without keys that the metric does not take",
+        id="a row in the host's form, without keys that the metric does not take",
         row=OURS,
         code=metric("return score_result.ScoreResult(self.name, output == reference, reason=str(input))", "input, output, reference"),
         score=1.0, passed=True, reason="{'question': '2+2?'}",
     ),
     case(
-        id="a row of ours, with **kwargs",
+        id="a row in the host's form, with **kwargs",
         row=OURS,
         code=metric("return score_result.ScoreResult(self.name, 1, reason=','.join(sorted(rest)))", "**rest"),
         reason="output,question,reference",
@@ -183,11 +183,11 @@ CASES = [
         score=1.0,
     ),
     case(
-        id="an attribute beyond the light ones names its pin", code="import opik\n" + metric("opik.track(1)"),
+        id="the error on an attribute that the light modules lack names the pin", code="import opik\n" + metric("opik.track(1)"),
         status="failed", error="user_exception", message="add opik==2.2.122 to `packages`",
     ),
     case(
-        id="a required name is the class's own",
+        id="a required argument called name gets the class's name",
         code=metric("return score_result.ScoreResult(name=self.name, value=1)").replace("name: str = 'mine'", "name: str"),
         native=[one(1, "Mine")],
     ),

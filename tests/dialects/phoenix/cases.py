@@ -55,7 +55,7 @@ CASES = [
     case(id="number", code=returns("1 if output == reference else 0"), native=kept(score=1.0), score=1.0),
     case(id="number within bounds", code=returns("0.5"), settings=config("continuous 0..1"), native=kept(score=0.5)),
     case(
-        id="a row of ours",
+        id="a row in the host's form",
         row=OURS,
         code="def evaluate(output, reference, input):\n    return float(output == reference and input == {'q': 'capital?'})\n",
         score=1.0,
@@ -82,7 +82,11 @@ CASES = [
     refused(id="above the bound", code=returns("1.5"), settings=config(RANGE), message="above the upper bound 1.0"),
     refused(id="below the bound", code=returns("-1"), settings=config(RANGE), message="below the lower bound 0.0"),
     case(
-        id="a label has its score", code=returns("'good'"), settings=config(LABELS), native=kept("good", 1.0), score=1.0
+        id="a label has its configured score",
+        code=returns("'good'"),
+        settings=config(LABELS),
+        native=kept("good", 1.0),
+        score=1.0,
     ),
     case(
         id="a label without score",

@@ -93,7 +93,7 @@ CASES = [
     case(id="inline, a variable", code="output == '{{expected}}' and {{ n }} == 3 and '{{nested.a[1]}}' == 'y' and '{{ none }}' == ''", **plain(True, 1.0)),
     case(id="inline, a variable in a body", code="wanted = '{{ expected }}'\nreturn output == wanted", **plain(True, 1.0)),
     case(id="inline, a filter", code="output == '{{ expected | upper }}'", recognised=None, status="failed", error="syntax_error", message="context['vars']"),
-    case(id="a row of ours", row=OURS, code="output == context['vars']['expected'] and context['vars']['topic'] == 'capitals'", **plain(True, 1.0)),
+    case(id="a row in the host's form", row=OURS, code="output == context['vars']['expected'] and context['vars']['topic'] == 'capitals'", **plain(True, 1.0)),
     case(id="variables without an output", row=Row(variables={"context": {}}), code="output == 1", status="failed", error="missing_input", message="'output'"),
     javascript(id="JavaScript: module.exports", code=exports("output === context.vars.expected"), **plain(True, 1.0)),
     javascript(id="JavaScript: several, one of which takes the context", code="export const wanted = (output, context) => ({ pass: true, score: context.vars.expected === output ? 1 : 0, reason: 'r' });\nexport const short = (output) => ({ pass: false, score: output.length > 9 ? 1 : 0, reason: 'r' });\n", score=0.5, warnings=frozenset({"several_entries"})),
@@ -126,5 +126,5 @@ CASES = [
     javascript(id="JavaScript: inline, a filter", code="output === '{{ expected | upper }}'", status="failed", error="user_exception", message="context.vars"),
     javascript(id="JavaScript: several of a module", code="function none(output, context) { return { pass: false, score: 0, reason: 'none' } }\nfunction all(output, context) { return { pass: true, score: 1, reason: 'all' } }\nmodule.exports = { none, all };", score=0.5, warnings=frozenset({"several_entries"})),
     javascript(id="JavaScript: several of a module, declared", contract=Contract("promptfoo"), code="function none(output, context) { return { pass: false, score: 0, reason: 'none' } }\nfunction all(output, context) { return { pass: true, score: 1, reason: 'all' } }\nmodule.exports = { none, all };", score=0.5, warnings=frozenset({"several_entries"})),
-    javascript(id="JavaScript: a row of ours", row=OURS, code="output === context.vars.expected", **plain(True, 1.0)),
+    javascript(id="JavaScript: a row in the host's form", row=OURS, code="output === context.vars.expected", **plain(True, 1.0)),
 ]  # fmt: skip

@@ -37,7 +37,7 @@ CASES = [
     ),
     case(id="result", code=metric("return MetricResult(value=0.5, reason='half')", NUMERIC), score=0.5, reason="half"),
     case(
-        id="a row of ours",
+        id="a row in the host's form",
         row=OURS,
         code=metric(
             "return float(response == reference and user_input == 'capital?')",

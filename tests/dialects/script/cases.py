@@ -41,7 +41,7 @@ CASES = [
     case(id="dataclasses and recursion find their module", code="import dataclasses\n@dataclasses.dataclass\nclass A:\n    n: int\ndef f(n): return n and f(n - 1)\nassert f(3) == 0 and A(1).n == 1", **EXITS),
     case(id="a program of the row", row=Row(variables={"code": "raise SystemExit(4)"}), code="raise SystemExit(3)", **left(4)),
     case(
-        id="a row of ours is the input",
+        id="a row in the host's form becomes the input",
         row=Row({"a": 1}, "out"),
         code='import json, sys\nassert json.load(sys.stdin) == {"inputs": {"a": 1}, "outputs": "out", "trace": None}',
         **EXITS,
@@ -62,7 +62,7 @@ CASES = [
     javascript(id="JavaScript: process.exit is an exit code", code="process.exit(3);", **left(3)),
     javascript(id="JavaScript: a module with the row", code="import { readFileSync } from 'node:fs';\nif (readFileSync(0, 'utf8') !== 'in\\n' || process.env.WHO !== 'me') throw new Error('no');", **EXITS),
     javascript(
-        id="JavaScript: a row of ours is the input",
+        id="JavaScript: a row in the host's form becomes the input",
         row=Row({"a": 1}, "out"),
         code="const row = JSON.parse(require('fs').readFileSync(0));\nif (row.outputs !== 'out') process.exitCode = 2;",
         **EXITS,

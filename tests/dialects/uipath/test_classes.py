@@ -76,7 +76,7 @@ async def test_classes_that_do_not_hold_together_are_refused_in_the_documented_w
         ("(BaseEvaluator[ECriteria, EConfig, str])", "", "entry_not_found", "could not find a class inheriting from"),
     ],
 )
-async def test_what_is_no_evaluator_is_refused(
+async def test_a_class_that_is_not_an_evaluator_is_refused(
     service: Service, was: str, becomes: str, code: str, message: str
 ) -> None:
     source = evaluator("return NumericEvaluationResult(score=1)")

@@ -94,7 +94,7 @@ async def test_results_come_to_one_scale_and_are_kept_as_they_were(service: Serv
 
 
 @BUBBLEWRAP
-async def test_what_is_no_score_fails_the_row_and_says_why(service: Service) -> None:
+async def test_a_value_that_is_not_a_score_fails_the_row_and_says_why(service: Service) -> None:
     expected = {
         "return ErrorEvaluationResult(error='no data')": ("user_exception", "no data", "ErrorEvaluationResult"),
         "return ErrorEvaluationResult(details='none')": ("user_exception", "none", "ErrorEvaluationResult"),
@@ -117,7 +117,7 @@ async def test_what_is_no_score_fails_the_row_and_says_why(service: Service) -> 
 
 
 @BUBBLEWRAP
-async def test_a_failing_row_is_no_other_rows_concern(service: Service) -> None:
+async def test_a_failing_row_does_not_affect_other_rows(service: Service) -> None:
     code = evaluator("return BooleanEvaluationResult(score=1 / len(execution.agent_output) >= 1)")
     results = await service.evaluate_batch(Evaluator(code), [Row({}, out, criteria=CRITERIA) for out in ("a", "", "b")])
     assert [result.score for result in results] == [1.0, None, 1.0]
@@ -176,7 +176,7 @@ async def test_an_execution_has_every_field_under_both_names(service: Service) -
 
 
 @BUBBLEWRAP
-async def test_rows_that_are_no_execution_name_the_field(service: Service) -> None:
+async def test_rows_that_are_not_executions_name_the_field(service: Service) -> None:
     given = {
         "outputs is [1]; the output of an agent must be an object or a string": Row(outputs=[1]),
         "trace.spans[0] is an int, not a span": Row(trace={"spans": [3]}),

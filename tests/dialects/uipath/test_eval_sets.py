@@ -155,7 +155,7 @@ def test_faults_beyond_the_shown_are_counted() -> None:
     assert len(caught.value.problems) == 20
 
 
-def test_what_is_no_eval_set() -> None:
+def test_values_that_are_not_eval_sets() -> None:
     assert is_eval_set(REAL)
     assert is_eval_set(DOCUMENTED)
     assert not any(is_eval_set(value) for value in ([], {"rows": []}, {"evaluations": "x"}, None))

@@ -81,7 +81,7 @@ def test_both_files_together_by_name_and_by_id() -> None:
         ([{"id": "a", "output": 1, "seconds": "1"}], "must be a number"),
     ],
 )
-def test_what_is_no_execution_is_named(value: Any, message: str) -> None:
+def test_a_value_that_is_not_an_execution_is_named(value: Any, message: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_executions(value, named="file")
     assert message in " ".join([caught.value.detail, *(problem.message for problem in caught.value.problems)])

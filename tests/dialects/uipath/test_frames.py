@@ -50,7 +50,7 @@ def test_classes_are_taken_as_they_are_said_to_be_up_to_a_hundred() -> None:
         [{**CLASS, "config": json.loads('{"a":' * 70 + "1" + "}" * 70)}],
     ],
 )
-def test_what_is_no_class_is_the_guests_crash(classes: object) -> None:
+def test_a_report_that_is_not_about_classes_is_the_guests_crash(classes: object) -> None:
     if classes == {}:
         assert answer(classes).classes == ()
         return
@@ -72,7 +72,7 @@ def test_what_is_no_class_is_the_guests_crash(classes: object) -> None:
         None,
     ],
 )
-def test_what_is_no_result_is_the_guests_crash(value: Any) -> None:
+def test_a_value_that_is_not_a_result_is_the_guests_crash(value: Any) -> None:
     kind = Kind.OBJECT if isinstance(value, dict) else Kind.ARRAY
     read = UIPATH.interpret(Returned(kind, value), Language.PYTHON)
     assert isinstance(read, EvaluationError)

@@ -67,7 +67,7 @@ def test_eval_sets_are_found_in_both_spellings(tmp_path: Path, folder: str) -> N
         find_eval_set(layout, "frist")
 
 
-def test_a_file_that_is_no_json_says_so(tmp_path: Path) -> None:
+def test_a_file_that_is_not_json_is_refused_as_such(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b"\xef\xbb\xbf{}")
     assert read_json(tmp_path / "a.json") == {}
     (tmp_path / "a.json").write_text("{")
@@ -98,6 +98,6 @@ def test_files_are_called_as_uipath_calls_them() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "9x", "a/b", "../a", "a.b", "é", "x" * 90])
-def test_what_is_no_name_is_refused(name: str) -> None:
+def test_a_text_that_is_not_a_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest, match="is not a name for an evaluator"):
         evaluator_code(name)

@@ -36,17 +36,17 @@ CASES = [
     ),
     *(
         case(
-            id=f"parts as in one's own process, {name}",
+            id=f"parts as in the user's own process, {name}",
             row=row,
             code=returns(
                 "1.0 if instance['response']['parts'][0]['text'] == instance['reference']['response']['parts'][0]['text'] else 0"
             ),
             score=1,
         )
-        for name, row in (("the service's row", SERVICE), ("the SDK's row", SDK), ("our row", OURS))
+        for name, row in (("the service's row", SERVICE), ("the SDK's row", SDK), ("a row in the host's form", OURS))
     ),
     case(
-        id="our inputs go by their names",
+        id="the inputs keep their names",
         row=OURS,
         code=returns("instance['level'] + len(instance['prompt']['text'])"),
         score=5,
@@ -72,5 +72,5 @@ CASES = [
     ),
     case(id="a bool", code=returns("True"), native=[{"score": 1.0, "explanation": None}], score=1, passed=True),
     case(id="text is refused", code=returns("'1'"), status="failed", error="invalid_result", message="number"),
-    case(id="what raises", code=returns("instance['nope']"), status="failed", error="user_exception"),
+    case(id="code that raises an exception", code=returns("instance['nope']"), status="failed", error="user_exception"),
 ]

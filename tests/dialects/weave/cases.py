@@ -83,7 +83,7 @@ CASES = [
         native=native({"passed": None, "metadata": {"words": 1}}, {"metadata": {"words": {"mean": 1.0}}}),
     ),
     case(
-        id="a verdict that is declared again, and is not one",
+        id="a subclass declares the field passed again, with a value that is not a verdict",
         code="""
         from weave.flow.scorer import WeaveScorerResult
         import weave
@@ -121,7 +121,7 @@ CASES = [
         metrics={"score": 1.0, "match": 1.0},
     ),
     case(
-        id="a row of ours",
+        id="a row in the host's form",
         row=OURS,
         code=op("expected == output and question == '2+2?'", "output, expected, question"),
         native=native(True, TRUE),

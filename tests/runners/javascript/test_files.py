@@ -138,7 +138,7 @@ def test_one_of_several_that_needs_an_absent_package_is_left_out(start: Callable
         "export const a = (output, expected) => 1;\nexport const b = (output, expected) => (Row ? 1 : 0);\n"
     )
     more: dict[str, Any] = {"body": {"known": {"zod": "zod"}}}
-    for _ in range(2):  # in the second round, the sandbox gets the bundle that the first one made
+    for _ in range(2):  # in the second round, the sandbox gets the bundle that was made in the first round
         loaded = start().load(code, language="typescript", contract="auto", **more)
         assert loaded.type == "loaded", loaded
         assert loaded.header["parameters"] == ["a(output, expected)"]

@@ -114,7 +114,7 @@ def test_the_channel_may_end_within_a_call(sums: RunnerProcess) -> None:
 
 
 @pytest.mark.slow
-def test_a_channel_that_is_no_pipe_carries_large_calls_too() -> None:
+def test_a_channel_that_is_not_a_pipe_carries_large_calls_too() -> None:
     ours, theirs = socket.socketpair()
     with (
         ours,
