@@ -45,7 +45,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "the code reads the outputs, but the row has none", doubtful=True, mend=Mend.MAPPING
         ),
         "missing_column": WarningKind(
-            "the row lacks the expected answer, or a value that the code tests",
+            "the row lacks the expected answer, or a value that the code checks for",
             doubtful=True,
             mend=Mend.MAPPING,
         ),
@@ -97,7 +97,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy='set `settings.integers` to "bigint" or "text", or send it as text',
         ),
         "suspicious_parameters": WarningKind(
-            "parameters get values that their names contradict, so the score would always be 0",
+            "the names of parameters contradict their values, so the score would always be 0",
             doubtful=True,
             mend=Mend.CODE,
         ),

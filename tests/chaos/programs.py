@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-ROWS: Final = 32  # the rows' numbers `n` are below this
+ROWS: Final = 32  # row numbers `n` are below this
 DATA: Final = "row {n} " * 20
 
 

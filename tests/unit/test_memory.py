@@ -28,7 +28,7 @@ def test_a_quarter_is_left_for_small_requests() -> None:
 
 
 def test_a_second_workspace_finds_room_beside_a_flood() -> None:
-    budget = MemoryBudget(1600 * MB)  # 1,200 MB of these are for large requests
+    budget = MemoryBudget(1600 * MB)  # 1,200 MB of this memory are for large requests
     with budget.hold("b") as other:
         other.reserve(100 * MB)  # from now on two workspaces share the memory
     floods = [budget.hold("a") for _ in range(12)]

@@ -24,7 +24,7 @@ NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.\-]{1,255}")
 
 DEFAULT: Final = "default"  # namespace that always exists
 _SHOWN: Final = 120
-_SMALL: Final = 64 << 10  # longer content, in characters, is decoded in a thread
+_SMALL: Final = 64 << 10  # content with more characters is decoded in a thread
 _PAGE_BYTES: Final = 16 << 20
 
 _T = TypeVar("_T")

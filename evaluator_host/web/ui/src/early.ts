@@ -31,7 +31,7 @@ function start(): void {
   add("modulepreload", APP);
   for (const name of [...APP_SCRIPTS, ...scripts]) add("modulepreload", `/assets/${name}`);
   const styles = add("stylesheet", STYLES);
-  // the app is shown only with its styles
+  // show the app only once its styles have loaded
   styles.onload = styles.onerror = () => void import(APP);
 }
 

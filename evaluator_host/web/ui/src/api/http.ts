@@ -175,7 +175,7 @@ function posted(path: string, file: Blob, sent: string | null, { contentType, si
   });
 }
 
-/** Ask for a new key; return whether there is now another key than the refused one. */
+/** Ask the user for a new key; return whether the page now has a key that was not refused yet. */
 async function newKey(refused: string | null): Promise<boolean> {
   if (key !== refused) return true;
   const given = askForKey === null ? null : await askForKey(refused !== null);

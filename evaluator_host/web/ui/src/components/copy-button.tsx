@@ -1,7 +1,7 @@
 import { Button } from "./button";
 import { toast } from "./toasts";
 
-/** A button that copies a string; `text` returns it, and is called on click. */
+/** A button that copies the string that `text` returns; `text` is called on click. */
 export function CopyButton({ label, text, said }: { label: string; text: () => string; said?: string }) {
   const copy = async () => {
     toast((await copyText(text())) ? (said ?? "Copied") : "The browser does not let this page copy. Select the text and copy it yourself.");

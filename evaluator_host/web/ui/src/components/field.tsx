@@ -11,7 +11,7 @@ interface Around {
   bare?: boolean | undefined;
 }
 
-/** A label, its control, a hint and an error, tied together. `children` gets the ids to use. */
+/** A label, its control, a hint and an error, linked by ids for screen readers. `children` gets the ids to use. */
 export function Labelled({ label, hint, error, bare = false, children }: Around & { children: (ids: { id: string; describedBy: string | undefined; invalid: boolean }) => ComponentChildren }) {
   const id = useId();
   const described = [hint ? `${id}-hint` : "", error ? `${id}-error` : ""].filter(Boolean).join(" ");

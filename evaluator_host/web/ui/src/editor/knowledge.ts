@@ -19,7 +19,7 @@ export interface Known {
   python: boolean;
   /** Whether the language has type annotations. */
   typed: boolean;
-  /** Arguments of the function by the contract, in order; empty if they depend on the code. */
+  /** Arguments that the contract passes to the function, in order; empty if they depend on the code. */
   signature: readonly { name: string; what: string }[];
   parameters: readonly Parameter[];
   /** Keys of a returned object, each with its meaning. */

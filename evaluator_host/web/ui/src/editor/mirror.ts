@@ -230,7 +230,7 @@ export function openMirror(options: MirrorOptions): Mirror {
         options.hint ? placeholder(options.hint) : [],
         EditorView.contentAttributes.of({ "aria-label": options.label, tabindex: "0", spellcheck: "false", autocapitalize: "off", translate: "no" }),
         editing,
-        // Escape, then Tab, leaves an editor of code: Tab alone indents there.
+        // in a code editor Tab alone indents, so Escape and then Tab leaves the editor
         keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...(isText ? [] : [indentWithTab])]),
       ],
     }),

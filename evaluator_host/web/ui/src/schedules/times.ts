@@ -21,7 +21,7 @@ export interface Timing {
   cron: string;
 }
 
-/** The cron expression of a choice. */
+/** The cron expression for the chosen times. */
 export function cronOf({ often, day, at, cron }: Timing): string {
   const [hour = 0, minute = 0] = at.split(":").map(Number);
   if (often === "cron") return cron.trim();

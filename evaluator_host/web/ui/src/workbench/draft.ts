@@ -258,10 +258,10 @@ export function contentOf(draft: Draft): string {
 
 const MOST_KEPT = 1_000_000; // maximum characters of a draft; a browser keeps about 5 MB for a site
 
-/** Keep the draft for this tab, and for new tabs to begin with. */
+/** Store the draft for this tab; new tabs begin with it. */
 export function keepDraft(draft: Draft): void {
   const text = JSON.stringify(draft);
-  // keeps at least the code
+  // if there is too little space for everything, keep at least the code
   const kept = text.length <= MOST_KEPT ? text : JSON.stringify({ ...draft, row: EMPTY.row, rows: [] });
   keepInTab(KEY, kept);
   keep(KEY, kept);
@@ -280,7 +280,7 @@ const MOST_EARLIER = 20;
 const MOST_EARLIER_TEXT = 1_500_000;
 let writing: string | null = null;
 
-/** Begin another draft; the current one stays among the earlier ones. */
+/** Begin another draft, and keep the current one among the earlier drafts. */
 export function beginDraft(): void {
   writing = crypto.randomUUID?.() ?? String(Math.random());
   keepInTab("drafting", writing);

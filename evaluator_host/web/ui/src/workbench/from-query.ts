@@ -11,7 +11,7 @@ export function namesAnything(query: URLSearchParams): boolean {
   return query.has("evaluator") || query.has("dataset") || query.has("job");
 }
 
-/** A draft, and the result of its evaluator for its row in the job that both come from. */
+/** A draft with a job's evaluator and one of the job's rows, and the result that the job stored for this row. */
 export interface Found {
   draft: Draft;
   result: Result | null;
@@ -39,7 +39,7 @@ export async function draftFrom(query: URLSearchParams, before: Draft): Promise<
   return job === null ? { draft, result: null } : await ofJob(draft, job, row, query.get("label"));
 }
 
-/** Return the draft with the first row of the newest job that it scored, if the test row lacks what its code reads. */
+/** If the test row lacks values that the code reads, return the draft with the first row of the evaluator's newest job. */
 async function withFittingRow(draft: Draft, report: EvaluatorReport): Promise<Draft> {
   const inputs = readJson(draft.row.inputs);
   const has = inputs.ok && typeof inputs.value === "object" && inputs.value !== null ? Object.keys(inputs.value) : [];

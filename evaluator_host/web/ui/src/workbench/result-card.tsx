@@ -20,7 +20,7 @@ type GoTo = (line: number, column: number | null) => void;
 interface ResultCardProps {
   result: Result;
   goTo: GoTo;
-  /** Whether the code or the row has been changed since. */
+  /** Whether the code or the row has been changed since this run. */
   stale?: boolean;
   /** The run before this one. */
   before?: Run | null;
