@@ -15,7 +15,7 @@ class Object:
     description: str | None = None
 
     def __init__(self, **given):
-        fields = {name for kind in type(self).__mro__ for name in vars(kind).get("__annotations__", ())}
+        fields = {name for kind in type(self).__mro__ for name in getattr(kind, "__annotations__", ())}
         for name in fields:
             if name in given:
                 setattr(self, name, given.pop(name))
