@@ -95,6 +95,7 @@ async def test_a_wheel_whose_links_or_scripts_lead_out_is_refused(
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_what_leads_out_of_a_tarball_is_not_written(service: Service, index: Index, home: Path) -> None:
     for archive in (*DROPPED_TARBALLS, BUNDLED):
         index.add_npm(archive)
@@ -123,6 +124,7 @@ async def test_a_tarball_that_is_not_the_locked_one_is_refused(service: Service,
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_path: Path) -> None:
     """A file that changes on the index after the lock was made is refused. Here, the index replaces the file with
     another file of the same name, and gives its hash; the lock still has the old hash.
@@ -141,6 +143,7 @@ async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_
         nothing_left(tmp_path)
 
 
+@pytest.mark.long
 async def test_an_archive_that_is_none_is_refused(service: Service, index: Index, home: Path) -> None:
     for number, content in enumerate((b"", b"PK\x03\x04" + b"\0" * 100, tarball({"x": "y"}))):
         name = f"broken{number}"

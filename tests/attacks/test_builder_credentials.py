@@ -139,7 +139,7 @@ async def test_credentials_are_used_and_seen_by_nobody(
     nothing_left(home)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wrong",
     [

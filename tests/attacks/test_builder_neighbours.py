@@ -62,6 +62,7 @@ async def never_blocked(service: Service) -> AsyncIterator[None]:
     assert rows > 0
 
 
+@pytest.mark.long
 async def test_a_wheel_of_many_modules(service: Service, index: Index, home: Path) -> None:
     """A wheel with 10,000 modules blocks nobody. The host once compared each module with every other module, which took
     36 seconds.
@@ -81,7 +82,7 @@ def manifest_of(name: str, rest: str) -> Archive:
     return Archive(name, f"{name}-1.0.0.tgz", tarball(files), manifest=described)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "rest"),
     [("deepjson", "[" * 20_000 + "]" * 20_000), ("bigjson", "[" + "{}," * 2_000_000 + "0]")],
@@ -121,7 +122,7 @@ time.perf_counter = Number
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "body"), [("lies", LIES), ("odd", ODD), ("times", TIMES)])
 async def test_what_a_package_says_of_its_own_import(
     service: Service, index: Index, home: Path, name: str, body: str

@@ -189,6 +189,7 @@ print(json.dumps([reaches(), pair[1].recv(1).decode()]))
             assert await inside(builder, home, code, sources=sources) == [errno.EAFNOSUPPORT, "x"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -220,6 +221,7 @@ except OSError as error: print(json.dumps(error.strerror))
     )
 
 
+@pytest.mark.long
 async def test_a_command_that_does_not_end_or_floods_is_ended_with_all_it_started(builder: Builder, home: Path) -> None:
     forks = "import time\nif os.fork() == 0:\n    os.setsid(); os.fork()\ntime.sleep(100)"
     with pytest.raises(TimeoutError):
@@ -263,6 +265,7 @@ async def test_a_command_whose_cgroup_is_removed_before_it_began_runs_all_the_sa
     assert not any(folder.exists() for folder in removed)
 
 
+@pytest.mark.long
 async def test_without_bubblewrap_it_is_a_plain_process_that_is_warned_about_and_builds_no_sources(
     home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -144,6 +144,7 @@ async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_a_build_script_that_never_ends_is_blamed_and_not_the_index(open_index: Index, tmp_path: Path) -> None:
     open_index.add_python(source_archive("endless", "import time\ndef made():\n    time.sleep(600)\n"))
     async with building(tmp_path, open_index, allow_source_builds=True, index_timeout_s=2) as service:
@@ -153,7 +154,7 @@ async def test_a_build_script_that_never_ends_is_blamed_and_not_the_index(open_i
         nothing_left(tmp_path)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "tamper",
     [
@@ -206,6 +207,7 @@ async def test_no_script_of_an_npm_package_is_run(service: Service, index: Index
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_settings_that_a_package_brings_along_are_not_read(service: Service, index: Index, home: Path) -> None:
     with Index() as other:
         other.add_npm(npm_package("deeper", {"index.js": "module.exports = 'evil'"}))

@@ -93,6 +93,7 @@ async def test_a_source_build_of_nested_folders_leaves_nothing_and_stops_no_othe
             nothing_left(home)
 
 
+@pytest.mark.long
 async def test_nested_folders_do_not_switch_off_the_limit_of_the_disk(home: Path) -> None:
     body = (
         NESTED

@@ -90,6 +90,7 @@ def test_a_body_in_tiny_chunks_is_refused(server: Server) -> None:
     assert server.client.get("/healthz").status_code == 200
 
 
+@pytest.mark.long
 def test_rows_that_are_sent_one_by_one_are_stored(server: Server) -> None:
     lines = (b'{"n":1}\n' for _ in range(150_000))
     headers = {"Content-Type": "application/x-ndjson"}
@@ -108,6 +109,7 @@ def test_a_connection_that_was_idle_for_longer_than_clients_keep_one_still_answe
             assert (answer.status, answer.read() != b"") == (200, True)
 
 
+@pytest.mark.long
 def test_heads_that_never_end_are_hung_up_on(server: Server) -> None:
     with contextlib.ExitStack() as opened:
         slow = [

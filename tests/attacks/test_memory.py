@@ -137,6 +137,7 @@ def test_readers_who_do_not_read_hold_no_more_than_the_memory_for_requests(host:
         assert set(callers.map(call, range(8))) <= {200, 429}
 
 
+@pytest.mark.long
 def test_lists_that_nobody_reads_hold_no_more_than_the_memory_for_requests(host: Host) -> None:
     for number in range(24):
         body = {"name": f"large{number}", "code": f"{EXACT_MATCH}\n# {'x' * 900_000}"}

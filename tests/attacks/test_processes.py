@@ -32,7 +32,7 @@ THROUGH = {
 ON_THE_HOST = {"numbers-without-end"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 async def test_attacks_are_stopped(backend: str, tmp_path: Path) -> None:
     attacks = [attack for attack in load_attacks() if attack.name in THROUGH]

@@ -153,7 +153,7 @@ def deviations(outcomes: list[Outcome], *, knows: int = NEWEST) -> list[str]:
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 async def test_the_filter_refuses_what_is_declared_and_nothing_else(service: Service) -> None:
     evaluator = Evaluator(GUEST, limits=Limits(timeout_s=100))
     result = await service.evaluate(evaluator, Row(inputs=question()))

@@ -4,6 +4,8 @@ tried.
 `tests/contract/test_cases.py` runs all Python cases in such sandboxes.
 """
 
+import pytest
+
 from evaluator_host.engine.config.settings import SandboxStart
 from evaluator_host.selftest.attack import Attack
 from evaluator_host.selftest.catalogue import load_attacks
@@ -22,6 +24,7 @@ def of_each_kind() -> list[Attack]:
     return list(kinds.values())
 
 
+@pytest.mark.long("an attack of each kind once more; contract/test_template.py has what a template could change")
 async def test_attacks_of_every_kind_are_stopped(caplog):
     attacks = of_each_kind()
     host = settings("bubblewrap", load_timeout_s=LOAD_TIMEOUT_S, sandbox_start=SandboxStart.TEMPLATE)

@@ -32,7 +32,7 @@ async def host() -> AsyncIterator[AttackedHost]:
         yield running
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("guards", "attacks"), list(cases()))
 async def test_gets_through_without_its_guards(

@@ -172,6 +172,7 @@ async def test_programs_of_the_shell_count_towards_the_limit_of_processes(servic
     assert (await service.evaluate(Evaluator(code.replace("200", "2").replace("60", "0")), Row())).score == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("backend", "start"),
     [("bubblewrap", SandboxStart.FRESH), ("bubblewrap", SandboxStart.TEMPLATE), ("docker", SandboxStart.FRESH)],

@@ -87,6 +87,7 @@ def hostile_alike(language: Language, limits: dict[str, float]) -> list[str]:
     return [body for _, of, body, tight, _ in HOSTILE if (of, tight) == (language, limits)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("language", "body", "limits", "code"),
     [pytest.param(*case[1:], id=f"{case[0]}-{case[1]}") for case in HOSTILE],
@@ -141,6 +142,7 @@ async def test_what_code_prints_is_a_log_in_its_order_and_cut_at_its_limit(
     assert megabyte.logs.stdout.startswith(f"{again}xxx")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
 async def test_four_megabytes_of_inputs_arrive_whole(service: Service, language: Language) -> None:
     count = {PYTHON: "return len(inputs['text'])", JAVASCRIPT: "return inputs.text.length"}
@@ -201,6 +203,7 @@ return 1
     scored(await service.evaluate(leaver, Row(outputs="count")), 0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
 async def test_many_calls_at_once_are_all_answered_once(service: Service, language: Language) -> None:
     echo = {PYTHON: "return inputs['n']", JAVASCRIPT: "return inputs.n"}
@@ -209,6 +212,7 @@ async def test_many_calls_at_once_are_all_answered_once(service: Service, langua
     assert [result.score for result in results] == list(range(80))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("isolation", list(Isolation))
 @pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
 async def test_a_batch_keeps_its_order_and_a_failing_row_fails_alone(
@@ -291,6 +295,7 @@ async def test_a_result_says_where_and_on_what_it_ran(service: Service) -> None:
     assert result.evaluator.digest == again.evaluator.digest
 
 
+@pytest.mark.sampled(2)
 async def test_the_total_time_of_a_row_has_all_its_parts(service: Service) -> None:
     slow = evaluator(PYTHON, "return 0.25", top="import time\ntime.sleep(0.3)")
     broken = evaluator(PYTHON, "return 0.25", top="import time\ntime.sleep(0.3)\nnone")
@@ -330,6 +335,7 @@ export const words = (): string[] => readFileSync(join(__dirname, '..', 'data', 
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("language", list(FILES))
 async def test_each_row_finds_the_files_as_they_were_sent(service: Service, language: Language) -> None:
     given = Evaluator(FILES[language], language, files={**MODULES, "data/words.txt": "one two three"})
@@ -339,6 +345,7 @@ async def test_each_row_finds_the_files_as_they_were_sent(service: Service, lang
     scored(await service.evaluate(elsewhere, Row()), 1.0)
 
 
+@pytest.mark.sampled(2)
 async def test_an_idle_sandbox_tells_what_it_uses_and_counts_by_that(service: Service) -> None:
     """An idle sandbox counts with the memory that it uses. The evaluator keeps 40 MB in its module, so its idle sandbox
     counts as 40 MB, and not as 256 MB, which is its limit.

@@ -90,6 +90,7 @@ async def test_a_hostile_row_fails_alone(gvisor: Service, code: str, errors: set
     assert (await evaluated(gvisor, python("return 1.0"))).score == 1.0
 
 
+@pytest.mark.long
 async def test_nothing_is_left_and_doctor_recommends_it() -> None:
     chosen, before = over_gvisor(), containers()
     async with open_engine(chosen) as service:

@@ -155,6 +155,7 @@ async def test_has_no_descriptor_of_its_template(tmp_path, monkeypatch):
     os.close(high)
 
 
+@pytest.mark.long
 async def test_answers_questions_of_editors(tmp_path, caplog):
     question = {"what": "completions", "line": 2, "column": 8, "given": {}}
     async with open_engine(changed(tmp_path)) as service:
@@ -235,6 +236,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 async def test_a_killed_host_leaves_no_process(tmp_path):
     host = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", HOST, tmp_path], capture_output=True, text=True, timeout=60

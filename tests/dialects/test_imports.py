@@ -164,6 +164,7 @@ def test_lines_of_json_are_an_export_too() -> None:
     assert len(found({"runs.jsonl": lines}, "runs.jsonl")["found"]["rows"][0]["records"]) == 3
 
 
+@pytest.mark.long
 async def test_the_host_decodes_no_row_of_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
     item = {"id": "1", "run_type": "chain", "inputs": {"q": "2+2"}, "outputs": {"a": "4"}}
     lines = "".join(json.dumps({**item, "id": str(number)}) + "\n" for number in range(20_000))

@@ -363,6 +363,7 @@ ASKED: list[tuple[Language, str]] = [
 ]
 
 
+@pytest.mark.long
 @BUBBLEWRAP
 async def test_a_row_without_the_outputs_that_the_code_reads_is_told_so(service: Service) -> None:
     for codes, warned in ((UNASKED, ["missing_outputs"]), (ASKED, [])):

@@ -239,6 +239,7 @@ GETTING = (
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("asked", "host"),
     [

@@ -419,6 +419,7 @@ async def test_an_expected_answer_that_is_not_missed_is_not_told(service: Servic
     assert (result.score, told(result)) == (1, [])
 
 
+@pytest.mark.sampled(4)
 @BUBBLEWRAP
 @pytest.mark.parametrize(("language", "code"), [*ASKS, *ASKS_NOT])
 async def test_code_that_asks_for_the_expected_answer_is_not_told(

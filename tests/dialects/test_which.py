@@ -140,6 +140,7 @@ TYPESCRIPT = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("language", "code"),
     [

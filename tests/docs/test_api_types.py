@@ -35,6 +35,7 @@ def test_the_types_are_those_of_the_document_whatever_its_docstrings_and_other_r
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.long
 def test_a_changed_field_makes_them_stale(document: Any) -> None:
     changed = json.loads(json.dumps(document))
     changed["components"]["schemas"]["JobReport"]["properties"]["owner"] = {"type": "string"}

@@ -96,6 +96,7 @@ def gate(folder: Path, **given: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(script, cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("fail_under", "code"), [("0.6", 0), ("0.9", 1)])
 def test_the_script_of_the_action_fails_under_the_mean(fail_under: str, code: int, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "ci", tmp_path / "ci")
@@ -104,6 +105,7 @@ def test_the_script_of_the_action_fails_under_the_mean(fail_under: str, code: in
     assert (tmp_path / "ci/evaluator-results/junit.xml").is_file()
 
 
+@pytest.mark.long
 def test_a_gate_with_a_baseline_that_does_not_exist_fails(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "ci", tmp_path / "ci")
     lacking = gate(tmp_path / "ci", BASELINE="evals/baes.jsonl", MAX_DROP="0.02")

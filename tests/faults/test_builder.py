@@ -50,6 +50,7 @@ def test_the_builder_is_killed(step: str, tmp_path: Path, recovery: Callable[[fl
             recovery(time.monotonic() - started)
 
 
+@pytest.mark.long
 def test_builds_that_hang_do_not_delay_the_first_build_of_another_workspace(
     databases: Databases, tmp_path: Path
 ) -> None:

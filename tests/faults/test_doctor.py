@@ -298,7 +298,7 @@ FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # each fault 
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("fault", "name", "said", "to_do"), FAULTS, ids=[fault.__name__ for fault, *_ in FAULTS])
 def test_doctor_and_serve_say_what_is_wrong_and_what_to_do(
     fault: Callable[[Machine], None], name: str, said: str, to_do: str, machine: Machine
@@ -332,6 +332,7 @@ def test_a_database_of_which_one_file_is_read_only(machine: Machine) -> None:
     assert "let the user of this host write to the file, its folder, and the -wal and -shm beside it" in served.stderr
 
 
+@pytest.mark.long
 def test_doctor_says_that_no_host_has_used_the_folder(machine: Machine) -> None:
     printed = one_line(machine.command("doctor"))
     assert f"{machine.data}/evaluator-host.db does not exist yet" in printed
@@ -380,7 +381,7 @@ main()
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("what", "said"),
     [("kill -9 $$", "something killed a sandbox while it started"), ("sleep 3", "within 1.5 s: the machine is busy")],
@@ -407,7 +408,7 @@ def test_doctor_tells_a_machine_that_is_busy_or_kills_from_one_that_starts_no_sa
     assert not busy.exists(), "the program must have been slow or killed once"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.1 500 Fault\r\nContent-Length: 5\r\n\r\nfault"])
 def test_doctor_says_that_an_engine_answers_nothing_or_nonsense(answer: bytes | None, machine: Machine) -> None:
     new_home(machine.folder)
@@ -484,7 +485,7 @@ def test_doctor_of_a_user_without_rights_names_the_folder_and_the_key_of_another
         assert "give the user that runs this host access to it" in told[name]["detail"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("fault", [damaged_esbuild, half_an_esbuild])
 def test_doctor_names_a_damaged_esbuild_without_which_a_host_still_runs_python(
     fault: Callable[[Machine], None], machine: Machine

@@ -25,6 +25,7 @@ JAVASCRIPT: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "evaluator",
     [

@@ -97,6 +97,7 @@ def test_a_stopped_host_that_goes_on_takes_the_answer_that_came_in_time(host: Sc
     assert host.recovered() < 60
 
 
+@pytest.mark.long
 def test_a_full_log_pipe_that_nobody_reads_stops_nothing(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.set_blocking(write, False)

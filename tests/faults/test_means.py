@@ -41,6 +41,7 @@ def codes(host: Scene, count: int) -> list[int]:
     return [answer.status_code for answer in answers]
 
 
+@pytest.mark.long
 def test_out_of_descriptors(host: Scene, recovery: Note) -> None:
     assert set(codes(host, 8)) == {200}
     host.until(lambda: host.gauge("sandboxes") == 0)
@@ -194,6 +195,7 @@ def test_a_full_data_directory(tmp_path: Path, recovery: Note) -> None:
             recovery(time.monotonic() - started)
 
 
+@pytest.mark.long
 def test_a_full_directory_for_temporary_files(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", megabytes=1) as disk:
         fill(disk)

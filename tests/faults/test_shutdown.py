@@ -33,6 +33,7 @@ def test_a_signal_lets_what_runs_finish_and_refuses_the_rest(number: signal.Sign
         assert host.server.process.wait(20) == 0
 
 
+@pytest.mark.long
 def test_what_outlasts_the_grace_is_told_so(tmp_path: Path) -> None:
     with scene(tmp_path, environment={"EVALUATOR_HOST_STOP_GRACE_S": "0.5"}) as host:
         running = host.evaluating(seconds=60.0, timeout_s=100.0)
@@ -53,6 +54,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         assert host.server.process.wait(20) == 0
 
 
+@pytest.mark.long
 def test_calls_that_wait_are_served_before_the_end(tmp_path: Path) -> None:
     with scene(tmp_path, environment={"EVALUATOR_HOST_MAX_SANDBOXES": "1"}) as host:
         first = host.evaluating(seconds=1.0)
@@ -73,6 +75,7 @@ def test_a_signal_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
     assert "Traceback" not in server.log
 
 
+@pytest.mark.long
 def test_a_thread_that_never_ends_does_not_keep_the_host(tmp_path: Path) -> None:
     """A thread that never ends does not keep the host from ending. Here, a job reads its rows in a thread, from a pipe
     to which nobody writes.

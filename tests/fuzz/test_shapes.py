@@ -4,6 +4,7 @@ import copy
 import math
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ TRACES = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.long
 @bounded(200)
 @given(given_trace=TRACES)
 @example(given_trace={"spans": nested(300, {}, key="children")})

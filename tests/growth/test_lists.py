@@ -350,7 +350,7 @@ async def add(store: Store, rows: Iterable[tuple[Any, list[dict[str, Any]]]]) ->
     await learn(store)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("engine", EACH_ENGINE)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_nothing_grows_faster_than_its_work(engine: str, kind: str, databases: Databases, tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ async def test_the_results_of_one_row_are_found_without_the_others(jobs: Jobs) -
     assert many.read <= SAME * few.read
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("sort", Sort)
 @pytest.mark.parametrize("which", _FILTERS)
 async def test_pages_give_what_sorting_all_results_gives(jobs: Jobs, sort: Sort, which: Filter) -> None:

@@ -96,7 +96,7 @@ async def test_what_a_package_imports_and_does_not_declare_is_installed(service:
     assert (result.score, pins(result)) == (1, {"mathruler", "pylatexenc", "sympy", "tqdm"})
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("imports", "used", "chosen"),
     [
@@ -123,6 +123,7 @@ async def test_what_a_light_module_lacks_is_installed_if_the_evaluator_uses_it(
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "code",
     [

@@ -152,6 +152,7 @@ def test_what_cannot_be_restored_is_named(tmp_path: Path, databases: Databases) 
     assert not (tmp_path / "third" / "evaluator-host.db").exists()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_a_killed_command_can_be_repeated(command: str, tmp_path: Path) -> None:
     home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "b.tar"

@@ -100,6 +100,7 @@ def test_a_terminal_shows_how_far_a_build_is(
     assert steps(on_terminal(home, *arguments)[1]) == [], "the set is already installed"
 
 
+@pytest.mark.long
 def test_nothing_is_drawn_where_nobody_would_see_it(home: Path, tmp_path: Path) -> None:
     file = evaluator(tmp_path, "toolz==1.0.0")
     file.write_text(file.read_text().replace("import six", "import toolz"))

@@ -48,6 +48,7 @@ def test_a_client_that_sends_every_field_gets_the_same(host: Server) -> None:
         assert client.evaluate(Evaluator(CODE), inputs={}, outputs="a").score == 1
 
 
+@pytest.mark.long
 def test_stored_evaluators_and_jobs_without_limits_run_and_keep_their_digest(host: Server) -> None:
     made = host.client.post("/v1/evaluators", json={"name": "lowered", "code": CODE}).json()
     result = evaluate(host, "lowered")

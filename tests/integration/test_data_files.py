@@ -69,6 +69,7 @@ def test_a_workspace_stores_so_much(client: Client, tmp_path: Path) -> None:
     client.data.delete(client.data.send(tmp_path / "b").digest)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("named", [("words",), ("words/list.bin", "words/note.txt")], ids=["folder", "files"])
 @pytest.mark.parametrize("remote", [False, True], ids=["here", "on a host"])
 def test_the_command_line_sends_what_file_names(

@@ -172,6 +172,7 @@ async def test_bad_pins_are_named_with_what_was_meant(service: Service) -> None:
     assert (problem.hint or "").startswith("rapidfuzz==3.13")
 
 
+@pytest.mark.long
 async def test_a_set_that_cannot_be_leaves_nothing_and_can_be_tried_again(service: Service, home: Path) -> None:
     before = sorted((home / "environments").iterdir())
     for _ in range(2):

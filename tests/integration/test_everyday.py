@@ -203,6 +203,7 @@ def test_failed_rows_count_as_zero_only_beside_scores_and_verdicts(client: Clien
     assert "mean" not in command(url, "jobs", "show", after.id)
 
 
+@pytest.mark.long
 def test_a_comparison_names_rows_that_passed_only_before(client: Client, url: str) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return inputs['score'] * outputs"
     client.datasets.upload("verdicts", [{"score": score, "output": 1} for score in (0.7, 0.9, 0.4, 0.6)])
@@ -263,6 +264,7 @@ def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: 
         client.datasets.scores("coures")
 
 
+@pytest.mark.long
 def test_no_file_of_rows_is_a_fault_of_the_host(client: Client, url: str, tmp_path: Path) -> None:
     broken, far = tmp_path / "my data (v1).xlsx", tmp_path / "far.parquet"
     broken.write_bytes(packed(parts('<c r="A2"><v>abc</v></c>', styles="<fills><fill/></fills>")))

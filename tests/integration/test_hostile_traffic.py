@@ -147,6 +147,7 @@ def test_waiting_spans_of_one_workspace_leave_room_for_others(host: Host) -> Non
     eventually(lambda: bool(host.neighbour.get(PATH).json()))
 
 
+@pytest.mark.long
 def test_a_trace_that_grows_too_large_is_refused_by_name(host: Host) -> None:
     name = "/v1/evaluators/large/traces"
     assert host.neighbour.post("/v1/evaluators", json={"name": "large", "code": ONE}).is_success

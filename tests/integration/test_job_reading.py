@@ -158,6 +158,7 @@ def test_jobs_over_other_questions_are_not_compared_though_outputs_lie_beside_th
         client.jobs.compare(ids[0], ids[2])
 
 
+@pytest.mark.long
 def test_rows_are_found_by_a_text_on_every_page(client: Client, jobs: list[str]) -> None:
     found = [row.index for row in client.jobs.rows(jobs[0], text="AAAAAAAA is fine")]
     assert found == [n for n in range(3000) if n % 10 >= 8 and n % 3]

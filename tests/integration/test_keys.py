@@ -124,6 +124,7 @@ def test_an_expired_key_stops_working_while_the_host_knows_it(keyed: Keyed) -> N
     assert keyed.get(key=keyed.key).status_code == 200
 
 
+@pytest.mark.long
 def test_a_warm_call_does_not_ask_the_database(databases: Databases, tmp_path: Path) -> None:
     server = databases.postgresql
     url = databases.make("postgresql")

@@ -55,7 +55,7 @@ async def test_wrong_credentials_are_the_index_not_answering(raw: str, language:
     assert "wr0ng-w0rd" not in caught.value.detail
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize(("raw", "language"), [("inhouse==1.0.0", PYTHON), ("inhouse@1.0.0", JAVASCRIPT)])
 async def test_a_broken_index_is_the_index_not_answering(raw: str, language: Language, tmp_path: Path) -> None:
     with serving(Site(status=503)) as site:

@@ -65,11 +65,11 @@ def look_up(server: Server, code: str, language: str, pin: str) -> None:
         time.sleep(5)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(
     ("language", "cases"),
     [
-        *(("python", PYTHON[part::3]) for part in range(3)),
+        *(("python", PYTHON[part::9]) for part in range(9)),
         ("javascript", JAVASCRIPT),
         ("typescript", TYPESCRIPT),
     ],

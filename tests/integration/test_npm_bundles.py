@@ -66,6 +66,7 @@ async def test_a_package_that_bundles_another_scores(host: Service, index: Index
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_a_package_with_a_shrinkwrap_scores(host: Service, index: Index, home: Path) -> None:
     files = {"index.js": REQUIRES}
     files["npm-shrinkwrap.json"] = shrinkwrap(resolved=dist(index)["tarball"], integrity=dist(index)["integrity"])
@@ -75,7 +76,7 @@ async def test_a_package_with_a_shrinkwrap_scores(host: Service, index: Index, h
     nothing_left(home)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "resolved",
     ["{0}/npm/inner/-/inner-1.0.0.tgz", "git+{0}/inner.git", "file:../../../../../etc", "../../../../../../etc"],
@@ -102,7 +103,7 @@ MAPS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.long
 @pytest.mark.parametrize("name", MAPS)
 async def test_a_broken_source_map_fails_no_load(host: Service, index: Index, home: Path, name: str) -> None:
     target, text = MAPS[name]

@@ -134,6 +134,7 @@ def test_a_single_call_is_warned_about(server: Server) -> None:
     assert [one["code"] for one in answer["warnings"]] == ["missing_outputs"]
 
 
+@pytest.mark.long
 def test_a_column_of_outputs_that_is_empty_is_named_with_what_was_noted_of_its_file(
     folder: Path, server: Server
 ) -> None:

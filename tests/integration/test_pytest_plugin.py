@@ -36,6 +36,7 @@ def run(folder: Path, *arguments: str, test: str | None = None) -> tuple[int, st
     return ended.returncode, ended.stdout + ended.stderr
 
 
+@pytest.mark.long
 def test_the_example_of_its_page(tmp_path: Path) -> None:
     code, printed = run(tmp_path, "--evaluator-report", "report.json", "--junit-xml", "junit.xml")
     assert code == 0, printed

@@ -94,6 +94,7 @@ async def test_packages_with_binaries_are_those_of_its_python(host: Service) -> 
         assert f"cpython-{python.replace('.', '')}" in str(file)
 
 
+@pytest.mark.long
 async def test_light_modules_come_with_it(host: Service) -> None:
     code = returning("__import__('sys').version_info[1]", 'MetricOutputSpec.discrete_score("p")')
     result = await host.evaluate(Evaluator(code, python=OTHER), Row())

@@ -258,7 +258,7 @@ def test_one_job_runs_two_versions_of_a_package(client: Client) -> None:
     assert scores == {(n, f"sixes@{at + 1}"): float(n % 2 == at) for n in range(40) for at in (0, 1)}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 def test_results_are_friendly_to_pandas(either: Client, tmp_path: Path) -> None:
     import pandas as pd  # noqa: PLC0415 - the import takes a third of a second
 

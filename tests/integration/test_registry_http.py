@@ -41,7 +41,7 @@ def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
         yield made
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("backend", "registry"), [("bubblewrap", "open"), ("docker", "with tokens")], indirect=["registry"]

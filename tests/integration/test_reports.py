@@ -255,6 +255,7 @@ def test_results_of_another_program_are_refused_by_their_line(tmp_path: Path) ->
             read_report(file, "a")
 
 
+@pytest.mark.long
 @engine
 def test_the_github_action(folder: Path) -> None:
     steps = yaml.safe_load((CI / "action.yml").read_text())
@@ -295,6 +296,7 @@ def test_the_gitlab_template(folder: Path) -> None:
     assert (lacking.returncode, "baes.jsonl" in lacking.stderr) == (2, True), lacking.stderr
 
 
+@pytest.mark.long
 @engine
 def test_the_pre_commit_hook(folder: Path) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())

@@ -217,6 +217,7 @@ def test_a_host_ends_in_time_when_no_collector_answers_and_refuses_what_it_canno
     assert "exports by http/protobuf only" in refused.log
 
 
+@pytest.mark.long
 def test_without_the_setting_nothing_of_the_sdk_is_imported_and_without_the_extra_it_is_named() -> None:
     program = """
 import sys

@@ -40,6 +40,7 @@ def scored(client: Client, name: str, count: int) -> list[TraceReport]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("compression", [Compression.NoCompression, Compression.Gzip])
 @pytest.mark.parametrize("processor", [SimpleSpanProcessor, BatchSpanProcessor])
 def test_an_exporter_pointed_at_an_evaluator_has_its_traces_scored(
@@ -95,6 +96,7 @@ def test_a_trace_in_pieces_is_scored_once_and_a_sample_by_id(server: Server) -> 
         assert client.evaluators.traces("pieces", before=found[0].number) == found[1:]
 
 
+@pytest.mark.long
 def test_a_trace_of_two_services_is_scored_once(server: Server) -> None:
     path, trace_id = "/v1/evaluators/services/traces", "c" * 32
     with Client(server.url) as client:
@@ -112,6 +114,7 @@ def test_a_trace_of_two_services_is_scored_once(server: Server) -> None:
     assert "evaluator_host_traces_late_spans 1" in server.client.get("/metrics").text
 
 
+@pytest.mark.long
 def test_a_trace_waits_for_its_root_while_a_step_takes_long(server: Server) -> None:
     path, trace_id = "/v1/evaluators/long-step/traces", "e" * 32
     with Client(server.url) as client:
@@ -171,6 +174,7 @@ def test_the_traces_of_a_session_are_scored_together(server: Server) -> None:
     assert server.client.post("/v1/evaluators/threads/traces", params={"group": "user"}, json=alone).status_code == 422
 
 
+@pytest.mark.long
 def test_an_evaluator_has_a_sampling_rate_of_its_own(server: Server) -> None:
     low, middle, high = (32 * digit for digit in "27d")  # their hashes, as fractions, are 0.05, 0.36 and 0.98
     path = "/v1/evaluators/sampled/traces"

@@ -57,6 +57,7 @@ def test_a_workspace_over_its_quota_may_not_store_more_but_evaluate(url: str, tm
         assert again.status_code == 201, again.text
 
 
+@pytest.mark.long
 def test_a_small_workbook_with_large_rows_does_not_exceed_the_quota(url: str, tmp_path: Path) -> None:
     cells = '<c t="s"><v>0</v></c></row><row>' * 100
     content = packed(parts(cells, strings=f"<si><t>{'x' * (1 << 20)}</t></si>"))
@@ -69,6 +70,7 @@ def test_a_small_workbook_with_large_rows_does_not_exceed_the_quota(url: str, tm
         assert list((tmp_path / "data" / "datasets").iterdir()) == []
 
 
+@pytest.mark.long
 def test_the_operator_sees_what_each_workspace_does(url: str, tmp_path: Path) -> None:
     keys = {name: bearer(make_key(name, name, url=url)) for name in ("alpha", "beta")}
     jobs = {}

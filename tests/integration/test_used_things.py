@@ -75,6 +75,7 @@ def test_an_evaluator(client: Client) -> None:
     refused(client.evaluators, "exact2", "schedule latest", "schedule pinned")
 
 
+@pytest.mark.long
 def test_a_data_set_by_name_version_and_id(client: Client) -> None:
     for name in ("qa", "qa2", "free"):
         client.datasets.upload(name, ROWS)
@@ -91,6 +92,7 @@ def test_a_data_set_by_name_version_and_id(client: Client) -> None:
     client.datasets.delete("free")
 
 
+@pytest.mark.long
 def test_a_schedule_and_a_job(client: Client) -> None:
     schedule(client)
     job = client.jobs.wait(client.schedules.run("weekly").id)

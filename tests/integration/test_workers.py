@@ -125,6 +125,7 @@ def test_requests_that_are_not_calls_reach_the_first_process(host: Server) -> No
         assert client.get(f"/v1/jobs/{job['id']}").json()["progress"]["done"] == 50_000
 
 
+@pytest.mark.long
 def test_the_log_names_the_address_of_a_caller_whose_request_was_passed_on(
     databases: Databases, tmp_path: Path
 ) -> None:
@@ -201,6 +202,7 @@ def test_it_stops_as_one(host: Server) -> None:
     assert "Traceback" not in host.log
 
 
+@pytest.mark.long
 def test_calls_that_wait_are_limited_over_all_processes(tmp_path: Path) -> None:
     """Calls that wait are limited over all processes together. Two rows run and twenty wait, in both processes. Each
     process may accept one row fewer, because it keeps a slot for other workspaces. Without a common limit, twenty rows

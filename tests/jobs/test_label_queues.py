@@ -30,6 +30,7 @@ async def label_queues(database_url: str, folder: Path) -> AsyncIterator[tuple[D
         yield desk, LabelQueues(Labels(store.database), known.jobs, desk.results, reader, datasets, store.usage)
 
 
+@pytest.mark.long
 async def test_a_queue_that_version_1_0_0_stored_counts_for_the_outputs_of_its_job(
     database_url: str, tmp_path: Path
 ) -> None:

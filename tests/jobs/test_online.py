@@ -92,6 +92,7 @@ async def test_each_row_is_asked_once_and_its_answer_is_scored(desk: Desk) -> No
     assert (response["object"], response["usage"]["total_tokens"]) == ("chat.completion", unit["tokens"]["total"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("completes", [True, False])
 @pytest.mark.slow
 async def test_a_prompt_is_gone_on_with_where_the_model_does_that(desk: Desk, completes: bool) -> None:

@@ -254,6 +254,7 @@ def serving(home: Path, url: str, log: str) -> Server:
     return Server(data_dir=home, log=home.parent / log, environment={"EVALUATOR_HOST_DATABASE_URL": url})
 
 
+@pytest.mark.long
 @pytest.mark.engine
 def test_a_running_host_removes_files_that_were_too_new_at_its_start(tmp_path: Path) -> None:
     home = new_home(tmp_path)

@@ -422,7 +422,7 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
     await asyncio.gather(running, return_exceptions=True)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("rule", "says"),
     [
@@ -458,6 +458,7 @@ async def test_an_alert_calls_nothing_inside_and_watches_what_exists(
     await desk.ended(job)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are(desk: Desk, tmp_path: Path) -> None:
     alerts = alerts_of(desk, tmp_path)
@@ -485,6 +486,7 @@ async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are
     assert await told(0.9, 0.8) == (False, [])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("metric", [Metric.MEAN, Metric.PASS_RATE])
 async def test_an_alert_fires_when_no_row_could_be_scored(desk: Desk, tmp_path: Path, metric: Metric) -> None:
     alerts = alerts_of(desk, tmp_path)
@@ -545,6 +547,7 @@ async def test_the_minimum_of_rows_of_an_alert_counts_the_rows_behind_its_metric
     assert told == [[], [text]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("metric", [Metric.MEAN, Metric.PASS_RATE])
 async def test_an_alert_ignores_evaluators_that_only_label_or_skip(desk: Desk, tmp_path: Path, metric: Metric) -> None:
     alerts = alerts_of(desk, tmp_path)

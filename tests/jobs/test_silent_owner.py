@@ -42,6 +42,7 @@ async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> as
     return asyncio.create_task(beat())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("database_url", "hours"),
     # the owner's clock is an hour fast or an hour slow

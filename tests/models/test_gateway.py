@@ -250,6 +250,7 @@ async def test_a_judge_whose_model_does_not_answer_is_not_at_fault(granted: Gran
     assert error.message.startswith("nothing answers at the model's address")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("granting", ["docker"], indirect=True)
 async def test_judges_and_code_score_the_same_on_docker_when_the_provider_is_gone(granting: Granting) -> None:
     form = {

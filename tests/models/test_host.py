@@ -119,6 +119,7 @@ def test_a_job_has_a_budget_and_its_answers_are_recorded(
     assert "judge" in command(host, "models", "usage")
 
 
+@pytest.mark.long
 def test_the_budget_of_a_job_counts_requests_from_before_a_pause(host: Server, provider: ModelServer) -> None:
     begun, go_on = Event(), Event()
 

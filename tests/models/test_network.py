@@ -289,6 +289,7 @@ class TestWhatMustNotBePossible:
         assert len(web.asked) == before
         assert set(web.lookups[looked_up:]) <= {"api.test"}
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", FLOODS)
     async def test_what_nobody_reads_is_not_kept(self, reached: Reaching, name: str) -> None:
         """The host does not keep what nobody reads: if a row sends bytes that the host does not need, the host ends the
@@ -365,6 +366,7 @@ class TestWhatMustNotBePossible:
         assert result.error.code is ErrorCode.BUDGET_EXCEEDED
         assert "EVALUATOR_HOST_NETWORK_MB" in result.error.message
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", ANSWERS)
     async def test_an_answer_that_is_not_http_is_the_other_hosts_fault(
         self, reached: Reaching, name: str, caplog: pytest.LogCaptureFixture
@@ -388,6 +390,7 @@ class TestWhatMustNotBePossible:
                 assert "the host has an internal fault" not in result.reason
         assert not caplog.records
 
+    @pytest.mark.long
     async def test_a_slow_answer_is_awaited_as_long_as_models_are(self, reached: Reaching) -> None:
         web = reached.web
         evaluator = Evaluator(RAW, limits=Limits(timeout_s=1.0))

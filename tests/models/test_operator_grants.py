@@ -193,6 +193,7 @@ async def test_every_field_of_an_operators_model_holds_for_judges(field: str, tm
             await holds(one, server)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("day", "says"), [({"requests": 2}, "may call models at most 2 times"), ({"tokens": 1}, "may use at most 1 tokens")]
 )

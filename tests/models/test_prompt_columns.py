@@ -73,6 +73,7 @@ class TestOnAHost:
         assert "--map inputs.reference=expected" in hint
         assert '"inputs.reference": "expected"}' in hint
 
+    @pytest.mark.long
     def test_the_mapping_in_the_error_works_on_the_command_line(self, host: Server) -> None:
         given = ("jobs", "create", "-e", "judge-correct", "-d", "answers", "--wait")
         assert WANTED in command(host, *given, "--map", "outputs=answer", code=2)
@@ -136,7 +137,7 @@ class TestOnAHost:
         assert sorted(report.reads.inputs) == sorted(reads)
         assert bool(report.reads.outputs) is ("output" in prompt)
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         "prompt",
         [

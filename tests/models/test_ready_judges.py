@@ -69,6 +69,7 @@ def host(player: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.mark.engine
 @pytest.mark.timeout(200)
 class TestOnAHost:
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("ready", READY, ids=[one.name for one in READY])
     def test_it_scores_its_rows_and_again_by_recorded_answers(self, ready: ReadyJudge, host: Server) -> None:
         scores = {one["label"]: one["score"] for one in ready.judge["labels"]}  # type: ignore[index, union-attr]

@@ -141,6 +141,7 @@ def test_a_closed_pool_says_so_and_leaves_no_thread() -> None:
     assert not [thread for thread in set(threading.enumerate()) - before if "pool" in thread.name]
 
 
+@pytest.mark.long
 def test_a_pool_imports_no_server_client_or_database() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", ALONE, str(DATA_DIR)], capture_output=True, text=True, timeout=100, check=True

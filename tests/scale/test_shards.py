@@ -105,6 +105,7 @@ def program(folder: Path) -> tuple[int, str]:
     return forked.make_program(folder / "bin"), f"{folder / 'bin'}:{os.environ['PATH']}"
 
 
+@pytest.mark.long
 def test_the_slurm_script_runs_each_task_of_an_array(folder: Path, program: tuple[int, str]) -> None:
     shutil.copy(RECIPES / "slurm.sh", folder)
     for task in range(2):
@@ -117,6 +118,7 @@ def test_the_slurm_script_runs_each_task_of_an_array(folder: Path, program: tupl
     assert statistics(cli(folder, "merge", "part-0.jsonl", "part-1.jsonl", "--json", code=1))["rows"] == 60
 
 
+@pytest.mark.long
 def test_gnu_parallel_or_xargs_runs_the_shards(folder: Path, program: tuple[int, str]) -> None:
     runner = ["parallel", "-j2", "{}"] if shutil.which("parallel") else ["xargs", "-P2", "-I{}", "sh", "-c", "{}"]
     command = "evaluator-host run seventh.py --data rows.jsonl --shard {n}/2 --out part-{n}.jsonl --json || test $? = 1"

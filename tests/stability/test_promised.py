@@ -48,6 +48,7 @@ def _answers_at_times(after: Any) -> None:
     after[EVALUATE]["answer"][".score"] = after[EVALUATE]["answer"].pop(".score!")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -101,6 +101,7 @@ def _cases() -> Iterator[object]:
         yield pytest.param(path, id=path.name, marks=[pytest.mark.long] if "postgresql" in path.name else [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backup", list(_cases()))
 def test_a_host_of_an_earlier_release_goes_on(backup: Path, tmp_path: Path, databases: Databases) -> None:
     kept = json.loads(backup.with_name(backup.name.replace(".tar.xz", ".json")).read_text())

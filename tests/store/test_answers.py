@@ -24,6 +24,7 @@ async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
         yield opened
 
 
+@pytest.mark.sampled(2)
 async def test_the_oldest_answers_go_before_the_limit_is_passed_by_much(store: Store) -> None:
     models, sizes = tables(store).models, []
     for n in range(120):

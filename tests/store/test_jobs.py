@@ -120,6 +120,7 @@ async def finished(
     return job
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("before", "after", "excluded", "zero"),
     [
@@ -150,6 +151,7 @@ async def test_rounding_errors_are_not_changes_of_rows(store: Store) -> None:
     assert (await rows.changes(better=None, after=-1, limit=5)).changes == ()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("earlier", "versions", "previous"),
     [
@@ -175,6 +177,7 @@ async def test_a_version_is_not_compared_with_another_one_of_its_own_job(
     assert found == [(None, None) if one is None else (before[one[0]].id, one[1]) for one in previous]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("before", "after", "pairs"),
     [
@@ -200,6 +203,7 @@ async def test_versions_are_compared_with_the_same_versions_if_there_are_several
             await reader.compare(WORKSPACE, *ids)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("before", "after", "to_excluded", "to_zero"),
     [
@@ -345,6 +349,7 @@ async def test_jobs_are_listed_in_pages_the_newest_first(store: Store) -> None:
     ] == [made[0].id]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sought", ["übung 1", "ÜBUNG", "Übung", "ДОМ", "дом", "50%", "% _", "N\u0303", "ﬀ"])
 async def test_a_search_finds_letters_of_every_script_in_upper_and_lower_case(store: Store, sought: str) -> None:
     names = ["Übung 1", "übung 2", "ÜBUNG 3 ДОМ", "дом", "Дом", "50% _ n\u0303 ﬀ", "plain"]

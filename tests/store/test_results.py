@@ -51,6 +51,7 @@ async def rows(store: Store, job: Job, which: Filter, sort: Sort = Sort.ROW, *, 
             return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("sort", "order"),
     [

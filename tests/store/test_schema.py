@@ -114,7 +114,7 @@ def upgrade():
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
+@pytest.mark.long
 def test_tables_of_another_package_come_later_and_change_by_themselves(where: Address, tmp_path: Path) -> None:
     migrate(where)
     package = tmp_path / "notes_of_others"

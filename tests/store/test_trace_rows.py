@@ -21,6 +21,7 @@ from tests.tables import tables
 MB = 1 << 20
 
 
+@pytest.mark.sampled(2)
 async def test_traces_as_rows_take_bounded_memory_and_do_not_hold_the_event_loop(
     database_url: str, tmp_path: Path
 ) -> None:
@@ -55,6 +56,7 @@ async def test_traces_as_rows_take_bounded_memory_and_do_not_hold_the_event_loop
                 await traffic.rows_of_traces(WORKSPACE, "exact", [numbers[6]], memory=memory)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("scores", "mean"),
     [

@@ -72,6 +72,7 @@ async def test_a_worker_that_hangs_is_named_and_killed(forker: Forker, caplog: p
     assert f"the worker (process {pid}) hangs and is killed" in caplog.text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.slow
 async def test_a_lost_forker_is_replaced(

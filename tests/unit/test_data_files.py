@@ -95,6 +95,7 @@ def test_callers_at_the_same_time_get_no_more_folders(tmp_path: Path, monkeypatc
     assert sum(path.is_dir() for path in tmp_path.glob("*/layouts/**/*")) <= 1000
 
 
+@pytest.mark.long
 def test_a_file_is_never_copied_because_it_has_too_many_links(tmp_path: Path) -> None:
     files = DataFiles(tmp_path, most_bytes=MOST_BYTES)
     digest = one_file(files)

@@ -190,6 +190,7 @@ def test_rows_are_read_as_an_array_in_small_pieces(first: int, limit: int, tmp_p
     assert max(map(len, pieces)) <= (64 << 10) + 1
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_page_ends_at_16_megabytes_and_has_a_row_at_least(tmp_path: Path) -> None:
     rows = [{"text": "x" * (6 << 20)}] * 4 + [{"text": "x" * (20 << 20)}] * 2

@@ -281,6 +281,7 @@ def test_packages_of_platforms_are_not_taken(tmp_path: Path) -> None:
     assert found.evaluator.files == {"requirements.txt": "braintrust==0.0.1\n"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("path", ["pnpm-lock.yaml", "yarn.lock", "bun.lock"])
 @pytest.mark.parametrize("piece", [" ", "a", "@", '"', "a@", '  "a": ["a', "  a:\n    specifier: b\n", "a@b:\n", "\n"])

@@ -106,6 +106,7 @@ class Whole(httpx.AsyncByteStream):
         yield self._body
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("key", [None, "a secret key"])
 async def test_an_answer_of_many_values_does_not_hold_the_loop(key: str | None) -> None:
     head = b'{"choices": [{"message": {"content": "a secret key"}}], "more": ['

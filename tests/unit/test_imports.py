@@ -71,6 +71,7 @@ def test_completing_a_command_imports_none() -> None:
     assert sorted(modules & {*NEVER, *HOST, *CLIENT, *COMMANDS, "pydantic_settings"}) == []
 
 
+@pytest.mark.long
 def test_completing_an_option_imports_its_command_alone() -> None:
     words = "evaluator-host jobs list --li"
     env = COMPLETION | {"_TYPER_COMPLETE_ARGS": words, "COMP_WORDS": words, "COMP_CWORD": "3"}
@@ -117,6 +118,7 @@ def test_keys_import_no_client_of_a_host(command: str) -> None:
     assert sorted(modules & {*CLIENT}) == []
 
 
+@pytest.mark.long
 def test_a_server_imports_no_part_that_few_hosts_need() -> None:
     program = (
         "import evaluator_host.server.server, evaluator_host.server.workers\n"

@@ -59,6 +59,7 @@ async def test_a_child_gives_way_to_the_host_also_where_the_kernel_weighs_sessio
         assert (await processes.call("a", Path.read_text, SESSION)).endswith(" nice 5\n")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_one_long_computation_in_c_ends_at_its_processor_time(processes: LimitedProcesses) -> None:
     before = time.process_time()

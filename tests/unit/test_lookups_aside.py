@@ -79,6 +79,7 @@ async def test_imports_of_unknown_packages(index: IndexSettings, counted: Counte
     assert [what for (what, is_loop), times in counted.items() if times and is_loop] == []
 
 
+@pytest.mark.long
 async def test_pins_of_unknown_packages(index: IndexSettings, counted: Counter[tuple[str, bool]]) -> None:
     raw = [f"beautifulsouper{number}" for number in range(COUNT)]
     with pytest.raises(InvalidPin) as refused:

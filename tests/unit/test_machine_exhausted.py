@@ -151,6 +151,7 @@ def test_certificates_that_cannot_be_read_now_are_not_misconfigured(tmp_path: Pa
         require_authorities(tmp_path / "authorities.pem")
 
 
+@pytest.mark.long
 def test_a_key_of_secrets_that_cannot_be_read_now_is_not_misconfigured(tmp_path: Path) -> None:
     SecretBox(None, tmp_path).add_key()
     said = refusal_without_descriptors("SecretBox(None, folder).drop_old_keys()", tmp_path)

@@ -29,6 +29,7 @@ def seconds_for(contract: str, value: Any) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("contract", "make"),
     [

@@ -362,6 +362,7 @@ def test_names_of_metrics_cannot_outgrow_the_result() -> None:
     assert codes(same) == ["duplicate_metric"] * 16
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_many_leaves_cost_processor_time_in_proportion() -> None:
     def cpu_s(count: int) -> float:

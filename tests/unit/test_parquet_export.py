@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+import pytest
 from pyarrow import parquet
 
 from evaluator_host.platform.jobs.results.exports import _writer
@@ -37,6 +38,7 @@ def test_each_kind_of_value_and_its_absence_is_read_back() -> None:
     assert found[3:-1] == [[*row[:4], 1.0, row[5]] for row in ROWS[3:]]
 
 
+@pytest.mark.long
 def test_pandas_is_not_imported_where_it_is_installed() -> None:
     assert find_spec("pandas") is not None
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)

@@ -21,6 +21,7 @@ def test_a_client_needs_no_engine_no_database_and_no_web_framework() -> None:
     assert not {"docker", "requests", "sqlalchemy", "alembic", "fastapi", "jinja2"} & set(done.stdout.split())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_run_needs_neither_engine_nor_database_nor_web_framework() -> None:
     program = "import sys; from evaluator_host.cli import run; print(*{name.partition('.')[0] for name in sys.modules})"

@@ -60,6 +60,7 @@ def test_a_module_has_the_names_that_its_files_bind(contents: Contents, module: 
     assert contents.names(module, [*has.split(), *lacks.split()]) == has.split()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("module", ["other", "x-1.0", "METADATA", "pack.none", "inner"])
 def test_a_module_that_a_wheel_lacks_is_told(contents: Contents, module: str) -> None:
     assert contents.names(module, []) is None

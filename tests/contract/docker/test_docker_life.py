@@ -182,6 +182,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 async def test_the_containers_of_a_killed_host_end_and_are_swept_and_those_of_a_live_one_are_not(
     backend: DockerBackend,
     docker_host: str,

@@ -66,6 +66,7 @@ async def test_what_goes_wrong_with_rows_together_is_an_error_of_theirs(service:
     assert (result.error.type, result.error.message) == ("ValueError", "rows [1, 2]")
 
 
+@pytest.mark.long
 @BUBBLEWRAP
 async def test_rouge_and_bleu_come_with_what_computes_them(service: Service) -> None:
     row = Row(inputs={"r": "the cat sat on the mat"}, outputs="the cats")

@@ -101,6 +101,7 @@ async def test_outputs_that_were_not_declared_so_are_refused_in_the_documented_w
     assert result.error.message.startswith(start)
 
 
+@pytest.mark.sampled(4)
 @BUBBLEWRAP
 @pytest.mark.parametrize(
     ("value", "spec", "raw", "score"),

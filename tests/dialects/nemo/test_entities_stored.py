@@ -44,6 +44,7 @@ def shown_of(entity: Entity) -> dict[str, Any]:
     return {"name": entity.name, **entity.content}
 
 
+@pytest.mark.long
 async def test_large_objects_are_read_one_by_one_off_the_loop(store: Store) -> None:
     entities = Entities(store.database, store.usage)
     large = {"values": [{} for _ in range(MB // 4)]}

@@ -38,6 +38,7 @@ def test_a_kept_metric_remembers_the_lock_of_what_it_needs(client: Client) -> No
     assert result.evaluator.digest == made.digest
 
 
+@pytest.mark.long
 def test_rows_of_a_job_know_their_place_in_the_data_set(client: Client) -> None:
     code = returning("metric_input.row.row_index", 'MetricOutputSpec.discrete_score("p")')
     count = CHUNK_ROWS + 3

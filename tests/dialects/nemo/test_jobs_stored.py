@@ -53,6 +53,7 @@ def datasets_of(desk: Desk, kind: type[DatasetService]) -> DatasetService:
     )
 
 
+@pytest.mark.sampled(4)
 @ON_EACH_DATABASE
 @pytest.mark.parametrize("stored", [True, False])
 @pytest.mark.parametrize(
@@ -78,6 +79,7 @@ async def test_a_job_goes_on_if_it_was_stored_though_nobody_was_told(
     assert (found is not None and found.content["job_id"] == job.id) == stored
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ended", [True, False])
 async def test_a_job_whose_name_was_taken_meanwhile_is_cancelled(desk: Desk, *, ended: bool) -> None:
     class Taken(Entities):

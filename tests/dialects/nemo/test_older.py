@@ -67,6 +67,7 @@ def test_a_few_rows_are_scored_at_once(client: httpx.Client, prefix: str) -> Non
     }
 
 
+@pytest.mark.long
 def test_the_statistics_are_those_that_are_asked_for(client: httpx.Client) -> None:
     query = "?aggregate_fields=mean&aggregate_fields=percentiles"
     (score,) = evaluated(client, PREFIXES[0], EXACT, ROWS, query).json()["aggregate_scores"]
@@ -89,6 +90,7 @@ def test_a_row_that_cannot_be_scored_ends_it(client: httpx.Client) -> None:
         assert evaluated(client, PREFIXES[0], metric, rows).status_code == status
 
 
+@pytest.mark.long
 def test_jobs_of_one_metric_by_reference(client: httpx.Client) -> None:
     metrics, jobs = f"{PREFIXES[1]}/metrics", f"{PREFIXES[1]}/metric-jobs"
     kept = client.post(f"{metrics}/cities", json=EXACT)

@@ -202,6 +202,7 @@ def test_rows_that_fail_are_nan_where_the_job_says_so(server: Server) -> None:
     assert "gold" in rows[0]
 
 
+@pytest.mark.long
 def test_files_stay_in_their_fileset(server: Server) -> None:
     assert server.client.post(FILES, json={"name": "odd"}).status_code == 201
     for path in ("..%2F..%2Fetc", "a%2F..%2Fb", "a%2F%2Fb", "a%23b"):

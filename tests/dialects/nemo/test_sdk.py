@@ -30,6 +30,7 @@ def test_an_evaluation_prints_and_returns_what_it_does_there(tmp_path: Path) -> 
     assert json.loads(own(EVALUATION + "\nprint(result.model_dump_json())\n", tmp_path)) == RESULT
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("call", ["asyncio.run(main())", "asyncio.run(inside())"])
 @pytest.mark.slow
 def test_built_in_metrics_run_from_async_code_and_from_within_a_loop(call: str, tmp_path: Path) -> None:

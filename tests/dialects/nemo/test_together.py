@@ -101,6 +101,7 @@ def test_a_killed_host_leaves_the_rows_together_to_the_next_one(tmp_path: Path) 
     assert found.together.metrics == {"sum": 7.5, "places": 5}
 
 
+@pytest.mark.long
 def test_a_data_file_is_scored_together_too(server: Server, tmp_path: Path) -> None:
     (tmp_path / "sum.py").write_text(QUICK)
     lines = [json.dumps(row) for row in ROWS]

@@ -49,6 +49,7 @@ async def test_the_documented_evaluator_scores_the_golden_and_names_what_it_ran_
     assert requested == {"pydantic", "opentelemetry-sdk"}
 
 
+@pytest.mark.long
 @BUBBLEWRAP
 async def test_a_configuration_is_taken_in_both_spellings_or_as_the_whole_file(service: Service) -> None:
     row = Row(outputs={"a": "One", "b": "two"}, criteria={"expectedValues": ["one"]})

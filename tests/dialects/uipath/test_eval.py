@@ -39,6 +39,7 @@ def command(project: Path, *arguments: str, code: int = 0) -> subprocess.Complet
     return done
 
 
+@pytest.mark.long
 def test_register_writes_what_uipath_writes(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     folder = root / "evals" / "evaluators"

@@ -86,6 +86,7 @@ def test_other_languages_have_no_such_contract(client: Client) -> None:
     assert [problem.field for problem in refused.value.problems] == ["evaluator.contract"]
 
 
+@pytest.mark.long
 def test_the_command_line_takes_criteria_and_a_configuration(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,6 +96,7 @@ def test_a_failure_in_a_module_names_its_file_and_line(file: Path, tmp_path: Pat
     assert 'File "evals/evaluators/custom/wording.py", line 3, in words' in error["traceback"]
 
 
+@pytest.mark.long
 def test_a_module_that_is_missing_says_where_it_was_looked_for(file: Path, tmp_path: Path) -> None:
     (tmp_path / "models.py").unlink()
     hint = (

@@ -74,6 +74,7 @@ async def test_settings_of_the_file_stay(service: Service, tmp_path: Path) -> No
     assert json.loads(reset.file.read_text())["evaluatorConfig"]["threshold"] == 0.5
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("code", "said"),
     [

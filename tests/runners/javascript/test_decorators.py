@@ -77,6 +77,7 @@ def test_a_configuration_that_comes_with_the_code_is_read(
     assert body(runner.call(None, None, None))["value"] is True
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_rules_that_cannot_be_told_are_a_warning_which_stays_with_the_built_code(loaded: Callable[..., Any]) -> None:
     _, answer = loaded(VAGUE)

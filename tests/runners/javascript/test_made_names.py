@@ -66,7 +66,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", CASES)
 def test_a_message_has_the_names_of_the_code(packages: Path, load: Callable[..., RunnerProcess], name: str) -> None:
     before, expression, message, hint = CASES[name]

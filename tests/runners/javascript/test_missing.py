@@ -23,7 +23,7 @@ def told(answer: dict) -> list[tuple[str, int]]:
     return [(one["module"], one["line"]) for one in answer.get("missing_imports", [])]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("code", "missing"), CAUGHT)
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 @pytest.mark.slow

@@ -170,6 +170,7 @@ IMPORTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("head", IMPORTS.values(), ids=IMPORTS)
 @pytest.mark.slow
 def test_data_of_packages_is_not_made_into_code(packages: Path, start: Callable[..., RunnerProcess], head: str) -> None:

@@ -83,6 +83,7 @@ def test_a_load_finds_its_packages_imported(start: Start, packages: Path) -> Non
     assert is_ahead(runner)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "load"),
     [
@@ -144,7 +145,7 @@ ODD = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ODD)
 def test_a_package_that_does_something_odd(start: Start, packages: Path, name: str) -> None:
     code, reason = ODD[name]

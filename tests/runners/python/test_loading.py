@@ -36,6 +36,7 @@ def failure(runner: RunnerProcess, code: str, **header: Any) -> dict[str, Any]:
     return dict(body(frame)["error"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "error", "kind", "line", "column"),
     [
@@ -334,6 +335,7 @@ def test_what_forked_rows_would_share_makes_them_load_again(
     assert one != other
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "made",
     [

@@ -171,6 +171,7 @@ def hostile() -> Iterator[str]:
         yield "\n".join(randomly.choices(lines, k=randomly.choice((10, 40, 400))))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_no_text_keeps_the_search_busy() -> None:
     slowest = 0.0

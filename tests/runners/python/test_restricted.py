@@ -292,6 +292,7 @@ def test_patterns_read_attributes_of_the_codes_own_classes_only(kind: str) -> No
     assert refused.code == "policy_violation"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("statement", "line"),
     [

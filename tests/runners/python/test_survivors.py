@@ -61,6 +61,7 @@ def test_daemon_is_gone_before_the_next_row(runner: RunnerProcess, mark: str) ->
     assert survivors(mark) == []  # the next row has its answer, so the cleaning before this row is complete
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ending", ["timeout", "end of channel", "cancel", "crash"])
 def test_daemon_is_gone_however_the_row_ends(runner: RunnerProcess, mark: str, ending: str) -> None:
     last = {"crash": "os.abort()"}.get(ending, "time.sleep(1000)")
