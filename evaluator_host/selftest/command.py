@@ -44,7 +44,7 @@ _ADVICE: Final[dict[Guard, str]] = {
     Guard.READ_ONLY: "sandboxes can write to their root: look for a runtime that ignores a read-only root",
     Guard.PROC: "sandboxes see processes of this machine: look for a runtime that shares the pid namespace",
     Guard.IPC: "sandboxes share IPC objects: look for a runtime that shares the ipc namespace",
-    Guard.SECCOMP: "the seccomp filter is not in force: use a kernel, engine and runtime with seccomp",
+    Guard.SECCOMP: "the seccomp filter has no effect: use a kernel, engine and runtime with seccomp",
     Guard.CAPABILITIES: "code in sandboxes has extra rights: look for an engine that adds capabilities or another user",
     Guard.ENVIRONMENT: "the host's environment reaches sandboxes: look for an engine or wrapper that passes it on",
     Guard.MEMORY: _GRANT_LIMITS,

@@ -155,7 +155,7 @@ class _Trial:
             results = []
             self.outcome = f"refused: {error}"
             if all(one.status is not None for one in expected):
-                yield f"the host refused it: {error}"
+                yield f"the host refused the evaluator: {error}"
         for number, result in enumerate(results):
             self.outcome = self.outcome or described(result)
             for problem in differences(result, calm if number else expected):
@@ -192,7 +192,7 @@ class _Trial:
                 yield "the secret of the host's file is in the result"
             for name in ("stdout", "stderr"):
                 if len(getattr(result.logs, name)) > self._limits.log_kb * 1024:
-                    yield f"more of {name} was kept than limits.log_kb"
+                    yield f"the host kept more of {name} than limits.log_kb allows"
 
     async def _afterwards(self) -> AsyncIterator[str]:
         """Yield what the attack left on the host, and how the attack disturbed the evaluator of the other workspace."""

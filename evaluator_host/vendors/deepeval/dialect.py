@@ -125,7 +125,7 @@ DIALECT: Final = Dialect(
     warnings={
         "measure_called": WarningKind(
             "DeepEval calls `a_measure`, which the metric does not have; the host called `measure`",
-            remedy="set `async_mode = False` in the metric, so that DeepEval calls it as well",
+            remedy="set `async_mode = False` in the metric, so that DeepEval calls `measure` as well",
         )
     },
     native_row={

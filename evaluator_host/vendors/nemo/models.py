@@ -144,7 +144,7 @@ async def _find(entities: StoredEntities, workspace_id: str, namespace: str, nam
             secret = provider.content.get("api_key_secret_name")
             return ModelPlace(str(provider.content["host_url"]), model, secret.rpartition("/")[2] if secret else None)
     raise InvalidRequest(
-        f"the host does not know the URL of the model {namespace}/{name}: give it model_providers or an "
+        f"the host does not know the URL of the model {namespace}/{name}: set the model's model_providers or "
         "api_endpoint.url"
     )
 
@@ -152,8 +152,8 @@ async def _find(entities: StoredEntities, workspace_id: str, namespace: str, nam
 def _refuse_keys(content: dict[str, Any]) -> None:
     if (content.get("api_endpoint") or {}).get("api_key"):
         raise InvalidRequest(
-            "a model cannot hold its API key: store the key as a secret (`evaluator-host secrets set NAME`), and give "
-            "the secret's name as api_key_secret_name of the model's provider"
+            "a model cannot contain its API key: store the key as a secret (`evaluator-host secrets set NAME`), and "
+            "give the secret's name as api_key_secret_name of the model's provider"
         )
 
 
@@ -162,7 +162,7 @@ def _unknown(kind: EntityKind, namespace: str, name: str) -> NotFound:
     if kind is not EntityKind.MODEL:
         return NotFound(what)
     return NotFound(
-        f"{what}; ask the operator to add it to EVALUATOR_HOST_MODELS, or create it with "
+        f"{what}; ask the operator to add the model to EVALUATOR_HOST_MODELS, or create it with "
         "client.inference.providers.create and client.models.create"
     )
 

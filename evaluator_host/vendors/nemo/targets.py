@@ -116,7 +116,7 @@ async def _endpoint(models: NemoModels, workspace_id: str, namespace: str, targe
         raise _refused(
             "target.default_headers",
             "this host does not pass headers on to targets",
-            "leave them out; a key can be kept as a secret (api_key_secret)",
+            "leave the headers out; store a key as a secret (api_key_secret)",
         )
     return place_of(target.url, target.name, target.api_key_secret)
 

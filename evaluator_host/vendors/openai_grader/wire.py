@@ -125,7 +125,7 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in _FIELDS or (inner and kind == "multi"):
         why = _NEEDS_MORE.get(str(kind), "the type must be one of " + ", ".join(_FIELDS))
-        raise _invalid(f"{path}.type", f"graders of type {str(kind)[:40]!r} do not run here: {why}")
+        raise _invalid(f"{path}.type", f"a grader of type {str(kind)[:40]!r} does not run here: {why}")
     if not isinstance(given.get("name"), str):
         raise _invalid(f"{path}.name", "is missing, or is not a string")
     for name, wanted in _FIELDS[kind].items():

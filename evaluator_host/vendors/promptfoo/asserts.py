@@ -206,7 +206,7 @@ REASONS: Final = {
     "conversation-relevance": "the assert asks a model about each message: write an llm-rubric instead",
     "search-rubric": "the assert asks a model that searches the web: write an llm-rubric instead",
     "pi": "the assert asks the service of its vendor: write an llm-rubric instead",
-    "is-refusal": "the host has no list of words for refusals: compare them in a python assert, or write an llm-rubric",
+    "is-refusal": "the host has no list of refusals: use your own list in a python assert, or write an llm-rubric",
     "bleu": _PACKAGE.format("sacrebleu"),
     "gleu": _PACKAGE.format("nltk"),
     "meteor": _PACKAGE.format("nltk"),

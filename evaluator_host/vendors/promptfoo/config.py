@@ -157,7 +157,7 @@ class _Reader:
         for one in paths:
             suffix = posixpath.splitext(one.partition("#")[0])[1].lower()
             if suffix not in (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml"):
-                reason = "the host does not run programs that make tests: run it yourself, and import the rows"
+                reason = "the host does not run programs that make tests: run the program yourself, and import the rows"
                 self._found.leave_out(
                     place,
                     reason
@@ -318,7 +318,7 @@ class _Reader:
                 return missing if file else f"the file {path} is outside the project"
             code, entry = text, entry if colon else None
         elif value.startswith("package:"):
-            return "the code is in an npm package: import it in a file of your own, and pin the package"
+            return "the code is in an npm package: import the code in your own file, and pin the package"
         config = _object(one.get("config"))
         return FoundEvaluator(
             "", code, place, language, Contract("promptfoo"),

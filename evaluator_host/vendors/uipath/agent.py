@@ -52,8 +52,8 @@ def find_entry_point(root: Path, name: str | None) -> AgentFunction:
     file = root / "uipath.json"
     if not file.is_file():
         raise InvalidRequest(
-            f"there is no agent to run: {root} has no uipath.json with functions; add one, or give recorded executions "
-            "with --executions FILE"
+            f"there is no agent to run: {root} has no uipath.json with functions; add such a file, or give recorded "
+            "executions with --executions FILE"
         )
     config = read_json(file)
     functions = config.get("functions") if isinstance(config, dict) else None
