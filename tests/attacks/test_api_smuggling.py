@@ -63,7 +63,9 @@ def answers_to(server: Server, request: str, *, most: int = 1000) -> list[int]:
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + HIDDEN,
     ],
 )
-def test_what_can_be_read_in_two_ways_is_refused_and_ends_the_connection(server: Server, request_text: str) -> None:
+def test_bytes_that_can_be_read_in_two_ways_are_refused_and_end_the_connection(
+    server: Server, request_text: str
+) -> None:
     answers = answers_to(server, request_text)
     assert 200 not in answers, "the host must not answer the hidden request"
     assert len(answers) <= 1

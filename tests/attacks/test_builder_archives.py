@@ -73,7 +73,7 @@ DROPPED_TARBALLS = (
 BUNDLED = npm_package("tarbundle", {"index.js": ""}, manifest={"bundledDependencies": ["../../" + MARK]})
 
 
-async def test_what_leads_out_of_a_wheel_is_not_written(service: Service, index: Index, home: Path) -> None:
+async def test_paths_that_lead_out_of_a_wheel_are_not_written(service: Service, index: Index, home: Path) -> None:
     for archive in DROPPED_WHEELS:
         index.add_python(archive)
     pins = [f"{archive.name}==1.0.0" for archive in DROPPED_WHEELS]
@@ -96,7 +96,7 @@ async def test_a_wheel_whose_links_or_scripts_lead_out_is_refused(
 
 
 @pytest.mark.long
-async def test_what_leads_out_of_a_tarball_is_not_written(service: Service, index: Index, home: Path) -> None:
+async def test_paths_that_lead_out_of_a_tarball_are_not_written(service: Service, index: Index, home: Path) -> None:
     for archive in (*DROPPED_TARBALLS, BUNDLED):
         index.add_npm(archive)
     pins = [f"{archive.name}@1.0.0" for archive in (*DROPPED_TARBALLS, BUNDLED)]
@@ -125,7 +125,7 @@ async def test_a_tarball_that_is_not_the_locked_one_is_refused(service: Service,
 
 
 @pytest.mark.long
-async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_path: Path) -> None:
+async def test_a_file_that_changes_on_the_index_after_the_lock_is_always_refused(tmp_path: Path) -> None:
     """A file that changes on the index after the lock was made is refused. Here, the index replaces the file with
     another file of the same name, and gives its hash; the lock still has the old hash.
     """
@@ -144,7 +144,7 @@ async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_
 
 
 @pytest.mark.long
-async def test_an_archive_that_is_none_is_refused(service: Service, index: Index, home: Path) -> None:
+async def test_a_file_that_is_not_an_archive_is_refused(service: Service, index: Index, home: Path) -> None:
     for number, content in enumerate((b"", b"PK\x03\x04" + b"\0" * 100, tarball({"x": "y"}))):
         name = f"broken{number}"
         index.add_python(Archive(name, f"{name}-1.0.0-py3-none-any.whl", content))

@@ -144,7 +144,7 @@ async def test_a_package_that_raises_is_noted_and_the_rest_of_its_set_works(serv
     assert any("raises cannot be imported: ModuleNotFoundError" in note for note in report.notes)
 
 
-async def test_what_a_small_package_reads_when_it_is_used_is_compiled_too(
+async def test_files_that_a_small_package_reads_in_use_are_compiled_too(
     service: Service, index: Index, home: Path
 ) -> None:
     index.add_python(wheel("lazily", {"lazily/__init__.py": "", "lazily/later/used.py": "said = 4"}))
@@ -172,7 +172,9 @@ importlib.import_module = forged
 """
 
 
-async def test_what_a_package_says_of_its_own_trial_is_not_trusted(service: Service, index: Index, home: Path) -> None:
+async def test_a_packages_own_statements_about_its_trial_are_not_trusted(
+    service: Service, index: Index, home: Path
+) -> None:
     """The host does not trust what a package says during its own trial import. This package changes the clock, and
     claims that files of the host are its sources, which would then be compiled.
     """

@@ -201,7 +201,7 @@ print(json.dumps([reaches(), pair[1].recv(1).decode()]))
     ],
     ids=["memory", "memory of children", "threads", "disk", "disk without writing"],
 )  # fmt: skip
-async def test_what_takes_too_much_is_ended_by_name(home: Path, code: str, words: str) -> None:
+async def test_a_build_that_takes_too_much_is_ended_and_the_limit_is_named(home: Path, code: str, words: str) -> None:
     builder = new_builder(home)
     with pytest.raises(LimitReached, match=words):
         await inside(builder, home, code, sources=True)

@@ -166,7 +166,7 @@ async def test_a_build_script_that_never_ends_is_blamed_and_not_the_index(open_i
     ],
     ids=["link out", "link to the root", "link to itself", "pipe", "socket"],
 )
-async def test_what_a_build_leaves_beside_its_files_is_refused_if_it_is_odd(
+async def test_odd_files_that_a_build_leaves_are_refused(
     permissive: tuple[Service, Path], open_index: Index, tamper: str, request: pytest.FixtureRequest
 ) -> None:
     """If the package's code writes an odd file into the package set during the build, the host refuses the set. Each

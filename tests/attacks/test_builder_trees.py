@@ -143,7 +143,10 @@ async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch:
 
 
 def too_large(folder: Path) -> bool:
-    """Return whether a folder holds over 10 MB. A folder that is being emptied at this moment counts as too large."""
+    """Return whether a folder has over 10 MB of files.
+
+    A folder that is being emptied at this moment counts as too large.
+    """
     try:
         return size_bytes(folder) > 10 << 20
     except OSError:

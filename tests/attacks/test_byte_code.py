@@ -178,7 +178,7 @@ async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path:
         "[['00']]",
     ],
 )
-async def test_what_a_sandbox_returns_is_not_trusted(
+async def test_the_answer_of_a_sandbox_is_not_trusted(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
     """The host does not trust the answer of a sandbox; here, it comes from a program that has taken over the compiler."""

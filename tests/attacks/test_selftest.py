@@ -63,7 +63,7 @@ def test_the_table_says_why_each_was_stopped(backend: str) -> None:
         ("bubblewrap", Guard.NETWORK, "host-loopback-port", "sandboxes have a network"),
         ("docker", Guard.NETWORK, "host-loopback-port", "sandboxes have a network"),
         ("bubblewrap", Guard.READ_ONLY, "write-anywhere", "sandboxes can write to their root"),
-        ("bubblewrap", Guard.SECCOMP, "io-uring", "the seccomp filter is not in force"),
+        ("bubblewrap", Guard.SECCOMP, "io-uring", "the seccomp filter has no effect"),
         ("bubblewrap", Guard.MEMORY, "one-allocation", "cgroups"),
     ],
 )

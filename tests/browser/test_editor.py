@@ -420,7 +420,7 @@ async def test_a_threshold_that_no_score_reaches_has_a_hint(page: Page) -> None:
 
 
 @pytest.mark.long
-async def test_what_does_not_load_is_kept_only_on_purpose(page: Page) -> None:
+async def test_code_that_does_not_load_is_stored_only_on_purpose(page: Page) -> None:
     await open_workbench(page)
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return (\n")
     await page.get_by_role("button", name="Save…").click()
@@ -458,7 +458,7 @@ async def test_it_can_be_used_in_narrow_and_wide_windows(look: Look, width: int)
 
 
 @pytest.mark.long
-async def test_what_was_written_is_not_lost_to_an_example_or_a_link(page: Page) -> None:
+async def test_written_code_is_not_lost_to_an_example_or_a_link(page: Page) -> None:
     await open_workbench(page)
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 1  # an hour of work\n")
     await start_from(page, "Edit distance")

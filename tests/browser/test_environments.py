@@ -84,7 +84,7 @@ async def test_packages_are_installed_for_another_python(bare_look: Look) -> Non
 
 
 @pytest.mark.long
-async def test_a_pin_that_is_none_is_refused_and_a_build_that_fails_says_why(bare_look: Look) -> None:
+async def test_an_invalid_pin_is_refused_and_a_build_that_fails_says_why(bare_look: Look) -> None:
     page = await bare_look.page()
     await page.goto("/environments?new=1")
     dialog = page.get_by_role("dialog", name="Install packages")

@@ -49,7 +49,7 @@ async def test_the_example_is_rewritten_and_proven(look: Look, theme: str) -> No
     await picture(page, f"migrated-{theme}")
 
 
-async def test_what_was_migrated_goes_to_the_workbench(page: Page) -> None:
+async def test_migrated_code_goes_to_the_workbench(page: Page) -> None:
     await migrate(page, EXACT)
     await page.get_by_role("button", name="Open in the workbench").click()
     await expect(page.get_by_role("textbox", name=CODE)).to_contain_text("def evaluate(inputs, outputs, trace)")
@@ -57,7 +57,7 @@ async def test_what_was_migrated_goes_to_the_workbench(page: Page) -> None:
 
 
 @pytest.mark.long
-async def test_rows_of_ones_own_prove_it_and_what_is_left_is_listed(page: Page) -> None:
+async def test_the_users_own_rows_prove_it_and_open_points_are_listed(page: Page) -> None:
     await page.goto("/migrate")
     await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(1)
     await write(page, LEGACY, SETTINGS)

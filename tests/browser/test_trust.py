@@ -94,7 +94,7 @@ async def test_failed_rows_are_never_out_of_sight_of_the_mean(page: Page, seeds:
     await expect(mean.locator(".warn")).to_have_count(1)
 
 
-async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server) -> None:
+async def test_pages_say_that_failed_rows_count_as_0(page: Page, host: Server) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return 1 / inputs['n']\n"
     ids = []
     with Client(host.url) as client:

@@ -207,7 +207,7 @@ async def test_a_host_that_is_killed_leaves_nothing_after_the_next_start(backend
     assert cgroup_folders(dead) == []
 
 
-async def test_what_bubblewrap_leaves_when_it_is_killed_between_two_steps_is_found(backend):
+async def test_leftovers_of_a_bubblewrap_killed_between_two_steps_are_found(backend):
     """The host finds what bubblewrap leaves behind when it is killed between two steps. While a sandbox starts, its
     first process waits for a byte from bubblewrap, and does not end with bubblewrap. The option `--userns-block-fd`
     delays this byte, so that the test can kill bubblewrap before the byte is sent.

@@ -127,9 +127,7 @@ PRINTS = {
 
 
 @pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
-async def test_what_code_prints_is_a_log_in_its_order_and_cut_at_its_limit(
-    service: Service, language: Language
-) -> None:
+async def test_printed_text_is_a_log_in_its_order_and_cut_at_its_limit(service: Service, language: Language) -> None:
     top = {PYTHON: "print('module')", JAVASCRIPT: "console.log('module');"}
     printing = evaluator_of_cases(language, PRINTS[language], top=top[language], log_kb=16)
     row, fake, megabyte = [await service.evaluate(printing, Row({"case": case})) for case in range(3)]

@@ -1,4 +1,5 @@
-"""Conversations: each platform's metrics get the row's messages in the platform's form, whatever form the row has."""
+"""Each platform's metrics for conversations get the row's messages in the platform's form, whatever form the row
+has."""
 
 import asyncio
 from functools import partial

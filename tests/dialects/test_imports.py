@@ -420,7 +420,7 @@ def test_yaml_that_is_not_data_is_refused(text: str) -> None:
         ("braintrust", {"pagination": {"total_count": 9}}),
     ],
 )
-def test_a_page_of_a_longer_list_is_told_as_such(name: str, told: dict[str, Any]) -> None:
+def test_a_page_of_a_longer_list_is_reported_as_such(name: str, told: dict[str, Any]) -> None:
     document = {**EXPORTS[name][0], **told}
     count = len(next(one for one in document.values() if isinstance(one, list)))
     reason = f"the file has {count} of 9 objects, so pages of the list are missing: import all of them"

@@ -26,7 +26,7 @@ MLFLOW = "from mlflow.genai.scorers import Guidelines, scorer\n"
     ],
 )
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
-async def test_what_nothing_uses_stops_nothing(service: Service, top: str) -> None:
+async def test_an_unused_placeholder_stops_nothing(service: Service, top: str) -> None:
     result = await service.evaluate(Evaluator(top + SCORER.format("")), ROW)
     assert (result.score, result.error) == (1.0, None)
 
@@ -170,7 +170,7 @@ ASKING = "import {0}\n\ndef judged(output, expected):\n    try:\n        return 
     ],
 )
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
-async def test_an_answer_made_up_without_network_is_told(service: Service, package: str, asked: str) -> None:
+async def test_an_answer_made_up_without_network_is_reported(service: Service, package: str, asked: str) -> None:
     code = ASKING.format(package, asked)
     host = "api.judge.invalid" if "judge" in asked else "127.0.0.1:11434"
     told = f"the code could not reach {host}, and goes on without an answer"
@@ -251,7 +251,7 @@ GETTING = (
     ],
 )
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
-async def test_an_answer_made_up_in_javascript_is_told(service: Service, asked: str, host: str) -> None:
+async def test_an_answer_made_up_in_javascript_is_reported(service: Service, asked: str, host: str) -> None:
     told = f"the code could not reach {host}, and goes on without an answer"
     for returned in (asked, f"[{asked}, console.log(1)][0], {{ score: 2 }}"):
         code = ASKING_NODE.format(returned)

@@ -63,7 +63,7 @@ def ran(copy: Path, *command: str) -> str:
 
 
 @pytest.mark.parametrize("vendor", NAMES)
-def test_what_a_vendor_brings_lies_in_its_folders(vendor: str) -> None:
+def test_all_files_of_a_vendor_are_in_its_folders(vendor: str) -> None:
     plugin = plugins().get(vendor.replace("_", "-"))
     values = [] if plugin is None else [getattr(plugin, name) for name in plugin.__slots__]
     parts = [part for one in values for part in (one.values() if isinstance(one, dict) else [one])]

@@ -437,7 +437,7 @@ async def test_code_that_asks_for_the_expected_answer_is_not_told(
 
 @BUBBLEWRAP
 @pytest.mark.parametrize(("contract", "code"), [*TOLD, *NOT_TOLD])
-async def test_only_code_that_reads_the_expected_answer_is_told(service: Service, contract: str, code: str) -> None:
+async def test_only_code_that_reads_the_expected_answer_is_reported(service: Service, contract: str, code: str) -> None:
     result = await service.evaluate(evaluator(contract, code), Row({"question": "q", "label": "a"}, "a"))
     assert bool(told(result)) is ((contract, code) in TOLD)
 
@@ -461,7 +461,7 @@ GIVEN = "def handler(input, output, expected):\n    return float(expected in out
         (TESTS, None, False),
     ],
 )
-async def test_an_empty_expected_answer_is_told(
+async def test_an_empty_expected_answer_is_reported(
     service: Service, code: str, expected: str | None, *, told: bool
 ) -> None:
     found = await service.evaluate(Evaluator(code), Row({"question": "?", "expected": expected}, "Paris"))

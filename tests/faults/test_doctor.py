@@ -522,7 +522,7 @@ def test_a_damaged_esbuild_is_installed_again_where_npm_answers(machine: Machine
 
 
 @pytest.mark.long
-def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(machine: Machine) -> None:
+def test_an_esbuild_that_breaks_under_a_host_is_reported_by_readiness_and_by_rows(machine: Machine) -> None:
     esbuild = machine.own_tools()
     # the host does not keep idle sandboxes, because a waiting sandbox would still have the old program
     environment = {"EVALUATOR_HOST_IDLE_SANDBOXES": "0"}

@@ -24,7 +24,7 @@ async def test_a_flood_of_slow_calls_leaves_sandboxes_and_places_for_others() ->
         flood = [asyncio.create_task(call(service, SLOW.format(number=n), "loud")) for n in range(100)]
         async with asyncio.timeout(60):
             while sum(task.done() for task in flood) < 75 or service.pool.capacity.sandboxes < 3:
-                await asyncio.sleep(0.05)  # wait until calls for which there is no room are refused
+                await asyncio.sleep(0.05)  # wait until the host is full and refuses calls
         refused = [task for task in flood if task.done()]
         assert {type(task.exception()) for task in refused} == {Busy}
         for number in range(5):

@@ -34,7 +34,7 @@ def test_a_signal_lets_what_runs_finish_and_refuses_the_rest(number: signal.Sign
 
 
 @pytest.mark.long
-def test_what_outlasts_the_grace_is_told_so(tmp_path: Path) -> None:
+def test_calls_that_outlast_the_grace_period_are_told_so(tmp_path: Path) -> None:
     with scene(tmp_path, environment={"EVALUATOR_HOST_STOP_GRACE_S": "0.5"}) as host:
         running = host.evaluating(seconds=60.0, timeout_s=100.0)
         host.server.process.send_signal(signal.SIGTERM)
@@ -77,8 +77,8 @@ def test_a_signal_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_thread_that_never_ends_does_not_keep_the_host(tmp_path: Path) -> None:
-    """A thread that never ends does not keep the host from ending. Here, a job reads its rows in a thread, from a pipe
-    to which nobody writes.
+    """A thread that never ends does not prevent the end of the host. Here, a job reads its rows in a thread, from a
+    pipe to which nobody writes.
     """
     home, log = new_home(tmp_path), tmp_path / "log"
     with Server(data_dir=home, log=log, environment={"EVALUATOR_HOST_STOP_GRACE_S": "1"}) as server:

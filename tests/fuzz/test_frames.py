@@ -43,7 +43,7 @@ STREAMS = st.lists(
 
 @bounded(300)
 @given(frames=FRAMES, sizes=SIZES)
-def test_what_was_encoded_is_decoded_however_it_arrives(
+def test_encoded_values_are_decoded_in_whatever_pieces_they_arrive(
     frames: list[tuple[dict[str, Any], bytes]], sizes: list[int]
 ) -> None:
     data = b"".join(encode(header, body) for header, body in frames)

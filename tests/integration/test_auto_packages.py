@@ -70,7 +70,7 @@ def pins(result: EvaluationResult) -> set[str]:
     return {one.name for one in result.environment.packages if one.requested}
 
 
-async def test_what_the_code_imports_is_pinned_and_installed(service: Service) -> None:
+async def test_packages_that_the_code_imports_are_pinned_and_installed(service: Service) -> None:
     evaluator = auto(
         "from schema import Schema\nimport emoji\n" + EVALUATE.format("Schema(int).validate(emoji.emoji_count(''))")
     )
@@ -90,7 +90,7 @@ async def test_a_version_whose_needs_cannot_be_met_is_passed_over(service: Servi
 
 
 @pytest.mark.long
-async def test_what_a_package_imports_and_does_not_declare_is_installed(service: Service) -> None:
+async def test_packages_that_a_package_imports_without_declaring_them_are_installed(service: Service) -> None:
     code = "from mathruler import grade\n" + EVALUATE.format("grade()")
     result = await service.evaluate(auto(code), Row())
     assert (result.score, pins(result)) == (1, {"mathruler", "pylatexenc", "sympy", "tqdm"})
@@ -187,13 +187,13 @@ async def test_a_module_beside_the_code_is_its_own(service: Service) -> None:
         "import schema\nfrom emoji import emoji_count\n" + EVALUATE.format("0.5"),
     ],
 )
-async def test_what_the_code_does_without_is_not_installed(service: Service, code: str) -> None:
+async def test_packages_that_the_code_can_do_without_are_not_installed(service: Service, code: str) -> None:
     result = await service.evaluate(auto(code), Row())
     assert (result.score, result.environment.packages) == (0.5, ())
 
 
 @pytest.mark.long
-async def test_what_a_script_does_without_is_not_installed(service: Service) -> None:
+async def test_packages_that_a_script_can_do_without_are_not_installed(service: Service) -> None:
     code = "import { z } from 'zod';\nconst Row = z.object({});\nexport const other = (x) => Row.parse(x);\n"
     evaluate = "export function evaluate(inputs, outputs, trace) { return 0.5 }"
     for packages in (("auto",), ()):
@@ -224,7 +224,7 @@ async def test_a_host_may_forbid_it(tmp_path: Path, index: Index) -> None:
 
 
 @pytest.mark.long
-async def test_an_index_that_does_not_answer_is_said_so(tmp_path: Path) -> None:
+async def test_an_index_that_does_not_answer_is_reported(tmp_path: Path) -> None:
     nowhere = "http://127.0.0.1:9/simple"
     async with open_engine(settings(tmp_path, pip_index_url=nowhere, npm_registry=nowhere)) as service:
         for code, language, module in (

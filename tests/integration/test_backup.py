@@ -108,7 +108,7 @@ def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: 
     assert (over.returncode, "already exists; choose a file name" in " ".join(over.stderr.split())) == (2, True)
 
 
-def test_what_cannot_be_restored_is_named(tmp_path: Path, databases: Databases) -> None:
+def test_impossible_backups_and_restores_say_why(tmp_path: Path, databases: Databases) -> None:
     home, data = tmp_path / "home", {"EVALUATOR_HOST_DATA_DIR": str(tmp_path / "home")}
     nothing = cli("backup", str(tmp_path / "b.tar"), **data)
     assert (nothing.returncode, f"no host has stored data in {home}" in " ".join(nothing.stderr.split())) == (

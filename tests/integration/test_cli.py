@@ -336,7 +336,7 @@ def test_an_empty_file_is_said_to_be_empty(folder: Path) -> None:
     assert (ran.returncode, "there is no row to score in empty.csv: the file is empty" in ran.stderr) == (2, True)
 
 
-def test_what_a_guest_prints_cannot_command_the_terminal(folder: Path) -> None:
+def test_printed_text_cannot_control_the_terminal(folder: Path) -> None:
     (folder / "loud.py").write_text(
         "def evaluate(inputs, outputs, trace):\n    print('\\x1b[2J[bold]x[/bold]')\n    return 1\n"
     )
@@ -373,7 +373,7 @@ def test_doctor_calls_a_backend_that_no_host_needs_no_fault(folder: Path) -> Non
     )
 
 
-def test_a_taken_port_is_said_clearly(folder: Path) -> None:
+def test_a_taken_port_is_reported_clearly(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ran = cli(folder, "serve", "--port", str(port))

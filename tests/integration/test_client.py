@@ -99,7 +99,7 @@ def test_a_refused_request_raises_what_the_host_raised(client: Client) -> None:
         client.info()
 
 
-def test_nothing_there_is_said_clearly(flavour: str) -> None:
+def test_nothing_there_is_reported_clearly(flavour: str) -> None:
     with (
         pytest.raises(HostUnreachable, match="evaluator-host serve"),
         open_client(flavour, f"http://127.0.0.1:{free_port()}") as client,

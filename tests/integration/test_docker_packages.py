@@ -236,7 +236,7 @@ def data_folder(folder: Path, workspace: str) -> DataFolder:
 
 
 @pytest.mark.long
-async def test_what_a_host_left_that_was_killed_between_the_steps_of_a_build_is_removed(
+async def test_leftovers_of_a_host_killed_between_the_steps_of_a_build_are_removed(
     backend: DockerBackend, client: docker.APIClient, tiny_set: Set, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment, _ = tiny_set

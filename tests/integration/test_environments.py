@@ -71,7 +71,7 @@ async def test_a_python_set_is_installed_and_every_package_is_listed(service: Se
     assert again.timing_ms.environment < 1000
 
 
-async def test_steps_are_told_in_order(service: Service) -> None:
+async def test_steps_are_reported_in_order(service: Service) -> None:
     report = await service.environments.request(["six==1.16.0"], PYTHON)
     steps = [event.step for event in [e async for e in service.environments.events(report.key)]]
     wanted = [Step.RESOLVING, Step.DOWNLOADING, Step.INSTALLING, Step.CHECKING, Step.READY]

@@ -650,7 +650,7 @@ def test_a_saved_key_goes_to_its_own_host_alone(url: str, tmp_path: Path) -> Non
             assert (refused.returncode, "key" in refused.stderr) == (2, True), refused.stderr
 
 
-def test_variables_that_nothing_reads_are_told(client: Client) -> None:
+def test_variables_that_nothing_reads_are_reported(client: Client) -> None:
     result = client.evaluate(EXACT, inputs={"gold": "a"}, outputs="a", variables={"limit": 3})
     assert [(one.code, "`limit`" in one.message) for one in result.warnings] == [("unused_variables", True)]
     main = Evaluator("def main(gold):\n    return {'score': gold}\n")

@@ -72,7 +72,7 @@ TIMES = {"startTimeUnixNano": NANOSECONDS, "end_time": NANOSECONDS, "attributes"
         ),
     ],
 )
-async def test_nothing_is_said_of_integers_that_the_code_does_not_read(
+async def test_nothing_is_reported_of_integers_that_the_code_does_not_read(
     service: Service, code: str, row: Row, path: str | None
 ) -> None:
     result = await service.evaluate(Evaluator(code, Language.JAVASCRIPT), row)

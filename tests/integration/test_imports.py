@@ -53,7 +53,7 @@ pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
         ("import importlib.util\nfast = importlib.util.find_spec('openai')\n" + SCORE.format("0.0 if fast else 0.75"), 0.75, ()),
     ],
 )  # fmt: skip
-async def test_what_the_evaluator_does_not_need_is_left_out(
+async def test_packages_that_the_evaluator_does_not_need_are_left_out(
     service: Service, code: str, score: float, not_loaded: tuple[str, ...]
 ) -> None:
     result = await service.evaluate(Evaluator(code), ROW)
@@ -90,7 +90,9 @@ async def test_a_training_script_scores_by_its_reward(service: Service) -> None:
         ("if True:\n    import numpy\n" + ONE, "numpy", 2),
     ],
 )  # fmt: skip
-async def test_what_the_evaluator_needs_stops_the_load(service: Service, code: str, package: str, line: int) -> None:
+async def test_a_missing_package_that_the_evaluator_needs_stops_the_load(
+    service: Service, code: str, package: str, line: int
+) -> None:
     result = await service.evaluate(Evaluator(code), ROW)
     error = result.error
     assert error is not None

@@ -106,7 +106,7 @@ def test_deleting_every_key_opens_a_host_on_loopback_again(url: str, tmp_path: P
         (("keys", "revoke", "nobody"), "keys list"),
     ],
 )
-def test_a_mistake_is_told_with_what_would_do(url: str, arguments: tuple[str, ...], said: str) -> None:
+def test_a_mistake_is_reported_with_what_would_do(url: str, arguments: tuple[str, ...], said: str) -> None:
     done = command(*arguments, url=url)
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
@@ -160,7 +160,7 @@ def test_another_kind_of_database_is_refused_without_its_password(tmp_path: Path
 
 
 @pytest.mark.long
-def test_who_ran_what_is_told_and_never_with_what(url: str, tmp_path: Path) -> None:
+def test_who_ran_what_is_reported_and_never_with_what(url: str, tmp_path: Path) -> None:
     key = make_key("ci", "acme", url=url)
     make_key("idle", "globex", url=url)
     secret = "the-secret-of-a-row"

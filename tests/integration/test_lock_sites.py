@@ -66,7 +66,7 @@ async def test_a_broken_index_is_the_index_not_answering(raw: str, language: Lan
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("raw", "language"), [("inhouse==1.0.0", PYTHON), ("inhouse@1.0.0", JAVASCRIPT)])
-async def test_no_index_at_all_is_the_index_not_answering(raw: str, language: Language, tmp_path: Path) -> None:
+async def test_a_missing_index_counts_as_one_that_does_not_answer(raw: str, language: Language, tmp_path: Path) -> None:
     index = IndexSettings(
         cache_dir=tmp_path, pip_index_url="http://127.0.0.1:9/simple", npm_registry="http://127.0.0.1:9/"
     )

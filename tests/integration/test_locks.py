@@ -172,7 +172,7 @@ async def test_what_cannot_be_had_is_named_with_a_way_out(
         (["react@18.2.0", "react-dom@17.0.2"], JAVASCRIPT, ['peer react@"17.0.2" from react-dom@17.0.2']),
     ],
 )
-async def test_a_conflict_is_told_in_the_resolvers_own_words(
+async def test_a_conflict_is_reported_in_the_resolvers_own_words(
     raw: list[str], language: Language, words: list[str], index: IndexSettings
 ) -> None:
     with pytest.raises(PackagesFailed, match="cannot be installed together") as caught:

@@ -71,7 +71,7 @@ def test_a_folder_is_migrated_and_what_is_proven_is_written(folder: Path) -> Non
 
 
 @pytest.mark.long
-def test_what_is_not_rewritten_is_adapted_on_request(folder: Path) -> None:
+def test_code_that_is_not_rewritten_is_adapted_on_request(folder: Path) -> None:
     (folder / "stars.py").write_text(STARS)
     ran = migrate(folder, ".", "--adapt", "--write")
     assert ran.returncode == 0, ran.stderr
@@ -123,7 +123,7 @@ def test_rows_of_a_file_prove_it_on_a_host(folder: Path, server: Server) -> None
         (("exact.py", "--data", "none.jsonl"), "none.jsonl"),
     ],
 )
-def test_mistakes_are_told(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_mistakes_are_reported(folder: Path, arguments: tuple[str, ...], message: str) -> None:
     (folder / "empty").mkdir()
     ran = migrate(folder, *arguments)
     assert ran.returncode == 2

@@ -51,7 +51,7 @@ def test_a_data_frame_and_javascript(shell: InteractiveShell, capsys: pytest.Cap
     assert "frame has NaN or infinities, for example at $[1].price" in printed
 
 
-def test_mistakes_are_told_without_a_traceback(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_reported_without_a_traceback(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
     good = "def evaluate(inputs, outputs, trace):\n    return 1"
     assert "exact loads: evaluate(inputs, outputs, trace)" in cell(shell, f"%%evaluator exact\n{good}", capsys)
     assert "line 1: " in cell(shell, "%%evaluator exact\ndef evaluate(inputs, outputs, trace: return", capsys)

@@ -218,7 +218,7 @@ def test_a_job_before_the_first_is_refused(url: str) -> None:
     assert re.search(r"last-999 counts back 999 from the newest job, but there (is|are) only \d+ job", refused.stderr)
 
 
-def test_what_does_not_load_is_refused_with_its_reason_unless_forced(either: Client) -> None:
+def test_code_that_does_not_load_is_refused_with_its_reason_unless_forced(either: Client) -> None:
     broken = Evaluator("def evaluate(inputs, outputs, trace:\n    return 1\n")
     with pytest.raises(InvalidRequest, match="does not load") as refused:
         either.evaluators.create("broken", broken)

@@ -205,7 +205,7 @@ async def test_a_record_that_was_changed_is_refused(
     assert nothing_of(host)
 
 
-async def test_what_is_not_whole_is_not_pushed(
+async def test_a_changed_set_is_not_pushed(
     service: Service, host: Host, registry_server: Registry, tmp_path: Path
 ) -> None:
     made = module_set(tmp_path / "set", "said = 1\n")

@@ -98,7 +98,7 @@ def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
 
 
 @engine
-def test_what_is_wrong_is_said_before_the_run(folder: Path) -> None:
+def test_mistakes_are_reported_before_the_run(folder: Path) -> None:
     lonely = cli(folder, "run", "same.py", "--data", "good.jsonl", "--max-drop", "1")
     assert (lonely.returncode, "--max-drop needs --baseline" in lonely.stderr) == (2, True)
     missing = cli(folder, "run", "same.py", "--data", "good.jsonl", "--baseline", "none.jsonl")

@@ -31,7 +31,7 @@ async def test_the_real_indexes_say_what_there_is(tmp_path: Path) -> None:
     assert scoped.versions
 
 
-async def test_what_an_index_said_is_remembered(tmp_path: Path) -> None:
+async def test_an_answer_of_an_index_is_remembered(tmp_path: Path) -> None:
     with serving() as index:
         index.add("counted", "")
         known = VersionList(IndexSettings(tmp_path, pip_index_url=index.simple))

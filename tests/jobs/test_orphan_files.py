@@ -220,7 +220,7 @@ async def test_a_directory_from_before_is_its_databases_where_that_knows_all(hom
 
 
 @pytest.mark.engine
-async def test_what_is_unknown_in_a_directory_from_before_stays(home: Home, database_url: str, other_url: str) -> None:
+async def test_unknown_files_in_an_older_directory_stay(home: Home, database_url: str, other_url: str) -> None:
     kept = await home.keep(database_url) | await home.keep(other_url)
     home.age()
     for url in (database_url, other_url, database_url):

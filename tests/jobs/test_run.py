@@ -419,7 +419,7 @@ async def test_the_same_idempotency_key_is_the_same_job(desk: Desk) -> None:
         (JobSpec([Evaluator("ok", limits=Limits(timeout_s=1e6))], [{"inputs": {}}]), InvalidRequest, "evaluator"),
     ],
 )
-async def test_what_cannot_be_run_is_refused_before_it_is_queued(
+async def test_a_job_that_cannot_run_is_refused_before_it_is_queued(
     desk: Desk, order: JobSpec, error: type[Exception], match: str
 ) -> None:
     with pytest.raises(error, match=match):

@@ -87,7 +87,7 @@ def judge(case: Case, migration: Migration) -> None:
 
 
 @pytest.mark.parametrize("case", [one for one in ALL if one.outcome == "proven"], ids=lambda case: case.name)
-def test_what_was_migrated_is_current(case: Case) -> None:
+def test_migrated_code_is_current(case: Case) -> None:
     assert case.after is not None
     assert REWRITES[case.language](case.after.removeprefix("\ufeff"), Wish()).current
 
@@ -98,7 +98,7 @@ def test_the_corpus_is_as_large_as_it_has_to_be() -> None:
     assert len(cases(Language.TYPESCRIPT)) >= 15
 
 
-def test_what_was_formatted_stays_formatted(tmp_path: Path) -> None:
+def test_formatted_code_stays_formatted(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     python = [case for case in cases(Language.PYTHON) if case.after is not None]
     for folder in (before, after):
@@ -133,7 +133,7 @@ async def test_rows_that_are_given_are_the_ones_that_count(host: Service) -> Non
 
 
 @pytest.mark.engine
-async def test_a_difference_is_told_with_both_results(host: Service) -> None:
+async def test_a_difference_is_reported_with_both_results(host: Service) -> None:
     code = "def evaluate(app_params, inputs, output, correct_answer):\n    x = output\n    return x\n"
     rows = [Row({"correct_answer": 1}, 0.5), Row({"correct_answer": 1}, "0.25")]
     migration = await migrate(Evaluator(code), rows, context=migration_context(host, "default"))

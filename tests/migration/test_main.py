@@ -187,7 +187,7 @@ async def test_evaluate_becomes_main(host: Service, name: str) -> None:
 
 
 @pytest.mark.parametrize(("to", "code", "line", "reason"), REFUSED)
-def test_what_cannot_be_told_is_refused_with_its_line(to: str, code: str, line: int, reason: str) -> None:
+def test_ambiguous_code_is_refused_with_its_line(to: str, code: str, line: int, reason: str) -> None:
     with pytest.raises(Unreadable) as refused:
         REWRITES[PYTHON](code, Wish(to=to))
     assert reason in refused.value.reason
@@ -195,7 +195,7 @@ def test_what_cannot_be_told_is_refused_with_its_line(to: str, code: str, line: 
 
 
 @pytest.mark.parametrize(("to", "code", "line", "reason"), REFUSED_JAVASCRIPT)
-def test_what_cannot_be_told_in_javascript_is_refused(to: str, code: str, line: int, reason: str) -> None:
+def test_ambiguous_javascript_is_refused(to: str, code: str, line: int, reason: str) -> None:
     for language in (JAVASCRIPT, TYPESCRIPT):
         with pytest.raises(Unreadable) as refused:
             REWRITES[language](code, Wish(to=to))

@@ -21,7 +21,7 @@ VALUES = st.sampled_from(["Paris", " paris", "", None, 3, 0.5, ["Paris", "x"], {
 @given(
     programs(), VALUES, VALUES, st.dictionaries(st.sampled_from(["x", "data", "inputs", "output"]), VALUES, max_size=2)
 )
-def test_what_is_rewritten_returns_the_same(code: str, output: Any, truth: Any, columns: dict[str, Any]) -> None:
+def test_rewritten_code_returns_the_same(code: str, output: Any, truth: Any, columns: dict[str, Any]) -> None:
     try:
         ast.parse(code)
     except SyntaxError:

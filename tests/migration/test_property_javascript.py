@@ -38,7 +38,7 @@ console.log(JSON.stringify(cases.map(([old, next, inputs, output, truth]) => [
 @bounded(6, shrink=False)
 # large lists, because each list takes a process of Node
 @given(st.lists(st.tuples(programs(), ROWS), min_size=20, max_size=30))
-def test_what_is_rewritten_returns_the_same(drawn: list[tuple[str, tuple[Any, Any, Any]]]) -> None:
+def test_rewritten_code_returns_the_same(drawn: list[tuple[str, tuple[Any, Any, Any]]]) -> None:
     cases = []
     for code, (output, truth, data) in drawn:
         for language in (Language.JAVASCRIPT, Language.TYPESCRIPT):

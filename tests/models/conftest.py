@@ -1,4 +1,4 @@
-"""Fixtures: a service on each backend, and a server on loopback that plays the service's models."""
+"""Fixtures: a service on each backend, and a server on loopback that stands in for the service's models."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager

@@ -42,7 +42,7 @@ async def ask(days: DayBudgets, times: int) -> int:
     async def one() -> bool:
         if await days.take(WORKSPACE, priced=True) is not None:
             return False
-        await asyncio.sleep(0.01)  # stands for the time that a model takes to answer
+        await asyncio.sleep(0.01)  # simulates the time that a model takes to answer
         days.add(WORKSPACE, "judge", RequestUse(1, 1, 0.1))
         return True
 
@@ -98,7 +98,7 @@ async def test_a_process_that_is_killed_loses_its_part_only(stores: list[Store])
     one, two, _ = processes(stores, ModelBudget(requests=640))
     assert [await ask(one, 1), await ask(one, 1)] == [1, 1]
     assert one._writing is not None
-    one._writing.cancel()  # after this, the first process gives nothing back, as if it had been killed
+    one._writing.cancel()  # after this, the first process does not return what it reserved, as if it had been killed
     left = 640 - await taken(stores[0], 640)
     assert left > 620
     assert await ask(two, 700) == left

@@ -320,7 +320,7 @@ def test_large_numbers_agree_only_if_all_their_digits_do() -> None:
     assert of_pairs((0.333333, 1 / 3)).accuracy == 1  # the pages offer six digits
 
 
-def test_labels_of_another_kind_than_the_results_are_told() -> None:
+def test_labels_of_another_kind_than_the_results_are_reported() -> None:
     assert of_pairs((1, 0.9), ("0", 0.2), (1, 1)).note == (
         "people's labels are only 0 and 1, but 2 scores are neither; to compare labels with the verdict, use labels "
         "such as yes and no"
@@ -335,7 +335,7 @@ def test_labels_of_another_kind_than_the_results_are_told() -> None:
     )
 
 
-def test_a_score_that_decides_without_a_verdict_is_told() -> None:
+def test_a_score_that_decides_without_a_verdict_is_reported() -> None:
     labelled = LabelledRows()
     for row, (human, result) in enumerate(
         [("yes", {"score": 0.7}), ("no", {"score": 0.2}), ("yes", {"score": 1, "passed": True}), ("1", {"score": 1})]

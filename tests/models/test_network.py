@@ -291,7 +291,7 @@ class TestWhatMustNotBePossible:
 
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("name", FLOODS)
-    async def test_what_nobody_reads_is_not_kept(self, reached: Reaching, name: str) -> None:
+    async def test_bytes_that_nobody_reads_are_not_kept(self, reached: Reaching, name: str) -> None:
         """The host does not keep what nobody reads: if a row sends bytes that the host does not need, the host ends the
         connection.
         """

@@ -195,7 +195,7 @@ class TestOnAHost:
             ("{{ inputs.question }} {{ outputs }}", False),
         ],
     )
-    def test_an_empty_expected_answer_is_told(self, host: Server, prompt: str, warned: bool) -> None:
+    def test_an_empty_expected_answer_is_reported(self, host: Server, prompt: str, warned: bool) -> None:
         form = judge(READY["correctness"].judge, prompt=prompt)
         with Client(host.url) as client:
             result = client.evaluate(form, inputs={"question": "q", "reference": " "}, outputs="a")
@@ -223,7 +223,7 @@ class TestOnAHost:
             client.evaluators.create("too-high", replace(judge(form), threshold=threshold))
         assert refused.value.problems[0].hint == hint
 
-    def test_a_threshold_of_code_is_told_when_it_is_stored_and_checked(self, host: Server, tmp_path: Path) -> None:
+    def test_a_threshold_of_code_is_reported_when_it_is_stored_and_checked(self, host: Server, tmp_path: Path) -> None:
         file = tmp_path / "half.py"
         file.write_text("def evaluate(inputs, outputs, trace):\n    return 0.5\n")
         printed = command(host, "evaluators", "create", "half", str(file), "--threshold", "80")

@@ -31,7 +31,7 @@ metric = AnswerAccuracyMetric(
 
 
 class Rates(ModelServer):
-    """A model server that plays a judge: answers with Paris get 4 of 4 points, and other answers get 2."""
+    """A model server that acts as a judge: answers with Paris get 4 of 4 points, and other answers get 2."""
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         made = super().completion(body)

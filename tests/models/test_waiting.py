@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(200)]
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("backend", "at_once"), [("bubblewrap", 10), ("docker", 6)])
 async def test_waiting_rows_hold_neither_places_nor_memory(backend: str, at_once: int, tmp_path: Path) -> None:
-    """Rows that wait for a model hold neither slots nor memory. The provider answers only when all rows wait for it;
+    """Rows that wait for a model occupy neither slots nor memory. The provider answers only when all rows wait for it;
     the memory limits of two rows already add up to all memory.
     """
     together = threading.Barrier(at_once)

@@ -80,7 +80,7 @@ def test_rows_are_those_of_the_upload_wherever_they_are_read(
         list(third.rows(name))
 
 
-def test_an_address_that_is_none_or_does_not_answer_is_told(
+def test_an_invalid_or_silent_address_is_reported(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(Misconfigured, match="STORAGE_URL"):

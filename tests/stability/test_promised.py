@@ -68,7 +68,7 @@ def test_a_change_that_breaks_a_program_is_named(change: Callable[[Any], None], 
     assert said in list(broken(before, after))
 
 
-def test_what_is_new_breaks_nobody() -> None:
+def test_additions_break_nobody() -> None:
     before = json.loads(json.dumps(routes()))
     after = copy.deepcopy(before)
     after["GET /v1/more"] = after[EVALUATE]

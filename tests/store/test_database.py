@@ -232,7 +232,7 @@ async def test_a_connection_that_breaks_in_a_transaction_is_the_databases_fault(
         assert await names(store) == ["default"]
 
 
-async def test_a_server_that_is_not_there_is_told_without_its_password(tmp_path: Path) -> None:
+async def test_a_server_that_is_not_there_is_reported_without_its_password(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable) as failed:
         async with open_store(f"postgres://me:hunter2@/x?host={tmp_path}", tmp_path):
             pass
@@ -240,7 +240,7 @@ async def test_a_server_that_is_not_there_is_told_without_its_password(tmp_path:
     assert "me:***@" in failed.value.detail
 
 
-async def test_a_file_that_another_process_keeps_locked_is_told(
+async def test_a_file_that_another_process_keeps_locked_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_store(None, tmp_path):
@@ -259,7 +259,7 @@ async def test_a_file_that_another_process_keeps_locked_is_told(
     await impatient.close()
 
 
-async def test_a_full_disk_is_told_and_nothing_is_half_kept(tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_and_nothing_is_half_kept(tmp_path: Path) -> None:
     async with open_store(None, tmp_path) as store:
 
         async def too_much() -> None:
@@ -335,7 +335,7 @@ async def test_a_postgresql_that_stores_bytes_is_refused_by_name(databases: Data
         ('connection to server at "::1", port 5432 failed: Connection refused', "start the server"),
     ],
 )
-def test_what_postgresql_says_leads_to_what_helps(said: str, to_do: str, tmp_path: Path) -> None:
+def test_messages_of_postgresql_lead_to_a_remedy(said: str, to_do: str, tmp_path: Path) -> None:
     error = OperationalError("SELECT 1", {}, Exception(said))
     with pytest.raises(StoreUnavailable, match=to_do), translated(address("postgresql://host/db", tmp_path)):
         raise error

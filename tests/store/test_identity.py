@@ -64,7 +64,7 @@ async def test_looking_makes_no_database_and_no_tables(
         assert await store.identity() == named
 
 
-async def test_a_database_that_does_not_answer_is_said(tmp_path: Path) -> None:
+async def test_a_database_that_does_not_answer_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable):
         async with open_read_only(f"postgresql://nobody@/none?host={tmp_path}", tmp_path):
             pass

@@ -213,7 +213,7 @@ async def test_versions_are_compared_with_the_same_versions_if_there_are_several
         ([1.0, 1.0], [0.5, 0.5], -0.5, -0.5),
     ],
 )
-async def test_no_change_is_told_between_means_that_count_failed_rows_differently(
+async def test_no_change_is_reported_between_means_that_count_failed_rows_differently(
     store: Store,
     before: list[float | None],
     after: list[float | None],
@@ -510,7 +510,7 @@ async def test_a_job_at_work_is_asked_and_its_host_hears_of_it_with_the_next_wri
     assert (await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)).status is JobStatus.QUEUED
 
 
-async def test_a_pause_that_was_taken_back_in_time_is_none(store: Store) -> None:
+async def test_a_pause_that_was_taken_back_in_time_has_no_effect(store: Store) -> None:
     job = await queued(store)
     await tables(store).job_queue.claim_job(job, "host")
     await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)

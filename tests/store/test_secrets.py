@@ -154,7 +154,7 @@ def test_a_setting_that_is_not_a_key_is_refused(given: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "value", ["short", "x" * 8193, "two\nlines of it", "schlüssel-123", " spaces around ", "bell\x07bell"]
 )
-async def test_a_value_that_is_none_is_refused_without_repeating_it(store: Store, value: str) -> None:
+async def test_an_invalid_value_is_refused_without_repeating_it(store: Store, value: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         await store.secrets.set_secret(WORKSPACE, "openai", value)
     assert value not in str(refused.value)

@@ -101,7 +101,9 @@ def test_included_files_and_repeated_texts_are_written_out(files: Path) -> None:
         ("../netwrok/reads.py", PROGRAM, "netwrok", "no group of that name"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_the_name_of_its_file(files: Path, file: str, text: str, named: str, told: str) -> None:
+def test_a_mistake_is_reported_with_the_name_of_its_file(
+    files: Path, file: str, text: str, named: str, told: str
+) -> None:
     (files / file).parent.mkdir(exist_ok=True)
     (files / file).resolve().write_text(text)
     with pytest.raises(ValueError, match=re.escape(str(files.parents[1]))) as raised:

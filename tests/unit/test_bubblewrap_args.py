@@ -171,7 +171,7 @@ def test_the_hosts_packages_are_masked():
     assert has(arguments, "--remount-ro", "/opt/python/lib/python3.11/site-packages")
 
 
-def test_what_tells_of_the_machine_is_hidden_after_proc_is_mounted():
+def test_files_about_the_machine_are_hidden_after_proc_is_mounted():
     arguments = args(host=replace(HOST, masked_paths=(Path("/proc/cmdline"), Path("/proc/fs"))))
     assert has(arguments, "--ro-bind", "/dev/null", "/proc/cmdline")
     assert has(arguments, "--tmpfs", "/proc/fs", "--remount-ro", "/proc/fs")

@@ -72,7 +72,7 @@ def test_only_its_own_folders_are_writable_and_the_root_is_not() -> None:
     assert all(option == "--size" for option, *_ in (part for part in sized))
 
 
-def test_what_lies_below_a_writable_folder_can_be_shown_empty() -> None:
+def test_a_folder_below_a_writable_folder_can_be_shown_empty() -> None:
     other = HOME / "staging" / "other"
     found = arguments(BuildView(seen=(), writable=binds(CWD, HOME), empty=(other,)))
     assert found.index(str(HOME)) < found.index(str(other))

@@ -31,7 +31,7 @@ def test_a_long_answer_into_a_slow_pipe_is_whole_whatever_signals_come(how: str,
     with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         first = process.stdout.read(1)
-        time.sleep(0.1)  # the program waits for room in the pipe, and is interrupted
+        time.sleep(0.1)  # the program waits for space in the pipe, and is interrupted
         assert len(first + process.stdout.read()) == size
     # if the timer fires after the interpreter has removed its handlers, the signal ends the process
     assert process.returncode in (0, -signal.SIGALRM)

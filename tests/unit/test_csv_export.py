@@ -19,7 +19,7 @@ from evaluator_host.platform.jobs.results.exports import _csv_cell
         (";;;=1", ";;;'=1"),
     ],
 )
-def test_what_a_spreadsheet_would_run_is_marked_wherever_it_begins_a_cell(text: str, cell: str) -> None:
+def test_text_that_a_spreadsheet_would_run_is_marked_wherever_it_begins_a_cell(text: str, cell: str) -> None:
     assert _csv_cell(text) == cell
 
 

@@ -36,7 +36,7 @@ def written(folder: Path, rows: list[object], *, max_bytes: int = 1 << 20) -> Ro
     return rows_folder
 
 
-def test_what_was_found_is_said(tmp_path: Path) -> None:
+def test_what_was_found_is_reported(tmp_path: Path) -> None:
     rows = [{"a": 1}, BadRow("not JSON"), {"b": 2, "a": 2**80}, [1], {"a": None}]
     facts = RowsFolder(tmp_path).write("ds_1", enumerate(rows, start=1), format_="csv", max_bytes=1 << 20)
     assert (facts.format, facts.rows, facts.bad_rows, facts.columns) == ("csv", 3, 2, ("a", "b"))
@@ -148,7 +148,7 @@ def test_a_file_system_that_cannot_sync_a_folder_keeps_rows(tmp_path: Path, monk
         written(tmp_path / "again", ROWS)
 
 
-def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Path) -> None:
+def test_files_of_dead_hosts_are_found_and_files_of_others_are_not(tmp_path: Path) -> None:
     folder = written(tmp_path, ROWS)
     (tmp_path / f"ds_2.{_dead()}").mkdir()
     (tmp_path / "ds_3.host-1-1-1").mkdir()  # belongs to a host in another pid namespace, which may be alive

@@ -72,7 +72,7 @@ def test_objects_that_follow_one_another_are_rows(content: bytes, format_: Forma
     assert [note in one for one in notes] == [True]
 
 
-def test_what_stands_between_objects_is_a_bad_row() -> None:
+def test_text_between_objects_is_a_bad_row() -> None:
     found, _ = noted(b'{"a": 1} x {"a": 2}} {"a": 3} {"a": ', Format.JSON)
     assert [one if isinstance(one, dict) else one[:8] for one in found] == [
         {"a": 1}, "not JSON", "not JSON", {"a": 3}, "not JSON",
@@ -272,7 +272,7 @@ TEXT = 'frage;gold\nwo;Köln\n"wann, wie";…\n'
         (workbook([], ["frage", "gold"], ["wo", "Köln"], [], ["wann, wie", "…"]), Format.CSV, ["Excel"]),
     ],
 )
-def test_what_programs_write_in_daily_life_is_read_with_a_note(
+def test_files_as_common_programs_write_them_are_read_with_a_note(
     content: bytes, format_: Format, notes: list[str]
 ) -> None:
     found, told = noted(content, format_)
@@ -322,12 +322,12 @@ def test_the_first_sheet_of_a_workbook_has_numbers_times_and_empty_cells() -> No
         ("a,b\nä,1\n".encode() + b"\xff,2\n", Format.CSV, "not UTF-8 near line 1; in Excel, Save as: CSV UTF-8"),
     ],
 )
-def test_what_cannot_be_read_says_what_to_do(content: bytes, format_: Format, message: str) -> None:
+def test_a_file_that_cannot_be_read_says_what_to_do(content: bytes, format_: Format, message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         noted(content, format_)
 
 
-def test_empty_cells_are_told_for_each_column() -> None:
+def test_empty_cells_are_reported_for_each_column() -> None:
     found, notes = noted(b'a,b,c\n1,,x\n,,y\n2,"",z\n', Format.CSV)
     assert notes == ["some cells are empty, and were read as empty strings: 3 in 'b', 1 in 'a'"]
     assert found[1] == {"a": "", "b": "", "c": "y"}

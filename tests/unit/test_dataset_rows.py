@@ -211,7 +211,7 @@ def test_thousands_of_digits_are_a_text(tmp_path: Path) -> None:
     assert [one.index for one in search_rows(file, "", [Condition.parse("id>0")], "id", 0, 9).rows] == []
 
 
-def test_what_is_empty_is_counted_apart_from_what_is_missing(tmp_path: Path) -> None:
+def test_empty_values_are_counted_apart_from_missing_values(tmp_path: Path) -> None:
     file = tmp_path / "rows"
     file.write_text('{"a":"","b":"x"}\n{"a":null,"b":""}\n{"a":"","b":" "}\n{"b":"y"}\n')
     a, b = describe_columns(file)

@@ -84,7 +84,7 @@ def test_the_root_is_read_only_and_nothing_of_the_host_is_in_it() -> None:
     assert "Volumes" not in body()
 
 
-def test_what_a_guest_can_write_is_small_and_cannot_be_executed() -> None:
+def test_writable_folders_of_a_guest_are_small_and_not_executable() -> None:
     options = "rw,noexec,nosuid,nodev,mode=1777,size=16m,nr_inodes=4096"
     assert host(disk_mb=16)["Tmpfs"] == {
         "/tmp": options,
@@ -141,7 +141,7 @@ def test_cgroups_are_private_where_the_kernel_can() -> None:
     assert "CgroupnsMode" not in host(engine=replace(ENGINE, cgroup_version="1", podman=True))
 
 
-def test_what_tells_of_the_machine_is_hidden() -> None:
+def test_files_about_the_machine_are_hidden() -> None:
     hidden = set(host()["MaskedPaths"])
     assert {"/sys", "/proc/cmdline", "/proc/keys", "/proc/sys/kernel/random/boot_id", "/proc/fs"} <= hidden
     assert {"/proc/kcore", "/proc/timer_list", "/proc/acpi", "/proc/scsi"} <= hidden, (

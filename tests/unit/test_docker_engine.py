@@ -132,7 +132,7 @@ def test_whose_host_is_dead() -> None:
     assert not owner_is_dead({LABEL_INSTANCE: "someone", LABEL_BOOT: "now"}, boot="now", local=True)
 
 
-def test_what_ended_long_ago_has_no_owner() -> None:
+def test_a_container_that_ended_long_ago_has_no_owner() -> None:
     now = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
     created = "2026-01-01T11:00:00.123456789Z"
     ended = {"Running": False, "FinishedAt": "2026-01-01T11:49:00.1Z"}

@@ -50,7 +50,7 @@ def test_percentiles_are_interpolated_at_n_plus_one() -> None:
     assert found.percentiles["p99"] == 4
 
 
-def test_what_is_not_finite_is_counted_and_left_out() -> None:
+def test_values_that_are_not_finite_are_counted_and_left_out() -> None:
     found = aggregate("score", [math.nan, 1.0, math.inf], nan_count=2)
     assert (found.count, found.nan_count, found.mean, found.histogram) == (1, 4, 1.0, (Bin(1.0, 1.0, 1),))
     none = aggregate("score", [math.nan])

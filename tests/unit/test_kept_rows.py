@@ -18,7 +18,7 @@ FILES = {Format.CSV: (HEADER, CSV), Format.JSONL: ("", JSONL)}
 
 
 @pytest.mark.parametrize("format_", FILES)
-def test_what_is_kept_and_the_rest_are_the_whole_file(format_: Format, tmp_path: Path) -> None:
+def test_the_kept_rows_and_the_rest_are_the_whole_file(format_: Format, tmp_path: Path) -> None:
     header, lines = FILES[format_]
     whole, part = "".join([header, *lines]).encode(), tmp_path / "rows.part"
     for size in range(len(whole) + 1):

@@ -1,4 +1,4 @@
-"""Workspaces share the memory for requests, small requests always find room, and large answers wait in order."""
+"""Workspaces share the memory for requests, small requests always get memory, and large answers wait in order."""
 
 import asyncio
 import platform

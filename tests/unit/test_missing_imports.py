@@ -160,7 +160,7 @@ async def test_an_evaluator_of_many_imports_asks_for_the_first() -> None:
         ("rubrics", JS, "rubrics==1.0", None),
     ],
 )
-async def test_an_unknown_package_is_probably_a_file_of_ones_own(
+async def test_an_unknown_package_is_probably_a_file_of_the_users(
     module: str, language: Language, pin: str | None, path: str | None
 ) -> None:
     index = Index()

@@ -147,7 +147,9 @@ def test_an_unknown_word_is_answered_with_the_nearest_command(words: str, meant:
         ("jobs export", "jobs download"),
     ],
 )
-def test_what_people_type_is_the_command(typed: str, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_that_people_type_lead_to_the_command(
+    typed: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     texts = []
     for words in (typed, command):
         call(*words.split(), "--help")

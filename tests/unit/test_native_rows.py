@@ -1,5 +1,5 @@
-"""A row for another platform may have the platform's own form, in which one field holds an object, or only the fields
-of that object. The host accepts both and never confuses them.
+"""A row for another platform may contain the platform's object in a field, or only the fields of that object. The host
+accepts both forms, and never confuses them.
 """
 
 from typing import Any

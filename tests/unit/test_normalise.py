@@ -137,7 +137,7 @@ def test_counts_of_passed_checks_are_a_share(value: Any, score: float, passed: b
     assert (found.score, found.passed if passed is not None else None) == (score, passed)
 
 
-def test_a_share_of_passed_checks_is_said() -> None:
+def test_a_share_of_passed_checks_is_reported() -> None:
     assert [one.message for one in result({"passed": 1, "total": 4}).warnings] == [
         "the score is the share of the checks that passed: 1 of 4"
     ]
@@ -168,7 +168,7 @@ def test_the_first_explicit_pass_wins() -> None:
         ({"score": False, "passed": "yes"}, True, "`passed` is True and `score` is False"),
     ],
 )
-def test_two_verdicts_that_disagree_are_said(value: dict[str, Any], passed: bool, said: str) -> None:
+def test_two_verdicts_that_disagree_are_reported(value: dict[str, Any], passed: bool, said: str) -> None:
     found = result(value)
     (note,) = (one for one in found.warnings if one.code == "verdicts_disagree")
     assert (found.passed, said in note.message) == (passed, True)

@@ -146,7 +146,9 @@ def test_nothing_is_clamped(score: Any) -> None:
         (True, 80, None),
     ],
 )
-def test_a_threshold_outside_the_range_of_the_scores_is_told(score: Any, threshold: float, remedy: str | None) -> None:
+def test_a_threshold_outside_the_range_of_the_scores_is_reported(
+    score: Any, threshold: float, remedy: str | None
+) -> None:
     notes = [one for one in result(score, threshold=threshold).warnings if one.code == "threshold_out_of_range"]
     assert [one.remedy for one in notes] == ([] if remedy is None else [remedy])
 

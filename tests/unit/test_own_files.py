@@ -103,7 +103,7 @@ def test_the_root_is_looked_at_before_the_standard_library_as_there(root: Path) 
     assert modules(root, "import statistics, json, uipath\n") == ["statistics.py"]
 
 
-def test_what_may_hold_secrets_or_answers_stays(root: Path) -> None:
+def test_files_that_may_contain_secrets_or_answers_are_not_sent(root: Path) -> None:
     for name in (".hidden/x", "venv/x", "build/x", "evals/eval_sets/x"):
         write(root / f"{name}.py", "secret = 1\n")
     write(root / "venv" / "pyvenv.cfg", "")

@@ -113,7 +113,7 @@ def test_order_case_spelling_and_repetition_do_not_matter() -> None:
         ({"name": "numpy>=1,", "version": "1.0"}, "range", None),
     ],
 )
-def test_what_is_not_exact_is_refused_by_name(item: Any, what: str, hint: str | None) -> None:
+def test_a_pin_that_is_not_exact_is_refused_by_name(item: Any, what: str, hint: str | None) -> None:
     message, found = refused(item)
     assert what in message
     assert found == hint

@@ -187,7 +187,7 @@ def test_when_to_come_back_follows_how_the_queue_moves(monkeypatch: pytest.Monke
     assert share.retry_after_s == 1.0
     share.waited_s, now = 4.0, 1001.0
     assert share.retry_after_s == 4.0
-    now = 1007.0  # time passes, and nobody is served
+    now = 1007.0  # in this time, no call gets a sandbox
     assert share.retry_after_s == 7.0
     now = 9999.0
     assert share.retry_after_s == 30.0

@@ -62,7 +62,7 @@ async def test_an_evaluator_is_neither_cleaned_nor_hashed_again(
     assert await preparer.prepare(Evaluator(CODE.encode().decode()), "w") is first
 
 
-async def test_what_changes_a_result_or_its_sandbox_is_prepared_anew(preparer: Preparer) -> None:
+async def test_a_change_of_result_or_sandbox_is_prepared_again(preparer: Preparer) -> None:
     base = Evaluator(CODE, threshold=1.0)
     others = [
         replace(base, code=CODE + "\n"),

@@ -25,7 +25,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, 
     return runs
 
 
-def test_a_ratio_that_fell_twice_is_told(measured: list[dict[str, float]]) -> None:
+def test_a_ratio_that_fell_twice_is_reported(measured: list[dict[str, float]]) -> None:
     measured += [{"row": 1.5, "call": 0.9}, {"row": 1.0, "call": 0.7}]
     assert ratios.check(Settings()) == ["row takes 1.33 times what it took; see ratios.json"]
 

@@ -39,7 +39,7 @@ def stream(pool: Pool, *words: str, folder: Path, parallelism: int = 1, calls: C
 
 
 @pytest.mark.parametrize("word", ["garbage", "misnamed", "malformed"])
-async def test_an_answer_that_is_none_costs_a_batch_only_its_row(tmp_path: Path, word: str) -> None:
+async def test_an_invalid_answer_costs_a_batch_only_its_row(tmp_path: Path, word: str) -> None:
     words = ["ok"] * 5 + [word] + ["ok"] * 30
     async with opened(max_sandboxes=2) as (pool, backend):
         results = await _all(aiter(stream(pool, *words, folder=tmp_path, calls=CallsFirst())))

@@ -183,7 +183,7 @@ def test_another_architecture_is_killed_and_unknown_calls_do_not_exist(ask):
     assert ask.number(0x40000000 | 59) == ENOSYS  # x32
 
 
-def test_what_every_program_needs_is_allowed():
+def test_calls_that_every_program_needs_are_allowed():
     program = compile_policy(POLICY, "x86_64")
     for number in (0, 1, 3, 9, 10, 11, 13, 57, 58, 59, 60, 61, 105, 117, 202, 231, 257, 302, 318, 334):
         assert decide(program, number, arch=0xC000003E) == ALLOW, number

@@ -91,7 +91,7 @@ def test_text_that_is_not_a_program_has_no_slices(code: str, language: str) -> N
         ),
     ],
 )
-def test_evaluators_that_a_list_has_from_elsewhere_are_told(language: str, code: str) -> None:
+def test_evaluators_that_a_list_has_from_elsewhere_are_reported(language: str, code: str) -> None:
     assert listed_elsewhere(code, language)[:2] == ["Near", "Near.partial(1)"]
     assert listed_elsewhere(code, language)[2:] in (["lambda output: 0"], ["(output) => 0"])
     assert listed_elsewhere(code.replace("exact,", "").replace("[exact]", "[]"), language) == []

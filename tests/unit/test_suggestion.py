@@ -30,7 +30,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("columns", NAMES)
-def test_the_column_of_outputs_is_told_by_its_name(columns: str) -> None:
+def test_the_column_of_outputs_is_reported_by_its_name(columns: str) -> None:
     assert output_column(columns.split()) == NAMES[columns]
 
 

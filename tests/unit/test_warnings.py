@@ -115,7 +115,7 @@ def test_it_is_said_why_no_score_of_some_rows_can_be_relied_on(
     assert (why or "doubtful ") in shown or (why is None and "doubtful" not in shown)
 
 
-def test_rows_that_failed_are_told_as_the_reason_of_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_that_failed_are_reported_as_the_reason_of_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     summary = Summary()
     for row, result in enumerate((SCORED, FAILED, FAILED)):
         summary.add(result, row=row, line=row + 1)

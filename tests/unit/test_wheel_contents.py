@@ -62,5 +62,5 @@ def test_a_module_has_the_names_that_its_files_bind(contents: Contents, module: 
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("module", ["other", "x-1.0", "METADATA", "pack.none", "inner"])
-def test_a_module_that_a_wheel_lacks_is_told(contents: Contents, module: str) -> None:
+def test_a_module_that_a_wheel_lacks_is_reported(contents: Contents, module: str) -> None:
     assert contents.names(module, []) is None

@@ -38,7 +38,7 @@ def build(dist: Path, page: str) -> None:
     (dist / "index.html").write_text(page)
 
 
-async def test_what_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
+async def test_pages_that_are_not_built_say_how_to_build_them(tmp_path: Path) -> None:
     async with browser(tmp_path / "dist") as client:
         answer = await client.get("/")
         assert (answer.status_code, answer.headers["content-type"]) == (404, "text/plain; charset=utf-8")

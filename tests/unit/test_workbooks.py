@@ -227,7 +227,7 @@ def test_a_formula_with_its_value_is_a_value() -> None:
          '<x:row r="2" m:y="1"><x:c r="A2"><x:v>1</x:v></x:c></x:row></x:sheetData><x:extLst><broken'},
     ],
 )  # fmt: skip
-def test_what_is_not_a_cell_does_not_matter(damaged: dict[str, str]) -> None:
+def test_elements_that_are_not_cells_do_not_matter(damaged: dict[str, str]) -> None:
     content = parts('<c r="A2"><v>1</v></c>') | damaged
     assert read(packed(content)) == ([{"a": 1, "b": None}], [])
     assert read(packed({name.replace("/", "\\").upper(): text for name, text in content.items()}))[0][0]["a"] == 1

@@ -148,7 +148,7 @@ def test_registered_scorers_score_and_their_feedback_is_read_by_mlflow(
 
 
 @pytest.mark.parametrize("page", [b"<!doctype html><p>Welcome", b"[]"])
-def test_another_program_at_the_address_is_told_as_such(page: bytes) -> None:
+def test_another_program_at_the_address_is_reported_as_such(page: bytes) -> None:
     said = "is not a tracking server of MLflow"
     with (
         answering(lambda path, credentials: (200, "text/html", page)) as url,

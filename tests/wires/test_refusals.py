@@ -1,4 +1,4 @@
-"""Each wire refuses wrong keys, large bodies, endless loops and calls for which there is no room, with responses in
+"""Each wire refuses wrong keys, large bodies, endless loops and calls beyond the host's capacity, with responses in
 the platform's own format.
 
 After a wrong key or a large body, the status makes callers give up; if the host is full, the status makes them try
@@ -92,7 +92,7 @@ def full(saturated: Server) -> Iterator[Server]:
         yield saturated
 
 
-def test_a_saturated_host_is_told_in_each_platform_s_own_terms(full: Server) -> None:
+def test_a_saturated_host_is_reported_in_each_platform_s_own_terms(full: Server) -> None:
     assert {name.split(" ")[0] for name in CALLS} == set(wires())
     sandbox = full.client.post("/wires/daytona/api/sandbox", json={}).json()
     script = f"/wires/daytona/toolbox/{sandbox['id']}/process/code-run"

@@ -126,7 +126,7 @@ def test_a_traceback_has_only_frames_of_the_program(client: httpx.Client) -> Non
     assert found["stderr"].endswith("ValueError: no\n")
 
 
-def test_what_does_not_end_has_an_error(client: httpx.Client) -> None:
+def test_a_program_that_does_not_end_has_an_error(client: httpx.Client) -> None:
     endless = run(client, f"print('x', flush=True)\n{ENDLESS}", limits={"timeout_s": 1})
     assert (endless["exit_code"], endless["error"]["code"], endless["stdout"]) == (None, "timeout", "x\n")
     large = run(

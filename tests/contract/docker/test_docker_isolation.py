@@ -138,7 +138,7 @@ async def test_no_program_in_the_image_lends_its_owners_rights(guest: Guest) -> 
     assert found == []
 
 
-async def test_forks_end_at_the_limit_and_it_is_told(backend: DockerBackend) -> None:
+async def test_forks_end_at_the_limit_and_it_is_reported(backend: DockerBackend) -> None:
     guest = await start(backend, spec(processes=8))
     forked = await guest.run("""
         import os, signal, time

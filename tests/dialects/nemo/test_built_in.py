@@ -92,7 +92,7 @@ async def test_rouge_and_bleu_come_with_what_computes_them(service: Service) -> 
         ("F1Metric", {"reference": "{{r}}"}, "jinja2.sandbox"),
     ],
 )
-async def test_what_a_metric_needs_is_there_before_the_first_row(
+async def test_a_metrics_modules_are_there_before_the_first_row(
     service: Service, base: str, arguments: dict[str, Any], module: str
 ) -> None:
     code = f"""import sys

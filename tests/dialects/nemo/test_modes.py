@@ -160,7 +160,7 @@ def test_a_metric_takes_along_what_it_needs_and_nothing_else() -> None:
     assert "print(" not in code
 
 
-def test_what_cannot_be_sent_says_why(tmp_path: Path) -> None:
+def test_a_metric_that_cannot_be_sent_says_why(tmp_path: Path) -> None:
     class Inner(LengthMetric):
         pass
 

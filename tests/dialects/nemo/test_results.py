@@ -39,12 +39,12 @@ def test_of_several_the_named_one_is_the_score() -> None:
 
 
 @pytest.mark.parametrize("raw", ["NaN", None, 10**400])
-def test_what_is_not_finite_is_left_out_with_a_warning(raw: object) -> None:
+def test_a_value_that_is_not_finite_is_left_out_with_a_warning(raw: object) -> None:
     found = scored(value({"p": raw}))
     assert (found.score, found.metrics, [note.code for note in found.notes]) == (None, {}, ["non_finite"])
 
 
-def test_labels_and_diagnostics_are_told() -> None:
+def test_labels_and_diagnostics_are_reported() -> None:
     diagnostics = [{"message": "one", "details": None}, {"message": "two", "details": {"a": 1}}]
     found = scored(value({"p": 1}, {"tone": "warm", "more": "x"}, diagnostics=diagnostics))
     assert (found.label, found.reason) == ("warm", "one; two")

@@ -31,7 +31,7 @@ async def test_rewards_of_all_rows_name_their_rows(service: Service) -> None:
         assert together.warnings == ()
 
 
-async def test_a_reward_within_a_group_is_told_beside_the_rewards_of_rows_alone(service: Service) -> None:
+async def test_a_reward_within_a_group_is_reported_beside_the_rewards_of_rows_alone(service: Service) -> None:
     code = "def reward(completions, **kwargs):\n    least = min(map(len, completions))\n    return [float(len(one) == least) for one in completions]\n"
     results, together = await scored(service, code, "a", "bb", "ccc")
     assert [one.score for one in results] == [1, 1, 1]

@@ -98,7 +98,9 @@ async def test_settings_of_the_file_stay(service: Service, tmp_path: Path) -> No
     ],
     ids=["no class", "syntax", "local module", "no id", "inconsistent", "bad id", "id twice", "no default"],
 )  # fmt: skip
-async def test_what_keeps_a_file_from_being_registered(service: Service, tmp_path: Path, code: str, said: str) -> None:
+async def test_reasons_that_keep_a_file_from_being_registered(
+    service: Service, tmp_path: Path, code: str, said: str
+) -> None:
     assert said in await refused(service, tmp_path, code)
 
 

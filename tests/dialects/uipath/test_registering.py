@@ -28,7 +28,7 @@ def one(name: str, evaluator_id: str = "") -> EvaluatorClass:
 @pytest.mark.parametrize(
     "name", ["../../outside", "/etc/outside", "a/b", "", "a\x00", "a b", "..", "A" * 81, "A\n"], ids=repr
 )
-def test_a_name_that_is_none_is_refused(name: str) -> None:
+def test_an_invalid_class_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         usable_classes(report(one("Good"), one(name, "x")), FILE)
     assert [problem.message for problem in caught.value.problems] == [
@@ -42,7 +42,7 @@ def test_two_classes_do_not_share_files() -> None:
     assert caught.value.problems[0].message == "the files of this class and of AB would have the same names"
 
 
-def test_what_is_registered_lies_in_the_project(tmp_path: Path) -> None:
+def test_registered_files_are_in_the_project(tmp_path: Path) -> None:
     (made,) = register(find_layout(tmp_path), FILE, usable_classes(report(one("Good")), FILE), reset=False)
     assert sorted(file.relative_to(tmp_path) for file in tmp_path.rglob("*.json")) == [
         made.types.relative_to(tmp_path), made.file.relative_to(tmp_path),

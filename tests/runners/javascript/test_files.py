@@ -123,7 +123,7 @@ def test_a_file_of_the_author_stops_only_what_comes_to_it(
         "score = await Promise.resolve().then(() => far(1)).catch(() => 0)",
     ],
 )
-def test_a_caught_use_of_a_file_of_the_author_is_told(start: Callable[..., RunnerProcess], caught: str) -> None:
+def test_a_caught_use_of_a_file_of_the_author_is_reported(start: Callable[..., RunnerProcess], caught: str) -> None:
     row = f"export async function evaluate(inputs, outputs, trace) {{\n  let score = 1;\n  if (outputs) {caught};\n  return score\n}}\n"
     runner = start()
     assert runner.load(f"import {{ far }} from '@/lib/gone';\n{row}", language="typescript").type == "loaded"
@@ -157,7 +157,7 @@ def test_one_of_several_that_needs_an_absent_package_is_left_out(start: Callable
         ({"a.ts": "export const z = 1"}, "import { y } from './a';\nlet x = ;", 'Unexpected ";"', 2),
     ],
 )
-def test_what_cannot_be_built_is_told_with_its_file(
+def test_what_cannot_be_built_is_reported_with_its_file(
     evaluator: Callable[..., Any], files: dict[str, str], code: str, message: str, line: int | None
 ) -> None:
     _, failed = evaluator(f"{code}\nexport function evaluate(a, b, c) {{ return 1 }}", files)

@@ -110,7 +110,7 @@ def test_an_entry_replaced_by_the_module_is_its_own_affair(load):
 
 
 @pytest.mark.slow
-def test_a_bundle_that_is_none_is_ignored(start):
+def test_a_value_that_is_not_a_bundle_is_ignored(start):
     for bundle in ({"version": 2}, {"version": 1, "text": 5}, "x", [1]):
         runner = start()
         assert (

@@ -138,7 +138,7 @@ LOOPS = {
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", LOOPS)
-def test_what_does_not_end_is_a_timeout_and_the_next_row_is_right(scratch, kind):
+def test_a_row_that_does_not_end_is_a_timeout_and_the_next_row_is_right(scratch, kind):
     frame = scratch("console.log('began');" + LOOPS[kind], timeout_s=0.3)
     error = body(frame)["error"]
     assert error["code"] == "timeout"
@@ -147,7 +147,7 @@ def test_what_does_not_end_is_a_timeout_and_the_next_row_is_right(scratch, kind)
     assert body(scratch("return 1"))["value"] == 1
 
 
-def test_a_promise_that_can_never_settle_is_told_at_once(scratch):
+def test_a_promise_that_can_never_settle_is_reported_at_once(scratch):
     frame = scratch("return new Promise(() => {})", timeout_s=60)
     assert body(frame)["error"]["code"] == "timeout"
     assert "never settle" in body(frame)["error"]["message"]
@@ -241,7 +241,7 @@ def test_a_cancelled_row_ends_at_once(load):
         ("console.log('\\ud800')", "\ufffd\n", ""),
     ],
 )
-def test_what_is_printed_is_kept(scratch, statement, stdout, stderr):
+def test_printed_text_is_kept(scratch, statement, stdout, stderr):
     frame = scratch(statement + "; return 1")
     assert body(frame).get("value") == 1, body(frame)
     assert frame.header["logs"] == {"stdout": stdout, "stderr": stderr, "truncated": False}

@@ -91,7 +91,7 @@ def test_non_finite_numbers_are_named(scratch, statement, paths, value):
         (DEEP % 100_000 + "return v", "$" + ".v" * 64, "value deeper than 64 levels"),
     ],
 )
-def test_what_has_no_json_form_is_named(scratch, statement, path, kind):
+def test_a_value_without_a_json_form_is_named(scratch, statement, path, kind):
     answer = body(scratch(statement))
     assert answer["kind"] == "unsupported"
     assert answer["unsupported"] == {"path": path, "type": kind}

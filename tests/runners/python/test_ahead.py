@@ -165,7 +165,7 @@ def test_a_package_that_does_something_odd(start: Start, packages: Path, name: s
         assert row.header["logs"] == {"stdout": "scored\n", "stderr": "", "truncated": False}
 
 
-def test_what_imports_print_is_nobodys_and_what_rows_print_is_theirs(start: Start, packages: Path) -> None:
+def test_text_printed_by_imports_is_dropped_and_text_printed_by_rows_is_kept(start: Start, packages: Path) -> None:
     (packages / "heavy.py").write_text(
         "import logging, os, sys, warnings\nlog = logging.getLogger('heavy')\nlog.addHandler(logging.StreamHandler())\n"
         "log.error('importing')\nwarnings.warn('importing')\nos.write(1, b'importing')\nos.write(20, b'importing')\n"
@@ -180,7 +180,7 @@ def test_what_imports_print_is_nobodys_and_what_rows_print_is_theirs(start: Star
 
 
 @pytest.mark.slow
-def test_what_the_load_prints_is_told(start: Start, packages: Path) -> None:
+def test_text_printed_by_the_load_is_reported(start: Start, packages: Path) -> None:
     # the code prints while the supervisor still works on the load
     for _ in range(8):
         runner = start("--packages", str(packages))
@@ -216,7 +216,7 @@ def test_a_load_that_fails_because_of_what_was_imported_is_done_again(start: Sta
         assert body(runner.call({}, "x", None))["value"] == 1.0
 
 
-def test_a_load_that_fails_either_way_is_told_once(start: Start, packages: Path) -> None:
+def test_a_load_that_fails_either_way_is_reported_once(start: Start, packages: Path) -> None:
     runner = start("--packages", str(packages))
     assert prepare(runner, "heavy")["ready"] is True
     failed = runner.load("import heavy\nprint('loading')\n1 / 0\n")

@@ -84,7 +84,7 @@ def test_data_files_are_read_by_path_beside_the_file_and_as_resources(runner: Ru
 
 
 @pytest.mark.parametrize("share", [None, "one"])
-def test_what_a_row_does_to_a_file_is_gone_before_the_next(runner: RunnerProcess, share: str | None) -> None:
+def test_a_rows_changes_to_a_file_are_gone_before_the_next_row(runner: RunnerProcess, share: str | None) -> None:
     code = (
         "import os\ndef evaluate(inputs, outputs, trace):\n    seen = [open('a.txt').read(), sorted(os.listdir('.'))]\n"
         "    open('a.txt', 'w').write('changed'); open('more', 'w').close(); os.mkdir('sub'); os.unlink('d/b.txt')\n"
@@ -97,13 +97,13 @@ def test_what_a_row_does_to_a_file_is_gone_before_the_next(runner: RunnerProcess
         assert value == ["first", ["a.txt", "d"]]
 
 
-def test_files_that_loading_leaves_beside_the_data_are_told(runner: RunnerProcess) -> None:
+def test_files_that_loading_leaves_beside_the_data_are_reported(runner: RunnerProcess) -> None:
     code = "open('d/left', 'w').close()\ndef evaluate(inputs, outputs, trace):\n    return 1\n"
     loaded = load(runner, code, {"d/b.txt": "b"})
     assert [note["code"] for note in loaded.header["notes"]] == ["files_at_load"]
 
 
-def test_what_is_missing_is_told_with_its_file(runner: RunnerProcess) -> None:
+def test_a_missing_module_is_reported_with_its_file(runner: RunnerProcess) -> None:
     code = "from .gone import a\nimport lib.other, nowhere\ndef evaluate(inputs, outputs, trace):\n    return 1\n"
     files = {"lib/other.py": "import pandas_of_nobody\nfrom . import missing"}
     loaded = load(runner, code, files, "evals/score.py", check=True)

@@ -304,7 +304,7 @@ def test_a_keyword_only_parameter_that_nothing_has_is_named() -> None:
         ("from os.path import join as main", False),
     ],
 )
-def test_a_main_beside_the_scorer_is_said(more: str, said: bool) -> None:
+def test_a_main_beside_the_scorer_is_reported(more: str, said: bool) -> None:
     namespace = run(f"def evaluate(inputs, outputs, trace): ...\n{more}")
     found = dialects.find(namespace, contract="auto", name=None)
     assert [note["code"] for note in found.notes] == (["several_entries"] if said else [])

@@ -147,7 +147,7 @@ def test_crashes_say_how(loaded: RunnerProcess) -> None:
         ("raise OSError(30, 'Read-only file system', '/usr/x')", "below /tmp"),
     ],
 )
-def test_what_a_sandbox_does_not_have_gets_a_hint(loaded: RunnerProcess, code: str, hint: str) -> None:
+def test_a_missing_part_of_the_sandbox_gets_a_hint(loaded: RunnerProcess, code: str, hint: str) -> None:
     assert hint in body(run(loaded, code))["error"]["hint"]
 
 
