@@ -68,7 +68,7 @@ class Guard(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One outcome that means that the attack was stopped. An attack has several if its outcome depends on the machine.
+    """One outcome that means that the attack was stopped. If the outcome depends on the machine, an attack has several.
 
     Attributes:
       status: Status of the result. None if the host refuses the evaluator with InvalidRequest, before a sandbox starts.

@@ -254,7 +254,7 @@ async def test_grants_stay_when_a_version_is_opened_and_restored(page: Page, hos
 async def test_a_page_says_how_keys_are_made(look: Look, page: Page) -> None:
     await page.goto("/models?show=keys")
     await expect(page.get_by_text("This host has no keys")).to_be_visible()
-    await expect(page.get_by_role("row", name="Revoke one")).to_contain_text("evaluator-host keys revoke ci")
+    await expect(page.get_by_role("row", name="Revoke a key")).to_contain_text("evaluator-host keys revoke ci")
     await page.get_by_role("link", name="Authentication").click()
     await expect(page.get_by_role("heading", name="Authentication")).to_be_in_viewport()
     await page.goto("/models?show=keys")

@@ -1,4 +1,4 @@
-"""The parts of a host that serve Braintrust, besides the dialect."""
+"""Registers the host's code for Braintrust, apart from the dialect."""
 
 from typing import Final
 

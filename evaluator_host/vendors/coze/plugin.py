@@ -1,4 +1,4 @@
-"""The parts of a host that serve Coze Loop, besides the dialect."""
+"""Registers the host's code for Coze Loop, apart from the dialect."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The parts of a host that serve clients of Daytona."""
+"""Registers the host's code for clients of Daytona."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The parts of a host that serve Laminar."""
+"""Registers the host's code for Laminar."""
 
 from typing import Final
 

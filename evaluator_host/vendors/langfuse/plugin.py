@@ -1,4 +1,4 @@
-"""The parts of a host that serve Langfuse, besides the dialect."""
+"""Registers the host's code for Langfuse, apart from the dialect."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The parts of a host that serve LangSmith, besides the dialect."""
+"""Registers the host's code for LangSmith, apart from the dialect."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The parts of a host that serve NeMo, besides the dialect."""
+"""Registers the host's code for NeMo, apart from the dialect."""
 
 from typing import Final
 

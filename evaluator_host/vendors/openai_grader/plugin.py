@@ -1,4 +1,4 @@
-"""The parts of a host that serve OpenAI, besides the dialect."""
+"""Registers the host's code for OpenAI, apart from the dialect."""
 
 from typing import Final
 

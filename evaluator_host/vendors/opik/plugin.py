@@ -1,4 +1,4 @@
-"""The parts of a host that serve Opik, besides the dialect."""
+"""Registers the host's code for Opik, apart from the dialect."""
 
 from typing import Final
 

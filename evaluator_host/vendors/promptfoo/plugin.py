@@ -1,4 +1,4 @@
-"""The parts of a host that serve promptfoo, besides the dialect."""
+"""Registers the host's code for promptfoo, apart from the dialect."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The parts of a host that serve UiPath, besides the dialect."""
+"""Registers the host's code for UiPath, apart from the dialect."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The parts of a host that serve Vellum."""
+"""Registers the host's code for Vellum."""
 
 from typing import Final
 

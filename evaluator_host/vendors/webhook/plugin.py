@@ -1,4 +1,4 @@
-"""The parts of a host that serve webhooks."""
+"""Registers the host's code for webhooks."""
 
 from typing import Final
 

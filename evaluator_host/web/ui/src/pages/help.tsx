@@ -85,7 +85,7 @@ function Overview() {
         ))}
       </ol>
       <p>
-        The <a href="/docs">HTTP API</a> can be read and tried.
+        Read and try the <a href="/docs">HTTP API</a>.
       </p>
     </article>
   );

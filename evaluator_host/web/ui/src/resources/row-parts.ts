@@ -20,7 +20,7 @@ function at(value: unknown, path: string): unknown {
   return path.split(".").reduce<unknown>((held, name) => (isObject(held) ? held[name] : undefined), value);
 }
 
-/** The id that a row gives itself; empty if it has none. */
+/** The id in the row's column `id`; empty if the row has none. */
 export function idOf(row: Columns): string {
   const id = row["id"];
   return typeof id === "string" || typeof id === "number" ? String(id) : "";

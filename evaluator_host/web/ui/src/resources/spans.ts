@@ -155,7 +155,7 @@ function at(value: unknown, ...path: string[]): unknown {
   return path.reduce((found: unknown, name) => (isFields(found) ? found[name] : undefined), value);
 }
 
-/** A moment in milliseconds: ISO 8601, or a number of seconds, milliseconds or nanoseconds, told apart by size. */
+/** A moment in milliseconds: ISO 8601, or a number of seconds, milliseconds or nanoseconds, recognised by their size. */
 function time(value: unknown): number | null {
   const given = number(value);
   if (given !== null) return given > 1e17 ? given / 1e6 : given > 1e14 ? given / 1e3 : given > 1e11 ? given : given * 1000;
