@@ -84,7 +84,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return outputs()", "does not have the type that the code expects"),
     (PY + "return inputs['n'][0]", "does not have the type that the code expects"),
     (PY + "return sum(3)", "does not have the type that the code expects"),
-    (PY + "assert outputs == 1", "return 0, or False"),
+    (PY + "assert outputs == 1", "return 0 or False"),
     (PY + "import sys; sys.exit(1)", "return a score instead of exiting"),
     (PY + "while True: pass", "make the evaluator faster"),
     # mistakes about the kind of code, and where it runs

@@ -58,7 +58,7 @@ def test_an_error_of_a_row_says_how_to_go_on(message: str, said: str) -> None:
 def test_a_column_that_is_called_like_a_statement_is_not_one(name: str, said: bool) -> None:
     error = EvaluationError(ErrorCode.MISSING_INPUT, f"its columns: `{name}`")
     found = advised(error, Evaluator("def a(output):\n    return 1"), Contract("function")).hint or ""
-    assert ("where a check fails" in found) is said
+    assert ("if a check fails" in found) is said
 
 
 @pytest.mark.parametrize("language", list(Language))

@@ -39,8 +39,8 @@ def messages_of(row: Row) -> list[Json] | None:
 def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
     """Return the conversation in the model calls of one trace, or of all traces of a session.
 
-    If a model call's messages begin with all earlier messages, they replace the earlier messages. Otherwise the call's
-    new messages are added.
+    If the messages of a model call begin with all earlier messages, the call's messages replace them. Otherwise, the
+    new messages of the call are added.
     """
     spans = sorted(_spans(convert(trace)[0] or {}), key=lambda span: str(span.get("start_time") or ""))
     told: list[_Message] = []

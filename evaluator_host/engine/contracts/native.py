@@ -235,7 +235,7 @@ def _without_score(
 
 
 def not_returned(chosen: str, names: Iterable[str]) -> EvaluationError:
-    """Return the error for the case that `settings.score_output` (`chosen`) is not one of the returned names."""
+    """Return the error for a `settings.score_output` (`chosen`) that is not the name of a returned score."""
     came = ", ".join(repr(name[:_SHOWN]) for name in islice(names, _NAMED))
     message = f"settings.score_output is {chosen[:_SHOWN]!r}, but the evaluator returned no score with this name"
     return invalid(message, f"name one of its scores: {came}; or leave score_output out")

@@ -151,7 +151,7 @@ def expanded(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def distinct_spans(groups: Any) -> Iterator[dict[str, Any]]:
-    """Yield the spans of `resourceSpans` unchanged, without exact copies: exporters that try again send spans twice."""
+    """Yield the spans of `resourceSpans` unchanged, but skip exact copies: exporters that retry send spans twice."""
     known: dict[tuple[str | None, str], dict[str, Any]] = {}
     for span in raw_spans(groups):
         trace_id, span_id = first_of(span, "traceId", "trace_id"), first_of(span, "spanId", "span_id")

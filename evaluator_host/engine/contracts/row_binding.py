@@ -143,7 +143,7 @@ def shape_in_child(
 
 
 def from_child(answer: bytes) -> Shaped:
-    """Return what a child process sent as bytes: the body of the row's call or an error, and notes for the result."""
+    """Decode the bytes from a child process: the body of the row's call or an error, and notes for the result."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     head: dict[str, Any] = decode_json(answer[_HEAD:start])
     notes = tuple(Note(**note) for note in head["notes"])

@@ -70,7 +70,7 @@ def meaning(name: str) -> str | None:
 
 
 def alike(name: str, columns: Iterable[str]) -> str | None:
-    """Return the first column that usually holds what `name` means, such as `expected` for `reference`; else None."""
+    """Return the first column that usually has the same content as `name`: `expected` for `reference`; else None."""
     wanted = plain(name)
     words = next((one for one in ALIKE if wanted in one), frozenset())
     return next((one for one in columns if plain(one) in words), None)

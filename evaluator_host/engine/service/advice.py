@@ -240,7 +240,7 @@ _TABLE: Final = (
     _Advice(
         r"invalid syntax",
         lambda _, code: (
-            "pin packages in `packages`, as in numpy==2.1.0; the code has no shell"
+            "pin packages in `packages`, such as numpy==2.1.0; the code cannot run shell commands"
             if re.search(r"^[ \t]*[!%]?(pip|pip3|conda|npm|apt) install", code, re.MULTILINE)
             else None
         ),
@@ -275,9 +275,8 @@ _TABLE: Final = (
     _Advice(
         r"^\d+$",
         lambda _, code: (
-            "the code is alone in the sandbox, without the folders above it: if it reads files there, send them "
-            "in `files`, "
-            "and say in `path` where the code itself is"
+            "the sandbox does not have the folders above the code: if the code reads files there, send them in "
+            "`files`, and say in `path` where the code itself is"
             if re.search(r"__file__.{0,80}\.parents\[", code)
             else None
         ),
@@ -297,9 +296,8 @@ _TABLE: Final = (
     ),
     _Advice(
         r"SDK is not correctly initialized",
-        "the client of a platform has neither its keys nor its server here: write what it would fetch, such as a "
-        "prompt, "
-        "into the code",
+        "the platform's client has no keys here, and cannot reach its server: put what it would fetch, such as a "
+        "prompt, into the code",
         language=Language.PYTHON,
     ),
     _Advice(
@@ -344,8 +342,7 @@ _TABLE: Final = (
         r"^cannot import name '(\w+)' from '([\w.]+)' \(/opt/python/lib/python([\d.]+)/(?!site-packages)",
         lambda match, _: (
             f"{match[2]} of Python {match[3]} has no {match[1]}: run the code on a newer version of Python "
-            "(`python`), or "
-            "import it from a package that has it, such as typing_extensions"
+            "(`python`), or import it from a package that has it, such as typing_extensions"
         ),
         language=Language.PYTHON,
     ),
@@ -440,7 +437,7 @@ _TABLE: Final = (
         r"^Cannot find module '[./]",
         "this path is a file of yours: send it in `files`, by its path from this file",
     ),
-    _Advice(r"^AssertionError|\bassert\b", "return 0, or False, where a check fails; an assertion makes the row fail"),
+    _Advice(r"^AssertionError|\bassert\b", "return 0 or False if a check fails; a failed assertion makes the row fail"),
     _Advice(
         r"could not convert string to float|invalid literal for int",
         "the value is text that is not a number; strip it, or test it first",

@@ -246,10 +246,7 @@ class RowCalls:
         return True
 
     async def _lease(self) -> Lease | Failed:
-        """Lease a sandbox.
-
-        If the host is busy, raise `Busy` if no row has begun yet; otherwise wait and try again.
-        """
+        """Lease a sandbox. If the host is busy, raise `Busy` as long as no row has begun; later, wait and try again."""
         while True:
             self._leasing += 1
             try:

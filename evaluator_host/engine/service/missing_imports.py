@@ -54,7 +54,7 @@ _WITHOUT: Final = {
     "javascript": "correct the name of the import, or remove it",
 }
 _WITHOUT_WHEEL: Final = (
-    "remove the import, send the package's own code in `files`, or let the operator set "
+    "remove the import, send the package's own code in `files`, or ask the operator to set "
     "EVALUATOR_HOST_ALLOW_SOURCE_BUILDS, and then pin it"
 )
 
@@ -176,7 +176,7 @@ def notes(missing: Sequence[MissingImport], evaluator: Evaluator) -> Iterator[No
         where = f"{one.file}, line {one.line}" if one.file is not None else f"line {one.line}"
         message = f"{where}: {one.module[:_SHOWN]} could not be imported, and the code goes on without it"
         if asks_models(one.module) and not evaluator.models:
-            message += ", so no model has answered, and the score is what the code gives without an answer"
+            message += ", so no model has answered, and the score is what the code returns without an answer"
         yield Note("missing_import", message, remedy(one, evaluator))
 
 

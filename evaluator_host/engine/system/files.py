@@ -64,10 +64,10 @@ def _refusing(action: str, file: Path | str) -> Iterator[None]:
 
 
 reading: Final = partial(_refusing, "read")
-"""Turns errors of reading a user's file in the block into `InvalidRequest`."""
+"""Context manager that turns errors in reading a user's file into `InvalidRequest`."""
 
 writing: Final = partial(_refusing, "write")
-"""Turns errors of writing a user's file in the block into `InvalidRequest`."""
+"""Context manager that turns errors in writing a user's file into `InvalidRequest`."""
 
 
 def open_file(file: Path) -> BinaryIO:

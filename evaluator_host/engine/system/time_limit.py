@@ -1,4 +1,4 @@
-"""A time limit for many short steps of one task after another."""
+"""A time limit for short steps, of which one task takes many, one after another."""
 
 import asyncio
 import math

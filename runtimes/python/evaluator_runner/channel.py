@@ -176,7 +176,7 @@ class Channel:
 
     @property
     def arriving(self) -> Arriving | None:
-        """Return the body of the last call that `read` returned if a part is still in the channel, else None."""
+        """Return the body of the last call from `read`, if a part of it is still in the channel; else None."""
         return self._arriving if self._arriving is not None and self._arriving.left else None
 
     def read(self) -> list[tuple[dict[str, Any], bytes | memoryview | Arriving]] | None:

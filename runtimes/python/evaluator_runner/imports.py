@@ -21,7 +21,7 @@ _NAME_CHARS = 100
 # namespaces that many packages share
 _NAMESPACES = frozenset({"azure", "backports", "google", "google.cloud", "jaraco", "ruamel", "zope"})
 
-_FOLDERS = frozenset({"src"})  # names of folders that hold modules, and that are never modules
+_FOLDERS = frozenset({"src"})  # names of folders that contain modules, but are never modules themselves
 
 
 def missing_imports(
@@ -165,7 +165,7 @@ def _attributes(tree: Any) -> Iterator[str]:
 
 
 def _has_other(tree: Any, line: int) -> bool:
-    """Return whether code binds the names that this line imports to a substitute if the import fails."""
+    """Return whether code gives other values to the names that this line imports, if the import fails."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()

@@ -117,7 +117,7 @@ def is_client(module: str) -> bool:
 
 
 def may_stand_in(module: str, known: dict[str, str]) -> bool:
-    """Return whether a placeholder may replace a module: one of a client, of a known package, or of the author."""
+    """Return whether a placeholder may replace a module: that of a client, of a known package, or of the author."""
     return is_client(module) or any(is_of(module, one) for one in known)
 
 

@@ -102,7 +102,7 @@ CASES = [
     *[case(id=f"TRL: the ground truth is {answer!r}", row=Row({"answer": answer}, "4"), code="def reward(completions, answer):\n    return [float(c == a) for a, c in zip(answer, completions)]\n", score=0.0, warnings=frozenset({"empty_expected"})) for answer in ("", None)],
     case(id="TRL: a ground truth of a group is None", row=Row(variables={"completions": ["a", "b"], "answer": ["a", None]}), code="def reward(completions, answer):\n    return [float(c == a) for a, c in zip(answer, completions)]\n", score=0.5, warnings=frozenset({"empty_expected"})),
     case(id="a library's own time limit", code="import logging\n" + verl("logging.getLogger('m').warning('Timeout during comparison') or 0.0"), score=0.0, warnings=frozenset({"own_time_limit"})),
-    case(id="TRL: the code kills its own process", code="import os\n" + trl("os.kill(os.getpid(), 9)"), status="failed", error="crashed", message="the code killed it, or memory ran out"),
+    case(id="TRL: the code kills its own process", code="import os\n" + trl("os.kill(os.getpid(), 9)"), status="failed", error="crashed", message="the code killed its process, or memory ran out"),
     case(id="verl: no data source", code=verl("float(data_source == 'gsm8k')"), score=0.0, warnings=frozenset({"no_data_source"})),
     case(id="TRL: a missing column", contract=Contract("rewards"), code="def reward(completions, difficulty):\n    return [len(difficulty)]\n", status="failed", error="missing_input", message="`difficulty`"),
     case(id="TRL: a column that the named function never reads", settings=EvaluatorSettings(entry="reward"), code="def reward(completions, completion_ids):\n    return [0.5 for one in completions]\n", score=0.5),

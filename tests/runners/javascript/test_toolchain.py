@@ -192,7 +192,7 @@ async def test_python_runs_in_a_new_data_directory_without_network_and_javascrip
         assert (await service.evaluate(python, Row(outputs=1))).score == 1
         service.supervisor.require_working()
         javascript = Evaluator("export function evaluate(inputs, outputs) { return outputs }", Language.JAVASCRIPT)
-        with pytest.raises(IndexUnavailable, match="needs it before it can run JavaScript and TypeScript"):
+        with pytest.raises(IndexUnavailable, match="Without it, this host cannot run JavaScript and TypeScript"):
             await service.evaluate(javascript, Row(outputs=1))
         await asyncio.to_thread(shutil.copytree, DATA_DIR / "toolchain", tmp_path / "toolchain", dirs_exist_ok=True)
         assert (await service.evaluate(javascript, Row(outputs=1))).score == 1

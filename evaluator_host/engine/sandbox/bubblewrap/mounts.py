@@ -154,7 +154,7 @@ def compile_runner(folder: Path, python: PythonFacts) -> None:
         try:
             if here in compiled.read_bytes():
                 compiled.unlink()
-        except OSError:  # this process may not change it, or another host has removed it
+        except OSError:  # this process may not change the file, or another host has removed it
             continue
     if all(_is_compiled(file, python) for file in folder.glob("**/*.py")):
         return  # starting the compiler takes a sixth of the processor time that a host needs to start

@@ -1,1 +1,1 @@
-"""The subpackage for the schemas of what Galileo logs."""
+"""The subpackage with the schemas of Galileo's logs."""

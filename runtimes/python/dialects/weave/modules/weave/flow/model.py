@@ -1,4 +1,4 @@
-"""The class from which models of weave derive."""
+"""The base class of Weave's models."""
 
 from weave.flow.obj import Object
 

@@ -90,14 +90,14 @@ class BaseEvaluationResult(BaseModel):
 
 
 class BooleanEvaluationResult(BaseEvaluationResult):
-    """Passed or not."""
+    """A result that is either passed or failed."""
 
     score: bool
     score_type: Literal[ScoreType.BOOLEAN] = ScoreType.BOOLEAN
 
 
 class NumericEvaluationResult(BaseEvaluationResult):
-    """A number, of any size."""
+    """A result that is a number of any size."""
 
     score: float
     score_type: Literal[ScoreType.NUMERICAL] = ScoreType.NUMERICAL
