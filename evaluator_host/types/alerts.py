@@ -23,7 +23,7 @@ class Metric(StrEnum):
 class ScheduleReport:
     """A schedule, the response to `GET /v1/schedules/{name}`."""
 
-    name: Annotated[str, Doc("Unique within the workspace.")]
+    name: Annotated[str, Doc("Name, unique within the workspace.")]
     cron: Annotated[str, Doc("`0 7 * * 1`: minute, hour, day of the month, month, day of the week.")]
     timezone: Annotated[str, Doc("Name of the time zone of `cron`: `Europe/Berlin`.")]
     paused: Annotated[bool, Doc("Whether the schedule is paused. A paused schedule creates no jobs.")]
@@ -96,7 +96,7 @@ class DeliveryReport:
 class AlertReport:
     """An alert, the response to `GET /v1/alerts/{name}`."""
 
-    name: Annotated[str, Doc("Unique within the workspace.")]
+    name: Annotated[str, Doc("Name, unique within the workspace.")]
     rule: Annotated[AlertRule, Doc("When the alert fires, and where it sends its message.")]
     paused: Annotated[bool, Doc("Whether the alert is paused. A paused alert watches nothing.")]
     firing: Annotated[bool, Doc("Whether the number was out of bounds at the last check.")]
@@ -113,5 +113,5 @@ class AlertReport:
     deliveries: Annotated[
         tuple[DeliveryReport, ...], Doc("The alert's last 20 messages, and up to 100 that wait, the newest first.")
     ]
-    unsent: Annotated[int, Doc("Messages that were dropped before they were sent, because 100 waited.")]
+    unsent: Annotated[int, Doc("Number of messages that were dropped before they were sent, because 100 waited.")]
     created_at: Annotated[datetime, Doc("In UTC.")]

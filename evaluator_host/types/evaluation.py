@@ -63,13 +63,11 @@ class CheckReport:
             "most 50."
         ),
     ] = ()
-    models: Annotated[
-        tuple[str, ...], Doc("Registered models that the evaluator was granted, as in its `models`.")
-    ] = ()
-    network: Annotated[tuple[str, ...], Doc("Other hosts that the evaluator was granted.")] = ()
-    secrets: Annotated[dict[str, str], Doc("Names of the secrets that the code may see, by variable.")] = field(
-        default_factory=dict
-    )
+    models: Annotated[tuple[str, ...], Doc("Registered models that the evaluator may call, as in its `models`.")] = ()
+    network: Annotated[tuple[str, ...], Doc("Other hosts that the evaluator may reach.")] = ()
+    secrets: Annotated[
+        dict[str, str], Doc("Names of the secrets that the code may see, keyed by environment variable.")
+    ] = field(default_factory=dict)
     failing_cases: Annotated[
         tuple[CaseProblem, ...], Doc("Cases that failed; empty for an evaluator that does not load.")
     ] = ()
@@ -131,21 +129,22 @@ class HostInfo:
     backend: Annotated[str, Doc("`bubblewrap`, `docker` or `none`.")]
     languages: Annotated[tuple[str, ...], Doc("Languages in which evaluators may be written.")]
     contracts: Annotated[tuple[str, ...], Doc("Contracts that evaluators may have.")]
-    sandboxes: Annotated[int, Doc("Sandboxes that run now.")]
+    sandboxes: Annotated[int, Doc("Number of sandboxes that run now.")]
     max_sandboxes: Annotated[int, Doc("Maximum number of sandboxes at a time.")]
-    waiting: Annotated[int, Doc("Calls that wait for a sandbox.")]
+    waiting: Annotated[int, Doc("Number of calls that wait for a sandbox.")]
     default_limits: Annotated[Limits, Doc("Limits of an evaluator that sets none.")]
     limit_ceilings: Annotated[Limits, Doc("Highest limits that an evaluator may set.")]
-    runtimes: Annotated[dict[str, str], Doc('Version by runtime: `{"python": "3.13", "node": "24"}`.')] = field(
+    runtimes: Annotated[dict[str, str], Doc('Version of each runtime: `{"python": "3.13", "node": "24"}`.')] = field(
         default_factory=dict
     )
     pythons: Annotated[tuple[str, ...], Doc("Further minor versions of Python that evaluators may request.")] = ()
     contract_fields: Annotated[
-        dict[str, tuple[str, ...]], Doc("Fields of settings and rows that only some contracts use, by contract.")
+        dict[str, tuple[str, ...]],
+        Doc("For each contract, the fields of settings and rows that only some contracts use."),
     ] = field(default_factory=dict)
     contract_rows: Annotated[
         dict[str, dict[str, Json]],
-        Doc("An example of a platform's own row, by contract; `variables` of a row may be one."),
+        Doc("For each contract, an example of its platform's own row; a row's `variables` may be such a row."),
     ] = field(default_factory=dict)
     model_requests: Annotated[int, Doc("Maximum number of requests that one row may send to granted models.")] = 0
     model_day: Annotated[
@@ -163,28 +162,29 @@ class HostInfo:
 class BatchSummary:
     """Counts, mean score and times of a batch."""
 
-    rows: Annotated[int, Doc("All rows.")]
-    scored: Annotated[int, Doc("Rows that were scored; the score of some may be null.")]
-    failed: Annotated[int, Doc("Rows that failed.")]
-    skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
-    mean: Annotated[float | None, Doc("Mean score of the rows that have one; None if no row has one.")]
+    rows: Annotated[int, Doc("Number of rows.")]
+    scored: Annotated[int, Doc("Number of rows that were scored; the score of some may be null.")]
+    failed: Annotated[int, Doc("Number of rows that failed.")]
+    skipped: Annotated[int, Doc("Number of rows that the evaluator did not have to score.")]
+    mean: Annotated[float | None, Doc("Mean score of the rows with a score; None if there are none.")]
     pass_rate: Annotated[
-        float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None if no row has `passed`.")
+        float | None,
+        Doc("Of the rows with a verdict (`passed`), the fraction that passed, 0 to 1; None if no row has a verdict."),
     ]
-    errors: Annotated[dict[str, int], Doc("Failed rows by error code.")]
+    errors: Annotated[dict[str, int], Doc("Number of failed rows for each error code.")]
     rows_per_s: Annotated[float, Doc("Rows per second, over the whole batch.")]
     warnings: Annotated[
-        tuple[WarningCount, ...], Doc("Warnings of the rows, those that make a score doubtful first.")
+        tuple[WarningCount, ...], Doc("Warnings of the rows; those that make a score doubtful come first.")
     ] = ()
     doubt: Annotated[
         str | None,
         Doc(
-            "Why no score can be relied on: all rows failed, none has a score, each score is doubtful, or the score "
-            "of all rows together failed; else None."
+            "Why no score can be relied on: all rows failed, none has a score, each score is doubtful, or the score of "
+            "all rows together failed. None if a score can be relied on."
         ),
     ] = None
-    mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")] = 0
-    judged: Annotated[int, Doc("Rows over which the pass rate is computed.")] = 0
+    mean_rows: Annotated[int, Doc("Number of rows over which the mean is computed.")] = 0
+    judged: Annotated[int, Doc("Number of rows over which the pass rate is computed.")] = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ class EvaluatorSettings:
     repair: Annotated[bool, Doc("Run code that lost its indentation, if only one indentation fits.")] = False
     integers: Annotated[
         Literal["bigint", "text"] | None,
-        Doc("JavaScript, TypeScript: how integers beyond 2^53 - 1 arrive; as numbers they are rounded."),
+        Doc("JavaScript, TypeScript: how to pass integers beyond 2^53 - 1, which numbers round."),
     ] = None
 
 
@@ -151,8 +151,8 @@ class Replay(StrEnum):
 class ModelBudget:
     """Limits on the use of models by a row, by a job, or by a workspace in a day; None for no limit."""
 
-    requests: Annotated[int | None, Doc("Requests to models; recorded answers do not count.", ge=0)] = None
-    tokens: Annotated[int | None, Doc("Tokens of requests and answers together.", ge=0)] = None
+    requests: Annotated[int | None, Doc("Number of requests to models; recorded answers do not count.", ge=0)] = None
+    tokens: Annotated[int | None, Doc("Number of tokens of requests and answers together.", ge=0)] = None
     cost: Annotated[float | None, Doc("Cost in the currency of the models' prices.", ge=0)] = None
 
 
@@ -217,7 +217,7 @@ class Evaluator:
 
 
 ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria", "messages")
-"""Fields of a row that callers give."""
+"""Fields of a row that callers may set."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,15 +89,18 @@ class JobConfig:
     ] = Isolation.ROW
     max_failures: Annotated[
         int | None,
-        Doc("The job fails when more results (rows times evaluators) than this fail; None for no limit.", ge=0),
+        Doc(
+            "Maximum number of failed results (rows times evaluators); beyond it, the job fails. None for no limit.",
+            ge=0,
+        ),
     ] = None
     replay: Annotated[Replay, Doc("Whether answers of granted models are recorded and reused.")] = Replay.OFF
     budget: Annotated[
         ModelBudget, Doc("Limits on the job's use of granted models; each evaluator also has its own budget for a row.")
     ] = field(default_factory=ModelBudget)
-    executor: Annotated[
-        Executor, Doc("`ray` to have the rows evaluated on the nodes of the operator's Ray cluster.")
-    ] = Executor.LOCAL
+    executor: Annotated[Executor, Doc("`ray` to evaluate the rows on the nodes of the operator's Ray cluster.")] = (
+        Executor.LOCAL
+    )
     failures: Annotated[Failures, Doc("How failed rows count in the mean and the pass rate.")] = Failures.EXCLUDE
 
 
@@ -144,9 +147,9 @@ class MappingAdvice:
     """A suggested mapping from a data set's columns to the fields that evaluators read."""
 
     columns: Annotated[tuple[str, ...], Doc("Columns of the data set.")]
-    mapping: Annotated[dict[str, str], Doc("The mapping that is suggested.")]
+    mapping: Annotated[dict[str, str], Doc("The suggested mapping.")]
     reads: Annotated[
-        tuple[EvaluatorReads, ...], Doc("What each evaluator reads; without evaluators that could not be loaded.")
+        tuple[EvaluatorReads, ...], Doc("What each evaluator reads, except evaluators that could not be loaded.")
     ]
 
 
@@ -178,7 +181,7 @@ class Target:
     timeout_s: Annotated[
         float, Doc("Seconds for one request, from the first byte sent to the last byte read.", gt=0, le=3600)
     ] = 60.0
-    retries: Annotated[int, Doc("Attempts after the first one.", ge=0, le=20)] = 4
+    retries: Annotated[int, Doc("Retries after a failed request.", ge=0, le=20)] = 4
     completion: Annotated[
         bool,
         Doc("Whether to send the prompt to `/completions`; an endpoint without this path gets it as a chat message."),
@@ -205,9 +208,9 @@ class JobProgress:
     eta_s: Annotated[
         float | None, Doc("Seconds left at the rate `rows_per_s`; None before the first result and after the end.")
     ]
-    generated: Annotated[int | None, Doc("Rows for which the model was called; None for a job without a target.")] = (
-        None
-    )
+    generated: Annotated[
+        int | None, Doc("Number of rows for which the model was called; None for a job without a target.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +219,9 @@ class JobScore:
 
     evaluator: Annotated[str, Doc("Label of the evaluator in the job.")]
     rows: Annotated[int, Doc("Number of rows that the evaluator has to score.")]
-    scored: Annotated[int, Doc("Rows that the evaluator scored; the score of some may be null.")]
-    failed: Annotated[int, Doc("Rows that failed; see `config.failures`.")]
-    skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
+    scored: Annotated[int, Doc("Number of rows that the evaluator scored; the score of some may be null.")]
+    failed: Annotated[int, Doc("Number of rows that failed; see `config.failures`.")]
+    skipped: Annotated[int, Doc("Number of rows that the evaluator did not have to score.")]
     mean: Annotated[
         float | None,
         Doc(
@@ -229,7 +232,8 @@ class JobScore:
     pass_rate: Annotated[
         float | None,
         Doc(
-            "Fraction that passed of the rows with a verdict, 0 to 1; with `failures: zero`, failed rows count as not "
+            "Of the rows with a verdict, the fraction that passed, 0 to 1; with `failures: zero`, failed rows count as "
+            "not "
             "passed. "
             "None if no row has a verdict."
         ),
@@ -249,11 +253,11 @@ class JobScore:
         str | None,
         Doc(
             "Why the scores of an ended job cannot be relied on: all rows failed, none has a score, each score is "
-            "doubtful, or the score of all rows together failed; else None."
+            "doubtful, or the score of all rows together failed. None if a score can be relied on."
         ),
     ] = None
-    mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")] = 0
-    judged: Annotated[int, Doc("Rows over which the pass rate is computed.")] = 0
+    mean_rows: Annotated[int, Doc("Number of rows over which the mean is computed.")] = 0
+    judged: Annotated[int, Doc("Number of rows over which the pass rate is computed.")] = 0
 
     @property
     def not_compared(self) -> bool:
@@ -271,7 +275,7 @@ class EvaluatorScore:
     job: Annotated[str, Doc("Id of the job.")]
     name: Annotated[str | None, Doc("Name of the job; None if it has none.")]
     dataset: Annotated[
-        str | None, Doc("Name of the data set when the job was made; None for rows that came with the job.")
+        str | None, Doc("Name of the data set when the job was created; None for rows that came with the job.")
     ]
     version: Annotated[int | None, Doc("Version of the evaluator.")]
     finished_at: Annotated[datetime | None, Doc("In UTC.")]
@@ -306,7 +310,7 @@ class ScoreLine:
 class ScoreHistory:
     """A table of evaluators and jobs over one data set, the response to `GET /v1/datasets/{name}/scores`."""
 
-    dataset: Annotated[str, Doc("Name that the data set had when the jobs were made.")]
+    dataset: Annotated[str, Doc("Name that the data set had when the jobs were created.")]
     jobs: Annotated[tuple[ScoredJob, ...], Doc("The newest completed jobs, the oldest of them first.")]
     evaluators: Annotated[tuple[ScoreLine, ...], Doc("The scores of each evaluator, sorted by its name.")]
 
@@ -327,15 +331,15 @@ class JobReport:
     """A job, the response to `GET /v1/jobs/{id}`."""
 
     id: Annotated[str, Doc("`job_` and 20 hex digits.")]
-    name: Annotated[str | None, Doc("Name that somebody gave the job; None if it has none.")]
+    name: Annotated[str | None, Doc("Name that a user gave the job; None if it has none.")]
     status: Annotated[JobStatus, Doc("State of the job.")]
     evaluators: Annotated[tuple[str, ...], Doc("Labels of the job's evaluators, in order.")]
     scores: Annotated[tuple[JobScore, ...], Doc("What each evaluator has scored so far.")]
     dataset: Annotated[str, Doc("Name of the data set; its id if it has no name.")]
     dataset_name: Annotated[
-        str | None, Doc("Name that the data set had when the job was made; None for rows that came with the job.")
+        str | None, Doc("Name that the data set had when the job was created; None for rows that came with the job.")
     ]
-    schedule: Annotated[str | None, Doc("Name of the schedule that made the job; None for other jobs.")]
+    schedule: Annotated[str | None, Doc("Name of the schedule that created the job; None for other jobs.")]
     mapping: Annotated[dict[str, str], Doc("The column or template for each row field, as in the request.")]
     target: Annotated[Target | None, Doc("The model that writes the outputs; None if the data set has them.")]
     config: Annotated[JobConfig, Doc("Parallelism and limits.")]
@@ -361,7 +365,8 @@ class JobReport:
         Doc("Version of the job's data set; None for rows that came with the job, and once the data set was deleted."),
     ] = None
     dataset_newest: Annotated[
-        int | None, Doc("Newest version of that data set, higher if it was replaced or edited since.")
+        int | None,
+        Doc("Newest version of the data set; higher than `dataset_version` if it was replaced or edited since."),
     ] = None
 
     @property

@@ -32,7 +32,7 @@ class RowChoice(StrEnum):
 class LabelTask:
     """Task of the people who label the rows of a queue."""
 
-    kind: Annotated[LabelKind, Doc("Kind of the labels.")] = LabelKind.PASSED
+    kind: Annotated[LabelKind, Doc("The kind of label to give.")] = LabelKind.PASSED
     choices: Annotated[tuple[str, ...], Doc("The labels of a queue of kind `choice`.")] = ()
     min: Annotated[float, Doc("The lowest score.")] = 0.0
     max: Annotated[float, Doc("The highest score.")] = 1.0
@@ -59,17 +59,19 @@ class Labeller:
 class LabelQueue:
     """A queue of rows, the response to `GET /v1/label-queues/{name}`."""
 
-    name: Annotated[str, Doc("Unique within the workspace.")]
-    job: Annotated[str | None, Doc("Id of the job whose rows the queue has; None for rows of a data set.")]
+    name: Annotated[str, Doc("Name, unique within the workspace.")]
+    job: Annotated[str | None, Doc("Id of the job that the rows come from; None for rows of a data set.")]
     dataset: Annotated[
-        str | None, Doc("Name of the data set when the queue was made; None for rows that came with a job.")
+        str | None, Doc("Name of the data set when the queue was created; None for rows that came with a job.")
     ]
-    dataset_id: Annotated[str, Doc("Id of the data set, which stays when the data set is edited.")]
+    dataset_id: Annotated[
+        str, Doc("Id of this version of the data set, which stays the same when the data set is edited.")
+    ]
     task: Annotated[LabelTask, Doc("The task of the people who label.")]
     rows: Annotated[int, Doc("Number of rows.")]
-    labelled: Annotated[int, Doc("Rows with a label.")]
-    skipped: Annotated[int, Doc("Rows that people skipped.")]
-    waiting: Annotated[int, Doc("Rows that wait for a label.")]
+    labelled: Annotated[int, Doc("Number of rows with a label.")]
+    skipped: Annotated[int, Doc("Number of rows that people skipped.")]
+    waiting: Annotated[int, Doc("Number of rows that wait for a label.")]
     people: Annotated[tuple[Labeller, ...], Doc("The people who label, and how many rows each has labelled.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
 

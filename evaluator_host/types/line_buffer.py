@@ -1,4 +1,7 @@
-"""Splits bytes that arrive in pieces into lines, in time linear to their length however small the pieces are."""
+"""Splits bytes that arrive in pieces into lines.
+
+However small the pieces are, the time is linear in the number of bytes.
+"""
 
 
 class LineBuffer:

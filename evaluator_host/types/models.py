@@ -20,7 +20,7 @@ class RegisteredModel:
     model: Annotated[str, Doc("Name of the model at the provider.")] = ""
     secret: Annotated[
         str | None,
-        Doc("Name of the workspace's secret that holds the model's key; None for no key, or for the operator's key."),
+        Doc("Name of the workspace's secret with the model's key; None for no key, or for the operator's key."),
     ] = None
     input_price: Annotated[float | None, Doc("Price of a million tokens of requests; None when it is not known.")] = (
         None
@@ -43,7 +43,7 @@ class ModelHosts:
     hosts: Annotated[list[str], Doc("`api.openai.com` or `api.openai.com:443`.")]
     may_allow: Annotated[
         bool,
-        Doc("Whether a model may be added with `allow_host`: the host has no keys, and its operator set no hosts."),
+        Doc("Whether `allow_host` works: only on a host without keys whose operator has not set these hosts."),
     ]
 
 
@@ -55,8 +55,8 @@ class ModelTest:
     output: Annotated[str | None, Doc("Beginning of the model's answer; None when there was none.")]
     error: Annotated[str | None, Doc("Why the model did not answer; None if it answered.")]
     latency_ms: Annotated[float, Doc("Duration of the request in milliseconds.")]
-    input_tokens: Annotated[int, Doc("Tokens as the provider counts them.")] = 0
-    output_tokens: Annotated[int, Doc("Tokens as the provider counts them.")] = 0
+    input_tokens: Annotated[int, Doc("Number of tokens in the request, as the provider counts them.")] = 0
+    output_tokens: Annotated[int, Doc("Number of tokens in the answer, as the provider counts them.")] = 0
     cost: Annotated[float | None, Doc("Cost at the model's prices; None if the model has no prices.")] = None
 
 
@@ -68,8 +68,8 @@ class DayUsage:
     model: Annotated[str, Doc("Name of the registered model.")]
     requests: Annotated[int, Doc("Number of requests to the model's provider.")]
     replayed: Annotated[int, Doc("Number of requests that recorded answers served.")]
-    input_tokens: Annotated[int, Doc("Tokens of the requests to the provider.")]
-    output_tokens: Annotated[int, Doc("Tokens of the provider's answers.")]
+    input_tokens: Annotated[int, Doc("Number of tokens of the requests to the provider.")]
+    output_tokens: Annotated[int, Doc("Number of tokens of the provider's answers.")]
     cost: Annotated[float, Doc("Cost at the prices that the model had; requests without a price count as 0.")]
 
 

@@ -42,7 +42,7 @@ class ErrorCode(StrEnum):
 
 
 HOST_FAULTS: Final = frozenset({ErrorCode.SANDBOX_LOST, ErrorCode.HOST_BUSY})
-"""Errors of rows that say nothing about the code, because the host could not do its part."""
+"""Errors of rows that failed because of the host, not because of the evaluator's code."""
 
 
 class Kind(StrEnum):
@@ -99,9 +99,9 @@ class Fix:
     code: str | None
     diff: str | None
     unique: Annotated[
-        bool, Doc("Whether only one version of the code fits; `code` and `diff` have it, and are None otherwise.")
+        bool, Doc("Whether exactly one correction fits. If so, it is in `code` and `diff`; otherwise these are None.")
     ]
-    candidates: Annotated[tuple[FixCandidate, ...], Doc("One or two versions of the code, if several fit.")] = ()
+    candidates: Annotated[tuple[FixCandidate, ...], Doc("One or two of the corrections, if several fit.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class ParameterFacts:
 
     name: str
     read: Annotated[bool, Doc("Whether the code reads the parameter.")] = False
-    tested: Annotated[bool, Doc("Whether the code tests if there is a value.")] = False
+    tested: Annotated[bool, Doc("Whether the code tests whether the parameter has a value.")] = False
     keys: Annotated[tuple[str, ...], Doc("Keys and attributes that the code reads from the parameter.")] = ()
     compared: Annotated[tuple[str, ...], Doc("Other parameters with which the code compares the whole parameter.")] = ()
 
@@ -164,9 +164,10 @@ class FunctionFacts:
 
     name: Annotated[str, Doc("Name of the function; a method has its class before it: `Judge.score`.")]
     line: Annotated[int | None, Doc("Line on which the function begins, from 1; None if that is not known.")] = None
-    rest: Annotated[bool, Doc("Whether the function reads arguments that no parameter names.")] = False
+    rest: Annotated[bool, Doc("Whether the function reads arguments for which it has no parameter.")] = False
     parameters: Annotated[
-        tuple[ParameterFacts, ...], Doc("The function's parameters, without those that take any number of arguments.")
+        tuple[ParameterFacts, ...],
+        Doc("The function's parameters, except those such as `*args` that take any number of arguments."),
     ] = ()
 
 
@@ -198,14 +199,15 @@ class Loaded:
     together: Annotated[bool, Doc("Whether the evaluator also scores all rows together.")] = False
     classes: Annotated[tuple[EvaluatorClass, ...], Doc("The code's evaluator classes, if the load was a check.")] = ()
     facts: Annotated[
-        tuple[FunctionFacts, ...], Doc("Facts about the functions that a row calls; empty if they are not known.")
+        tuple[FunctionFacts, ...],
+        Doc("Facts about the functions that are called for a row; empty if they are not known."),
     ] = ()
     reads: Annotated[
         tuple[ReadFacts, ...],
-        Doc("What all code of the evaluator reads, except its own files; empty if that is not known."),
+        Doc("The fields that the evaluator's code reads, without its further files; empty if they are not known."),
     ] = ()
     not_loaded: Annotated[
-        tuple[str, ...], Doc("Imported modules that the evaluator does without, as in a result.")
+        tuple[str, ...], Doc("Missing modules that the evaluator works without, as in a result.")
     ] = ()
 
 
@@ -234,7 +236,7 @@ class MissingImport:
     ] = None
     names: Annotated[tuple[str, ...], Doc("Names that the code reads from the module; empty if not known.")] = ()
     problem: Annotated[str | None, Doc("Why no package provides the module here; None if a package does.")] = None
-    optional: Annotated[bool, Doc("Whether the code continues with another value, or with a stand-in.")] = False
+    optional: Annotated[bool, Doc("Whether the code can continue without the module.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,10 +307,7 @@ class Timing:
     run: Annotated[float, Doc("Time in which the code ran.")] = 0.0
     total: Annotated[
         float,
-        Doc(
-            "Time of the whole call, including what no other field counts, such as sending the row and waiting for "
-            "models."
-        ),
+        Doc("Time of the whole call, including time that no other field counts, such as waiting for models."),
     ] = 0.0
 
 
@@ -357,18 +356,22 @@ _USAGE_COUNTS: Final = (
 class ModelUsage:
     """Requests of a row to the models that its evaluator was granted, with tokens, cost and time."""
 
-    requests: Annotated[int, Doc("Requests that models answered, or failed to answer.")] = 0
-    replayed: Annotated[int, Doc("Requests that recorded answers served.")] = 0
-    input_tokens: Annotated[int, Doc("Tokens of the requests to models.")] = 0
-    output_tokens: Annotated[int, Doc("Tokens of the models' answers.")] = 0
+    requests: Annotated[int, Doc("Number of requests that models answered, or failed to answer.")] = 0
+    replayed: Annotated[int, Doc("Number of requests that recorded answers served.")] = 0
+    input_tokens: Annotated[int, Doc("Number of tokens of the requests to models.")] = 0
+    output_tokens: Annotated[int, Doc("Number of tokens of the models' answers.")] = 0
     cost: Annotated[
         float | None, Doc("Cost by the prices of the models; None if a model without a price was called.")
     ] = 0.0
-    wait_ms: Annotated[float, Doc("Milliseconds in which the row waited for an answer.")] = 0.0
-    connections: Annotated[int, Doc("Connections to other hosts.")] = 0
+    wait_ms: Annotated[float, Doc("Milliseconds for which the row waited for answers.")] = 0.0
+    connections: Annotated[int, Doc("Number of connections to other hosts.")] = 0
     network_bytes: Annotated[int, Doc("Bytes that these connections carried, in both directions.")] = 0
-    replayed_input_tokens: Annotated[int, Doc("Tokens that `replayed` requests would have sent to models.")] = 0
-    replayed_output_tokens: Annotated[int, Doc("Tokens of the recorded answers that served `replayed` requests.")] = 0
+    replayed_input_tokens: Annotated[
+        int, Doc("Number of tokens that `replayed` requests would have sent to models.")
+    ] = 0
+    replayed_output_tokens: Annotated[
+        int, Doc("Number of tokens of the recorded answers to the `replayed` requests.")
+    ] = 0
     replayed_cost: Annotated[float | None, Doc("What the replayed requests would have cost; None without a price.")] = (
         0.0
     )
@@ -417,7 +420,10 @@ class EvaluationResult:
     ]
     score: Annotated[
         float | int | None,
-        Doc("Usually 0 to 1, never clamped; None unless the row was scored, and for a result without a score."),
+        Doc(
+            "Usually 0 to 1, but never clamped to this range. None if the row was not scored, or the result has no "
+            "score."
+        ),
     ]
     passed: Annotated[
         bool | None,

@@ -34,13 +34,15 @@ class Proof:
     """The comparison of old and new code over the same rows."""
 
     verdict: Annotated[ProofVerdict, Doc("Whether all results agree.")]
-    rows: Annotated[int, Doc("Rows that were compared.")] = 0
-    scored: Annotated[int, Doc("Compared rows that the old code scored; the old code failed on the others.")] = 0
+    rows: Annotated[int, Doc("Number of rows that were compared.")] = 0
+    scored: Annotated[
+        int, Doc("Number of compared rows that the old code scored; the old code failed on the others.")
+    ] = 0
     generated: Annotated[bool, Doc("Whether the rows were generated from the fields that the code reads.")] = False
     left_out: Annotated[
-        int, Doc("Rows without ground truth, which the legacy contract refuses before any code runs.")
+        int, Doc("Number of rows without ground truth, which the legacy contract refuses before any code runs.")
     ] = 0
-    differing: Annotated[int, Doc("Rows with different results.")] = 0
+    differing: Annotated[int, Doc("Number of rows with different results.")] = 0
     differences: Annotated[tuple[RowDifference, ...], Doc("The first rows with different results.")] = ()
     why: Annotated[str | None, Doc("Why nothing could be compared; None unless the verdict is `not_comparable`.")] = (
         None

@@ -59,7 +59,8 @@ class Aggregate:
         Doc("Levels of a judge's rubric, in the rubric's order; None for any other metric."),
     ] = None
     mode_category: Annotated[
-        str | None, Doc("Most frequent label of the rubric; of equally frequent ones, the first by name.")
+        str | None,
+        Doc("Most frequent label of the rubric; if several are equally frequent, the first in alphabetical order."),
     ] = None
 
 
@@ -68,7 +69,7 @@ class Difference:
     """The paired difference of one metric between two jobs, row by row."""
 
     metric: Annotated[str, Doc("Name of the metric.")]
-    n: Annotated[int, Doc("Rows with a finite value in both jobs.")]
+    n: Annotated[int, Doc("Number of rows with a finite value in both jobs.")]
     before: Annotated[float | None, Doc("Mean of the compared rows in the earlier job.")]
     after: Annotated[float | None, Doc("Mean of the compared rows in the later job.")]
     difference: Annotated[float | None, Doc("`after - before`.")]
@@ -109,15 +110,18 @@ class EvaluatorStatistics:
     """Scores, counts and times of one evaluator in a job."""
 
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
-    rows: Annotated[int, Doc("Rows with a result.")]
-    scored: Annotated[int, Doc("Rows that the evaluator scored; the score of some may be null.")]
-    failed: Annotated[int, Doc("Rows that failed.")]
-    skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
+    rows: Annotated[int, Doc("Number of rows with a result.")]
+    scored: Annotated[int, Doc("Number of rows that the evaluator scored; the score of some may be null.")]
+    failed: Annotated[int, Doc("Number of rows that failed.")]
+    skipped: Annotated[int, Doc("Number of rows that the evaluator did not have to score.")]
     pass_rate: Annotated[
-        float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None if no row has `passed`.")
+        float | None,
+        Doc("Of the rows with a verdict (`passed`), the fraction that passed, 0 to 1; None if no row has a verdict."),
     ]
     metrics: Annotated[tuple[Aggregate, ...], Doc("Statistics of each metric.")]
-    errors: Annotated[tuple[ErrorCount, ...], Doc("Failed rows by error code, the most frequent code first.")]
+    errors: Annotated[
+        tuple[ErrorCount, ...], Doc("Number of failed rows for each error code, the most frequent code first.")
+    ]
     run_ms: Annotated[Latency | None, Doc("Percentiles of the run time; None before the first row.")]
     together: Annotated[
         EvaluationResult | None,
@@ -136,15 +140,15 @@ class EvaluatorStatistics:
     doubt: Annotated[
         str | None, Doc("Why the scores cannot be relied on, as in `scores` of the job; None if they can.")
     ] = None
-    not_passed: Annotated[int | None, Doc("Rows with `passed` false; None if no row has `passed`.")] = None
-    judged: Annotated[int, Doc("Rows over which the pass rate is computed.")] = 0
+    not_passed: Annotated[int | None, Doc("Number of rows with `passed` false; None if no row has `passed`.")] = None
+    judged: Annotated[int, Doc("Number of rows over which the pass rate is computed.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatistics:
     """The response to `GET /v1/jobs/{id}/results`."""
 
-    evaluators: Annotated[tuple[EvaluatorStatistics, ...], Doc("Statistics by evaluator, in the job's order.")]
+    evaluators: Annotated[tuple[EvaluatorStatistics, ...], Doc("Statistics of each evaluator, in the job's order.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +156,18 @@ class GroupStatistics:
     """Scores and counts of the rows that have one value in a column."""
 
     value: Annotated[Json, Doc("The value; null for the rows that have no value.")]
-    rows: Annotated[int, Doc("Rows with a result.")]
-    scored: Annotated[int, Doc("Rows that the evaluator scored; the score of some may be null.")]
-    failed: Annotated[int, Doc("Rows that failed.")]
-    skipped: Annotated[int, Doc("Rows that the evaluator did not have to score.")]
-    mean: Annotated[float | None, Doc("Mean score; None if no row has one.")]
-    mean_rows: Annotated[int, Doc("Rows over which the mean is computed.")]
+    rows: Annotated[int, Doc("Number of rows with a result.")]
+    scored: Annotated[int, Doc("Number of rows that the evaluator scored; the score of some may be null.")]
+    failed: Annotated[int, Doc("Number of rows that failed.")]
+    skipped: Annotated[int, Doc("Number of rows that the evaluator did not have to score.")]
+    mean: Annotated[float | None, Doc("Mean score; None if no row has a score.")]
+    mean_rows: Annotated[int, Doc("Number of rows over which the mean is computed.")]
     pass_rate: Annotated[
-        float | None, Doc("Passed rows divided by rows with `passed`, 0 to 1; None if no row has `passed`.")
+        float | None,
+        Doc("Of the rows with a verdict (`passed`), the fraction that passed, 0 to 1; None if no row has a verdict."),
     ]
     std_error: Annotated[float | None, Doc("Standard error of the mean; None for fewer than two values.")] = None
-    judged: Annotated[int, Doc("Rows over which the pass rate is computed.")] = 0
+    judged: Annotated[int, Doc("Number of rows over which the pass rate is computed.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,21 +236,26 @@ class Comparison:
     ]
     regressed: Annotated[int, Doc("Number of all regressions.")]
     improved: Annotated[int, Doc("Number of all improvements.")]
-    lost: Annotated[int, Doc("Regressions that fail now.")] = 0
-    gained: Annotated[int, Doc("Improvements that failed before.")] = 0
-    judged: Annotated[int, Doc("Rows with a verdict in both jobs.")] = 0
+    lost: Annotated[int, Doc("Number of regressions that fail now.")] = 0
+    gained: Annotated[int, Doc("Number of improvements that failed before.")] = 0
+    judged: Annotated[int, Doc("Number of rows with a verdict in both jobs.")] = 0
     pass_rate_before: Annotated[
         float | None,
         Doc(
-            "Fraction that passed in the earlier job, of the rows with a verdict in both jobs, 0 to 1; None if there "
+            "Of the rows with a verdict in both jobs, the fraction that passed in the earlier job, 0 to 1; None if "
+            "there "
             "are no such rows."
         ),
     ] = None
     pass_rate_after: Annotated[
-        float | None, Doc("Fraction that passed in the later job, of the rows with a verdict in both jobs.")
+        float | None, Doc("Of the rows with a verdict in both jobs, the fraction that passed in the later job.")
     ] = None
-    passes_lost: Annotated[int, Doc("Rows with a verdict in both jobs that passed only in the earlier job.")] = 0
-    passes_gained: Annotated[int, Doc("Rows with a verdict in both jobs that passed only in the later job.")] = 0
+    passes_lost: Annotated[
+        int, Doc("Number of rows with a verdict in both jobs that passed only in the earlier job.")
+    ] = 0
+    passes_gained: Annotated[
+        int, Doc("Number of rows with a verdict in both jobs that passed only in the later job.")
+    ] = 0
     passes_lost_rows: Annotated[
         tuple[int, ...], Doc("Of the rows in `passes_lost`, the first 100 that are not regressions by score.")
     ] = ()
@@ -254,13 +264,14 @@ class Comparison:
     ] = ()
     warnings_after: Annotated[tuple[WarningCount, ...], Doc("Warnings of the evaluator's rows in the later job.")] = ()
     unscored: Annotated[
-        int, Doc("Rows with a score in only one of the jobs, and without a failure: neither better nor worse.")
+        int,
+        Doc("Number of rows with a score in only one of the jobs, and without a failure: neither better nor worse."),
     ] = 0
     doubt: Annotated[
         str | None,
         Doc(
-            "Why these results do not match the means of the jobs: failed rows count as 0 in only one of the jobs; "
-            "else None."
+            "Why these results do not match the means of the jobs: failed rows count as 0 in only one of the jobs. "
+            "None if they match."
         ),
     ] = None
 
@@ -296,7 +307,7 @@ class Pairs:
     before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
     after: Annotated[str, Doc("Label of the evaluator in the later job.")]
     metric: Annotated[str, Doc("Name of the metric.")]
-    n: Annotated[int, Doc("Rows with a finite value in both jobs.")]
+    n: Annotated[int, Doc("Number of rows with a finite value in both jobs.")]
     points: Annotated[tuple[Point, ...], Doc("Points sorted by `before`, then `after`; at most 2,000.")]
     binned: Annotated[bool, Doc("Whether several neighbouring values are drawn as one point.")]
 
@@ -316,8 +327,8 @@ class ClassAgreement:
     """How well people and the evaluator agree on one class."""
 
     name: Annotated[str, Doc("A label; or a number, `true` or `false` as text.")]
-    human: Annotated[int, Doc("Rows to which people gave this class.")]
-    judged: Annotated[int, Doc("Rows to which the evaluator gave this class.")]
+    human: Annotated[int, Doc("Number of rows to which people gave this class.")]
+    judged: Annotated[int, Doc("Number of rows to which the evaluator gave this class.")]
     recall: Annotated[
         float | None,
         Doc("Of the rows to which people gave this class, the fraction to which the evaluator gave it, too."),
@@ -336,8 +347,8 @@ class Agreement:
 
     evaluator: Annotated[str, Doc("Label of the evaluator in the job.")]
     label: Annotated[str, Doc("Where the labels are: the name of a column, `queue NAME`, or `label queues`.")]
-    rows: Annotated[int, Doc("Rows with a label and a result that can be compared with it.")]
-    unlabelled: Annotated[int, Doc("Rows without a label.")]
+    rows: Annotated[int, Doc("Number of rows with a label and a result that can be compared with it.")]
+    unlabelled: Annotated[int, Doc("Number of rows without a label.")]
     accuracy: Annotated[
         float | None, Doc("Fraction of the rows on which people and the evaluator agree; None if there are no rows.")
     ]
@@ -350,11 +361,11 @@ class Agreement:
     weighted_kappa: Annotated[float | None, Doc("Kappa with quadratic weights; None unless all classes are numbers.")]
     classes: Annotated[tuple[ClassAgreement, ...], Doc("Statistics of each class, in order.")]
     confusion: Annotated[tuple[AgreementCell, ...], Doc("Every pair of classes that occurs.")]
-    failed: Annotated[int, Doc("Labelled rows that failed.")] = 0
-    skipped: Annotated[int, Doc("Labelled rows that the evaluator did not have to score.")] = 0
-    waiting: Annotated[int, Doc("Labelled rows without a result.")] = 0
+    failed: Annotated[int, Doc("Number of labelled rows that failed.")] = 0
+    skipped: Annotated[int, Doc("Number of labelled rows that the evaluator did not have to score.")] = 0
+    waiting: Annotated[int, Doc("Number of labelled rows without a result.")] = 0
     incomparable: Annotated[
-        int, Doc("Labelled rows with a result that has no score, verdict or label to compare with the label.")
+        int, Doc("Number of labelled rows with a result that has no score, verdict or label to compare with the label.")
     ] = 0
     left_out: Annotated[
         str, Doc("Rows that do not count, and why: `379 rows without a label, 1 labelled row that failed`.")
@@ -362,8 +373,8 @@ class Agreement:
     note: Annotated[
         str | None,
         Doc(
-            "Notes for readers: rows without `passed`, whose score decides; labels and results of different kinds; a "
-            "person or evaluator with only one verdict. None if there is nothing to note."
+            "Notes for readers: rows without `passed`, whose score decides; labels and results of different kinds; "
+            "people or an evaluator who gave only one verdict. None if there is nothing to note."
         ),
     ] = None
 
@@ -388,7 +399,7 @@ class JobRow:
 
     index: Annotated[int, Doc("Number of the row in the data set, from 0.")]
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
-    row: Annotated[dict[str, Json], Doc("The row of the data set, unmapped.")]
+    row: Annotated[dict[str, Json], Doc("The row of the data set, before it was mapped.")]
     result: Annotated[dict[str, Any], Doc("The result, as `POST /v1/evaluate` returns it.")]
     output: Annotated[
         Json,
@@ -434,7 +445,7 @@ class JobRowDetail:
     """A row of a job with the results of all its evaluators."""
 
     index: Annotated[int, Doc("Number of the row in the data set, from 0.")]
-    row: Annotated[dict[str, Json], Doc("The row of the data set, unmapped.")]
+    row: Annotated[dict[str, Json], Doc("The row of the data set, before it was mapped.")]
     given: Annotated[
         dict[str, Json] | None, Doc("The mapped row, as `POST /v1/evaluate` accepts it; None when the mapping failed.")
     ]

@@ -24,7 +24,7 @@ class Origin:
 class EvaluatorReport:
     """A version of a named evaluator, the response to `GET /v1/evaluators/{name}`."""
 
-    name: Annotated[str, Doc("Unique within the workspace.")]
+    name: Annotated[str, Doc("Name, unique within the workspace.")]
     version: Annotated[int, Doc("This version, from 1.")]
     latest: Annotated[int, Doc("The newest version.")]
     description: Annotated[str, Doc("Description for people; the same for all versions.")]
@@ -35,18 +35,22 @@ class EvaluatorReport:
     problem: Annotated[
         EvaluationError | None, Doc("Why the evaluator did not load, for a version stored with `force`.")
     ]
-    environment: Annotated[EnvironmentInfo | None, Doc("Runtime and packages; None when the evaluator pins nothing.")]
+    environment: Annotated[
+        EnvironmentInfo | None, Doc("Runtime and packages; None when the evaluator pins no packages.")
+    ]
     evaluator: Annotated[Evaluator, Doc("Code, settings and pins.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
     created_by: Annotated[str | None, Doc("Id of the key that created this version; None on a host without keys.")]
-    origin: Annotated[Origin | None, Doc("Where a migrated version comes from; None for any other.")] = None
+    origin: Annotated[
+        Origin | None, Doc("The version from which a migrated version was made; None for other versions.")
+    ] = None
     cases: Annotated[tuple[dict[str, Json], ...], Doc("Rows with their expected results, as they were given.")] = ()
     failing_cases: Annotated[
         tuple[CaseProblem, ...] | None,
         Doc("Cases that failed when this version was stored; None in responses to other requests."),
     ] = None
     tags: Annotated[tuple[str, ...], Doc("Tags, sorted; the same for all versions.")] = ()
-    message: Annotated[str, Doc("Why this version was made.")] = ""
+    message: Annotated[str, Doc("Why this version was created.")] = ""
     author: Annotated[str | None, Doc("Name of the key that created this version; None on a host without keys.")] = None
     last_job: Annotated[
         EvaluatorScore | None,
@@ -158,7 +162,9 @@ class RowChange:
     """A row that differs between two data sets."""
 
     kind: Annotated[str, Doc("`changed`, `added` or `removed`.")]
-    index: Annotated[int, Doc("Number of the row in the later data set, from 0; of a removed row, in the earlier one.")]
+    index: Annotated[
+        int, Doc("Number of the row in the later data set, from 0; for a removed row, its number in the earlier one.")
+    ]
     before: Annotated[dict[str, Json] | None, Doc("The row in the earlier data set; None if the row was added.")]
     after: Annotated[dict[str, Json] | None, Doc("The row in the later data set; None if the row was removed.")]
 
@@ -186,8 +192,8 @@ class ColumnFacts:
     """Statistics of one column of a data set."""
 
     name: Annotated[str, Doc("Name of the column.")]
-    present: Annotated[int, Doc("Rows with a value that is not null.")]
-    missing: Annotated[int, Doc("Rows without such a value.")]
+    present: Annotated[int, Doc("Number of rows with a value that is not null.")]
+    missing: Annotated[int, Doc("Number of rows in which the value is null or missing.")]
     kinds: Annotated[dict[str, int], Doc("Rows by kind of value: `text`, `number`, `bool`, `list`, `object`, `null`.")]
     distinct: Annotated[
         int | None, Doc("Number of different values, compared by their first 200 characters; None for over 10,000.")
@@ -199,16 +205,18 @@ class ColumnFacts:
     ]
     max: Annotated[float | None, Doc("Highest value.")]
     mean: Annotated[float | None, Doc("Mean value.")]
-    min_length: Annotated[int | None, Doc("Characters in the shortest text; None if there are no texts.")]
-    max_length: Annotated[int | None, Doc("Characters in the longest text.")]
-    empty: Annotated[int, Doc("Rows with an empty text, as empty cells of CSV are; `present` counts them too.")] = 0
+    min_length: Annotated[int | None, Doc("Number of characters in the shortest text; None if there are no texts.")]
+    max_length: Annotated[int | None, Doc("Number of characters in the longest text.")]
+    empty: Annotated[
+        int, Doc("Number of rows with an empty text, such as an empty cell in CSV; `present` counts them, too.")
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SecretReport:
     """A secret of a workspace, without its value."""
 
-    name: Annotated[str, Doc("Unique within the workspace.")]
+    name: Annotated[str, Doc("Name, unique within the workspace.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
     updated_at: Annotated[datetime, Doc("When the value was last set, in UTC.")]
     in_code: Annotated[
@@ -223,7 +231,9 @@ class SecretReport:
 class DataFile:
     """A file that evaluators of the workspace may read, the response to `POST /v1/data`."""
 
-    digest: Annotated[str, Doc("`sha256:` and 64 hex digits: as an evaluator's `data` names it.")]
+    digest: Annotated[
+        str, Doc("Digest of the file, `sha256:` and 64 hex digits, by which an evaluator's `data` refers to it.")
+    ]
     size_bytes: int
     created_at: Annotated[datetime, Doc("In UTC.")]
 
@@ -235,9 +245,13 @@ class UsageReport:
     workspace: Annotated[str, Doc("Name of the workspace.")]
     quota_bytes: Annotated[int, Doc("Bytes that the workspace may store; 0 for no limit.")]
     total_bytes: Annotated[int, Doc("Bytes that the workspace stores: the sum of the following fields.")] = 0
-    datasets_bytes: Annotated[int, Doc("Rows of data sets, including those that came with jobs.")] = 0
-    files_bytes: Annotated[int, Doc("Files and other objects that were stored through routes for other platforms.")] = 0
-    evaluators_bytes: Annotated[int, Doc("Stored versions of evaluators, with the locks of their packages.")] = 0
-    jobs_bytes: Annotated[int, Doc("Jobs, with their evaluators, results and answers of models.")] = 0
-    traces_bytes: Annotated[int, Doc("Scored traces of live traffic.")] = 0
-    labels_bytes: Annotated[int, Doc("Label queues.")] = 0
+    datasets_bytes: Annotated[int, Doc("Bytes of the rows of data sets, including those that came with jobs.")] = 0
+    files_bytes: Annotated[
+        int, Doc("Bytes of files and other objects that were stored through routes for other platforms.")
+    ] = 0
+    evaluators_bytes: Annotated[
+        int, Doc("Bytes of stored versions of evaluators, with the locks of their packages.")
+    ] = 0
+    jobs_bytes: Annotated[int, Doc("Bytes of jobs, with their evaluators, results and answers of models.")] = 0
+    traces_bytes: Annotated[int, Doc("Bytes of scored traces of live traffic.")] = 0
+    labels_bytes: Annotated[int, Doc("Bytes of label queues.")] = 0

@@ -197,7 +197,7 @@ Dialects add their own.
 """
 
 DOUBTFUL: Final = frozenset(code for code, kind in WARNINGS.items() if kind.doubtful)
-"""Codes of warnings that make a score doubtful."""
+"""Codes of the warnings that make a score doubtful."""
 
 
 def threshold_notes(threshold: float | None, low: float = 0, high: float = 1) -> tuple[Note, ...]:
@@ -228,12 +228,12 @@ class WarningCount:
 
     code: Annotated[str, Doc("Code of the warning (docs/api.md#warnings).")]
     count: Annotated[int, Doc("Number of rows that have the warning.")]
-    message: Annotated[str, Doc("What happened, in the first row seen.")]
+    message: Annotated[str, Doc("What happened, in the row that was counted first.")]
     remedy: Annotated[str | None, Doc("What to do about it; None if nothing needs to be done.")]
     rows: Annotated[tuple[int, ...], Doc("Numbers of the first five rows that have the warning.")]
     doubtful: Annotated[bool, Doc("Whether the warning makes the score of a row doubtful.")] = False
     mend: Annotated[
-        Mend | None, Doc("Place where the cause can be mended: the mapping or the code; None for neither.")
+        Mend | None, Doc("Where a user can remove the cause: in the mapping or in the code; None for neither.")
     ] = None
     varies: Annotated[bool, Doc("Whether the warning's message differs between rows.")] = False
 
