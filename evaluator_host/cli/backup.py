@@ -50,7 +50,7 @@ def backup(
     kept = address(revealed(settings.database_url), settings.data_dir)
     require_data(settings)
     if file.exists():
-        raise InvalidRequest(f"{file} already exists; choose a file name that is not in use")
+        raise InvalidRequest(f"{file} already exists; choose another file name")
     try:
         remove_abandoned(_BACKING_UP, file.parent)
         with instance_folder(_BACKING_UP, file.parent) as folder:

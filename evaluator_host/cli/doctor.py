@@ -218,7 +218,8 @@ def _images() -> None:
 def build(
     *,
     base: Annotated[
-        str | None, typer.Option(help="Base image.", show_default="Debian trixie, pulled or else bootstrapped")
+        str | None,
+        typer.Option(help="Base image.", show_default="Debian trixie, pulled or, if that fails, bootstrapped"),
     ] = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,

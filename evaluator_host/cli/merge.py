@@ -55,7 +55,7 @@ def merge(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="The result files of all shards, from `run --shard --out` or `jobs download`."
+            metavar="FILE...", help="The result files of all shards, written by `run --shard --out` or `jobs download`."
         ),
     ],
     *,
@@ -185,7 +185,9 @@ def _require_all(parts: list[_Part]) -> None:
             )
         due = part.shard.indexes(part.rows)
         if (strange := next((index for index in part.places if index not in due), None)) is not None:
-            raise InvalidRequest(f"{part.path} has row {strange}, which is not in shard {part.shard}; run it again")
+            raise InvalidRequest(
+                f"{part.path} has row {strange}, which is not in shard {part.shard}; run that shard again"
+            )
         if len(part.places) < len(due):
             raise InvalidRequest(
                 f"{part.path} has only {len(part.places)} of {len(due)} rows; run shard {part.shard} again"

@@ -118,12 +118,13 @@ def run(
         Path | None,
         typer.Option(help="Write the results as JSONL, in the order of the rows. An interrupted run leaves FILE.part."),
     ] = None,
-    include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows too.")] = False,
+    include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows, too.")] = False,
     fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is below this.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Add a Markdown report to this file.")] = None,
     baseline: Annotated[
-        Path | None, typer.Option(help="Results of an earlier run, written by --out; reports show the change.")
+        Path | None,
+        typer.Option(help="Results of an earlier run, written by --out. Reports show what changed since then."),
     ] = None,
     max_drop: Annotated[
         float | None, typer.Option(help="Exit 1 if the mean is lower than in --baseline by more than this.")

@@ -16,7 +16,7 @@ from evaluator_host.types.evaluator import Language
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MOST_ENTRIES: Final = 200  # maximum number of entries that become slices
+_MOST_ENTRIES: Final = 200  # maximum number of entries (evaluators) in a file that become slices
 _SLICE_CHARACTERS: Final = 64 << 10
 _LISTS: Final = frozenset({"evaluators", "scorers", "scores"})  # keyword arguments that list evaluators
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

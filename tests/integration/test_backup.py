@@ -105,7 +105,7 @@ def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: 
     twice = cli("restore", str(file), **second)
     assert (twice.returncode, "Choose an empty --data-dir" in " ".join(twice.stderr.split())) == (2, True)
     over = cli("backup", str(file), **second)
-    assert (over.returncode, "already exists; choose a file name" in " ".join(over.stderr.split())) == (2, True)
+    assert (over.returncode, "already exists; choose another file name" in " ".join(over.stderr.split())) == (2, True)
 
 
 def test_impossible_backups_and_restores_say_why(tmp_path: Path, databases: Databases) -> None:

@@ -85,7 +85,7 @@ async def test_extreme_javascript_is_rewritten_or_refused(
         ("const evaluate = (a, i, o, c) => { a.x = 1; return c; }", None),
         (
             "const evaluate = (a, i, o, c) => (a.x = 1, c)",
-            "a is assigned in an arrow function without braces, which cannot hold statements",
+            "a is assigned in an arrow function without braces, which cannot contain statements",
         ),
         ("const evaluate = ({x}, i, o, c) => x", "the function destructures its parameters and has no body"),
     ],

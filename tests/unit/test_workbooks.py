@@ -199,7 +199,7 @@ def test_any_format_code_is_understood_in_a_moment(code: str) -> None:
         (
             '<c r="A2"><f>1+1</f><v>0</v></c>',
             '<calcPr fullCalcOnLoad="1"/>',
-            "cell A2 has a formula that the program that wrote the file may not have calculated",
+            "cell A2 has a formula that may not have been calculated",
         ),
         ('<c r="A2"><v>NaN</v></c>', "", "cell A2 contains NaN, which is not finite"),
         ('<c r="A2"><v>1e999</v></c>', "", "cell A2 contains 1e999, which is not finite"),

@@ -45,7 +45,7 @@ class ProofIn(Body):
 
     rows: Annotated[list[RowIn], FailFast()] = Field(
         default_factory=list,
-        description="Rows to prove the migration on. Default: generated from the names that the code reads.",
+        description="Rows to prove the migration on. Default: rows that the host generates from the code.",
     )
     dataset: str | None = Field(None, description="A data set in place of `rows`; its first 1,000 rows are used.")
     job: str | None = Field(
@@ -109,7 +109,7 @@ class MigrateStoredIn(ProofIn):
     model_config = ConfigDict(json_schema_extra={"examples": [{"dry_run": True}]})
 
     names: Annotated[list[str], FailFast()] = Field(
-        default_factory=list, max_length=1000, description="Names of evaluators. Default: every legacy one."
+        default_factory=list, max_length=1000, description="Names of evaluators. Default: every legacy evaluator."
     )
     dry_run: bool = Field(default=True, description="Only report the result for each; do not create versions.")
     force: bool = Field(default=False, description="Also create versions that were not proven.")
@@ -124,7 +124,7 @@ class ImportIn(Body):
     )
 
     files: Annotated[dict[str, str], Few] = Field(
-        max_length=_FILES, description="Text of the file to import and of every file that it refers to, keyed by path."
+        max_length=_FILES, description="The file to import and every file that it refers to, as text, keyed by path."
     )
     path: str = Field(description="Which of the files to import: .yaml .json .jsonl .py .js .mjs .cjs .ts .mts")
     name: str | None = Field(
@@ -144,10 +144,10 @@ class ImportIn(Body):
     models: list[str] = Field(
         default_factory=list,
         max_length=10,
-        description="Registered models for evaluators that ask one: judge-small, embedding=embed-small.",
+        description="Registered models for evaluators that call a model: judge-small, embedding=embed-small.",
     )
     replace: bool = Field(
-        default=False, description="Existing evaluators get a next version, an existing data set is replaced."
+        default=False, description="Add versions to existing evaluators, and replace an existing data set."
     )
     force: bool = Field(default=False, description="Also store evaluators that do not load.")
     dry_run: bool = Field(default=False, description="Check everything, and store nothing.")

@@ -148,7 +148,8 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
     first = legacy.parameters[0]
     if not first.is_plain:
         draft.left(
-            first.node, f"{first.name} still comes from an object that is always empty; write the values that you mean"
+            first.node,
+            f"{first.name} is always read from an empty object; write the values that you mean instead",
         )
         return f"const {first.name} = {{}}"
     uses = uses_of(draft, legacy, first)
@@ -157,7 +158,7 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | No
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):
         what = "is assigned" if changed else "is used more than once"
-        where = "an arrow function without braces, which cannot hold statements"
+        where = "an arrow function without braces, which cannot contain statements"
         raise refuse(legacy.node, f"{first.name} {what} in {where}; rewrite it by hand")
     for use in staying[:1] if changed else staying:
         draft.left(

@@ -114,7 +114,7 @@ def _read_completion(draft: Draft, function: Legacy, outputs: Parameter) -> None
 def _function(draft: Draft, entry: str, *, others: tuple[str, ...]) -> Legacy:
     node, names = locate(draft, entry)
     if names != (entry,):
-        raise refuse(node, f"{entry} is not declared by its name; rewrite it by hand")
+        raise refuse(node, f"the code declares {entry} under another name; rewrite it by hand")
     for other in others:
         if other in draft.names.module.bound:
             raise refuse(node, f"the code defines {other} too; rename or remove one of them")

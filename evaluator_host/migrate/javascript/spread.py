@@ -83,7 +83,7 @@ def old_arguments(draft: Draft, legacy: Legacy, inputs: str, outputs: str) -> st
     name = next(one for one in ("args", "oldArguments", "_oldArguments", "__oldArguments") if one not in taken)
     for use in uses:
         draft.edits.replace_node(use.node, name)
-        draft.did(use.node, f"arguments has only three values now, so {name} with the old four replaces it")
+        draft.did(use.node, f"arguments now has only three values, so {name}, which has the old four, replaces it")
     return f"const {name} = [{{}}, {inputs}, {outputs}, {member(draft, inputs, draft.wish.key)}]"
 
 

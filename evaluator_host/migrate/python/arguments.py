@@ -164,7 +164,9 @@ def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool, every: bool
     staying = [use for use in uses if changed or dynamic or not _replaced(draft, use, shared=shared)]
     if not legacy.has_statements and (changed or (staying and shared)):
         what = "is assigned" if changed else "is used more than once"
-        raise refuse(legacy.node, f"{first.name} {what} in a lambda, which cannot hold statements; rewrite it by hand")
+        raise refuse(
+            legacy.node, f"{first.name} {what} in a lambda, which cannot contain statements; rewrite it by hand"
+        )
     for use in staying[:1] if changed else staying:
         draft.left(use.node, _advice(use))
     if not staying and (not every or not legacy.has_statements):

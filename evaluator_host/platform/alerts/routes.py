@@ -15,7 +15,7 @@ from evaluator_host.types.alerts import AlertReport, AlertRule
 
 _REFUSED = {
     **describe_error(404, "Something that the request names does not exist."),
-    **describe_error(409, "The name is taken."),
+    **describe_error(409, "There is already an alert with this name."),
     **describe_error(422, "A field is invalid; the error names the faulty fields."),
 }
 
@@ -54,7 +54,7 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
 
     @router.post("", status_code=201, response_model=AlertReport, responses=_REFUSED)
     async def create(body: AlertIn, caller: CallerOf) -> Response:
-        """Create an alert: it fires when a metric of a job, a schedule or live traces goes out of bounds."""
+        """Create an alert that fires when a metric of a job, a schedule or live traces goes out of bounds."""
         with AuditedCall(access, caller, "alerts.create", body.name):
             made = await service.add_alert(caller.workspace, body.name, body.to_rule())
         return json_response(made, 201, {"Location": f"/v1/alerts/{made.name}"})

@@ -16,7 +16,7 @@ _DECODED_BYTES: Final = 64 << 10  # maximum size of a large row's inputs that ar
 _GIVE: Final = 'give each row its outputs; if the rows have none on purpose, write "outputs": "none" beside the rows'
 
 Outputs: TypeAlias = Literal["none"] | None
-"""`none` says that the rows have no outputs on purpose."""
+"""With `none`, the rows have no outputs on purpose."""
 
 
 async def require_outputs(

@@ -39,7 +39,7 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
         if cutter.ended:
             rest = cutter.rest + file.read(_CHUNK_BYTES)
             if rest.strip(_BLANK):
-                raise NotAnArray("something follows the array")
+                raise NotAnArray("there is more text after the array")
             return
     raise NotAnArray("it ends before the array does")
 
@@ -60,7 +60,7 @@ def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 
 
 class _Cutter:
-    """The state while an array is split into its items."""
+    """Splits an array into its items, as the chunks of the file arrive."""
 
     between = _BLANK  # characters that may appear between items
 
@@ -141,7 +141,7 @@ class _Cutter:
 
 
 class _ObjectCutter(_Cutter):
-    """The state while a sequence of objects that are not in an array is split."""
+    """Splits a sequence of objects that are not in an array."""
 
     between = _BLANK + b","
 

@@ -143,7 +143,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
 
 
 def with_json(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record. Decode row fields such as `trace` if they are strings with JSON.
+    """Return the record, with row fields such as `trace` decoded if they are strings with JSON.
 
     Raises:
       BadRow: a trace, variables or criteria begin like a JSON object, but are not valid JSON.

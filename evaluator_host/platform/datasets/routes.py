@@ -51,14 +51,14 @@ class JobRowsIn(Body):
     """Rows of a job's data set, to add to another data set."""
 
     job: str = Field(min_length=1, max_length=100, description="Id of the job.")
-    rows: _Numbers = Field(min_length=1, max_length=1000, description="Numbers of rows, from 0.")
+    rows: _Numbers = Field(min_length=1, max_length=1000, description="Numbers of the rows to add, from 0.")
 
 
 class TraceRowsIn(Body):
     """Scored live traces, to add to a data set as rows."""
 
     evaluator: str = Field(min_length=1, max_length=100, description="Name of the evaluator that scored them.")
-    traces: _Numbers = Field(min_length=1, max_length=100, description="Traces to add, by their `number`.")
+    traces: _Numbers = Field(min_length=1, max_length=100, description="The `number` of each trace to add.")
 
 
 class EditIn(Body):

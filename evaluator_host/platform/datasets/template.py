@@ -261,7 +261,7 @@ def _require_inner_loops(loop: nodes.For, outer: frozenset[str]) -> None:
         if isinstance(node, nodes.For):
             _require_inner_loops(node, inner)
         elif (costly := _costly(node)) is not None and _root(costly) not in inner:
-            _refuse(node, "within a loop, filters, `in`, `~`, `+` and slices work on the loop's item only")
+            _refuse(node, "in a loop, filters, `in`, `~`, `+` and slices may use only the loop's item")
 
 
 def _within(parts: Iterable[nodes.Node]) -> Iterator[nodes.Node]:

@@ -379,14 +379,14 @@ class _SheetReading:
         if value is None:
             self._note.once(
                 f"formula {self._column}",
-                f"cell {self._cell} has a formula whose value is not in the file, so it is read as empty; open the "
+                f"cell {self._cell} has a formula whose value is not in the file, so it was read as empty; open the "
                 "workbook in Excel and save it, so that the values are stored",
             )
         elif value == 0 and self._book.is_uncalculated:
             self._note.once(
                 f"uncalculated {self._column}",
-                f"cell {self._cell} has a formula that the program that wrote the file may not have calculated: its "
-                "value there is 0; open the workbook in Excel and save it, so that the values are stored",
+                f"cell {self._cell} has a formula that may not have been calculated: its value in the file is 0; open "
+                f"the workbook in Excel and save it, so that the values are stored",
             )
 
     def _shared(self, text: str) -> str:

@@ -99,8 +99,8 @@ class EvaluatorIn(Body):
     contract: Contract = Field(Contract.AUTO, description="How the code is called. auto: inferred from the code.")
     packages: AutoPinsIn = Field(
         default_factory=list,
-        description="Exact pins of pip or npm packages: numpy==2.1.0, lodash@4.17.21; or auto: the host finds those "
-        "that the code imports.",
+        description="Exact pins of pip or npm packages: numpy==2.1.0, lodash@4.17.21; or auto: the host finds the "
+        "packages that the code imports.",
     )
     threshold: float | None = Field(None, allow_inf_nan=False, description="A row passes if score >= threshold.")
     settings: SettingsIn = SettingsIn()
@@ -112,7 +112,7 @@ class EvaluatorIn(Body):
     files: Annotated[dict[str, str], Few] = Field(
         default_factory=dict,
         max_length=_FILES,
-        description="Further files that the code imports or reads, by path: helpers/text.py. They count as code.",
+        description="Further files that the code imports or reads, keyed by path: helpers/text.py. They count as code.",
     )
     path: str | None = Field(
         None, description="Path of the code among its files: evals/score.py. Default: evaluator.py in the root folder."
@@ -126,7 +126,7 @@ class EvaluatorIn(Body):
     models: list[GrantName] = Field(
         default_factory=list,
         max_length=32,
-        description="Registered models that the code may ask: judge-small, or gpt-4o=judge-small if the code calls "
+        description="Registered models that the code may call: judge-small, or gpt-4o=judge-small if the code names "
         "it gpt-4o.",
     )
     budget: BudgetIn = Field(BudgetIn(), description="Limits for one row's use of these models.")
@@ -360,7 +360,7 @@ def case_dicts(cases: list[CaseIn]) -> list[dict[str, Any]]:
 
 CasesIn: TypeAlias = Annotated[
     Annotated[list[CaseIn], Field(fail_fast=True)] | None,
-    Field(max_length=MOST_CASES, description="Rows with the result that the evaluator must return for each."),
+    Field(max_length=MOST_CASES, description="Test cases: rows, each with the result that is expected."),
 ]
 
 
@@ -370,7 +370,7 @@ class CheckIn(Body):
     model_config = example(evaluator={"code": EXACT_MATCH})
 
     evaluator: _EvaluatorField
-    cases: CasesIn = Field(None, description="Default: the cases of the stored evaluator.")
+    cases: CasesIn = Field(None, description="Test cases to run. Default: the cases of the stored evaluator.")
 
 
 class EditorIn(Body):

@@ -52,15 +52,15 @@ class JudgeIn(_Part):
         description="Template of the prompt. It may use {{ inputs.question }}, {{ outputs }} and columns by name."
     )
     system: str | None = Field(
-        None, max_length=65_536, description="System message; the host adds the form in which the model must answer."
+        None, max_length=65_536, description="System message. The host adds the format in which the model must answer."
     )
     name: str = Field("score", pattern=r"^[a-z0-9_]{1,60}$", description="Name of the score.")
     scale: ScaleIn | None = Field(None, description="Range of the score. Default without labels: 0 to 1.")
     labels: Annotated[list[JudgeLabelIn], FailFast()] = Field(
-        default_factory=list, max_length=32, description="Labels in place of a scale."
+        default_factory=list, max_length=32, description="Labels from which the judge chooses, in place of a scale."
     )
     explains: bool = Field(True, description="The judge gives a reason before its score.")  # noqa: FBT003
-    structured: bool = Field(True, description="Ask for an answer by a JSON schema (response_format).")  # noqa: FBT003
+    structured: bool = Field(True, description="Request an answer that fits a JSON schema (response_format).")  # noqa: FBT003
     examples: Annotated[list[ExampleIn], FailFast()] = Field(
         default_factory=list, max_length=_EXAMPLES, description="Few-shot rows."
     )
@@ -81,7 +81,9 @@ class JudgeIn(_Part):
         for example in self.examples:
             fits = example.answer in names if scale is None else _within(example.answer, scale)
             if not fits:
-                raise ValueError(f"the answer {example.answer!r} of an example is neither in the scale nor a label")
+                raise ValueError(
+                    f"an example has the answer {example.answer!r}, which is neither in the scale nor a label"
+                )
         self.scale = scale
         return self
 

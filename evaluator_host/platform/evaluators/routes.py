@@ -25,7 +25,7 @@ _MISSING = describe_error(404, "There is no such evaluator or version.")
 _REFUSED = describe_error(
     422, "The evaluator does not load, or the request is invalid; the error names the faulty fields."
 )
-_UNAVAILABLE = describe_error(503, "No sandbox starts, or the database does not answer.")
+_UNAVAILABLE = describe_error(503, "The host cannot start a sandbox, or the database does not answer.")
 _TAKEN = describe_error(409, "There is already an evaluator of that name.")
 _SAME: dict[int | str, dict[str, Any]] = {
     200: {"model": EvaluatorReport, "description": "Nothing changed: this is the newest version."}
@@ -37,8 +37,8 @@ TagsIn = Annotated[
     Field(max_length=20),
 ]
 
-_Force = Annotated[bool, Query(description="Store it even if it does not load.")]
-_Require = Annotated[bool, Query(description="Store it only if all its cases pass.")]
+_Force = Annotated[bool, Query(description="Store the evaluator even if it does not load.")]
+_Require = Annotated[bool, Query(description="Store the evaluator only if all its cases pass.")]
 
 
 class NewVersionIn(EvaluatorIn):
@@ -48,12 +48,12 @@ class NewVersionIn(EvaluatorIn):
 
     description: str | None = Field(None, max_length=4000, description="Description for people. Default: unchanged.")
     sampling: float | None = Field(
-        None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged, 1 for a new evaluator."
+        None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged; for a new evaluator, 1."
     )
     tags: TagsIn = Field(None, description="Tags to find the evaluator by. Default: unchanged.")
     message: str = Field("", max_length=1000, description="Reason for this version, for people.")
     cases: CasesIn = Field(
-        None, description="Rows with the result that the evaluator must return for each. Default: unchanged."
+        None, description="Test cases: rows, each with the result that is expected. Default: unchanged."
     )
 
     def more(self) -> dict[str, Any]:

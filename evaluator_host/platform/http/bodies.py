@@ -43,7 +43,7 @@ def _not_below(number: int) -> int:
 
 
 WholeNumber: TypeAlias = Annotated[int, Field(le=MOST), AfterValidator(_not_below)]
-"""An integer that databases, files and every JSON parser can hold. Each integer of a request has this type."""
+"""An integer that databases, files and every JSON parser can store exactly. Each integer of a request has this type."""
 
 Moment: TypeAlias = Annotated[datetime, AfterValidator(_in_utc)]
 """A time in UTC; one without an offset is taken as UTC."""
@@ -71,7 +71,8 @@ def _few_keys(value: Any, most: int) -> Any:
 
 
 Few: Final = BeforeValidator(lambda value: _few_keys(value, _MANY_KEYS))
-"""Refuses an object with too many keys in one message; for objects whose keys a caller chooses (lists: `FailFast`)."""
+"""Refuses an object with too many keys with a single message. For objects whose keys a caller chooses; for lists, see
+`FailFast`."""
 
 
 class SmallBody(BaseModel):

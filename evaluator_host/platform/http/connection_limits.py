@@ -63,7 +63,7 @@ def _error_bytes(status: int, title: str, *, code: str, detail: str) -> bytes:
 
 
 def _with_security_headers(head: bytes) -> bytes:
-    """Return the head of a response with the security headers that it does not set itself."""
+    """Return the head of a response, after adding the security headers that it lacks."""
     missing = [line for name, line in _SECURITY_HEADERS if name not in head]
     return b"".join((head[: -len(_LINE_END)], *missing, _LINE_END))
 

@@ -49,7 +49,7 @@ _OTHER_NAMES: Final = {
     "scorer": "evaluator",
     "metrics": "evaluators",
 }
-"""Names of fields in other products, with the name that the field has here."""
+"""Names of fields in other products, each with the name of this host's field."""
 
 _FIELDS: Final = (
     "code", "language", "contract", "packages", "threshold", "settings", "limits", "policy", "python", "files", "path",
@@ -76,7 +76,7 @@ _HINTS = {
 class FieldProblem(BaseModel):
     """One faulty field of a request."""
 
-    field: str = Field(description="Dotted path into the body.")
+    field: str = Field(description="Dotted path to the field in the body.")
     message: str
     hint: str | None = Field(None, description="What to do instead.")
 

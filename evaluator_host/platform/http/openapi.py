@@ -61,7 +61,7 @@ _SCHEMA: Final = re.compile(r'"#/components/schemas/([^"]+)"')
 _KEYS: Final = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A key that `evaluator-host keys create` made. A host without keys needs none.",
+    "description": "A key from `evaluator-host keys create`. A host without keys needs none.",
 }
 
 
@@ -186,7 +186,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     refused = {
         **describe_error("401", "The host needs a key, and the request has no valid key."),
         **describe_error("403", "The Origin or Host is not allowed."),
-        **describe_error("429", "The key calls too often, or too many calls are waiting; see Retry-After."),
+        **describe_error("429", "The key has sent too many requests, or too many calls are waiting; see Retry-After."),
     }
     names: set[str] = set()
     for path, methods in document["paths"].items():

@@ -20,8 +20,8 @@ ERRORS: Final = {
     **describe_error(408, "The body did not arrive in time."),
     **describe_error(413, "The body is too large."),
     **describe_error(422, "The request is invalid; the error names the faulty fields."),
-    **describe_error(429, "Too many calls are waiting, or the key calls too often; see Retry-After."),
-    **describe_error(503, "No sandbox starts, or the package index or the database does not answer."),
+    **describe_error(429, "Too many calls are waiting, or the key has sent too many requests; see Retry-After."),
+    **describe_error(503, "The host cannot start a sandbox, or the package index or the database does not answer."),
 }
 
 

@@ -87,7 +87,7 @@ def create(
     prompt: Annotated[str | None, typer.Option("--prompt", help="Template of the user message: {{ question }}")] = None,
     system: Annotated[str | None, typer.Option("--system", help="Template of the system message.")] = None,
     api_key_secret: Annotated[
-        str | None, typer.Option("--api-key-secret", help="Name of the secret that holds the API key for --target-url.")
+        str | None, typer.Option("--api-key-secret", help="Name of the secret with the API key for --target-url.")
     ] = None,
     inference: Annotated[
         list[str] | None,
@@ -134,7 +134,8 @@ def create(
     budget_tokens: options.TokensOption = None,
     budget_cost: options.CostOption = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="Repeating a request with this key returns the first job instead of a new one.")
+        str | None,
+        typer.Option(help="If a request with this key is repeated, it returns the first job instead of a new one."),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -404,7 +405,8 @@ def compare(
         bool,
         typer.Option(
             "--by-place",
-            help="If the jobs have no evaluator in common, compare the first one of each job, then the second one, …",
+            help="If the jobs have no evaluator in common, compare the first evaluators of both jobs, then the second "
+            "ones, …",
         ),
     ] = False,
     diff: Annotated[

@@ -54,7 +54,9 @@ def create(
 
     first = not with_store(settings, lambda store: store.keys.any_made(), may_be_new=True)
     if first and not yes and sys.stdin.isatty():
-        question = "Once the first key exists, every request to this host needs a key, even from the pages. Create it?"
+        question = (
+            "Once the first key exists, every request to this host needs a key, even from the workbench. Create it?"
+        )
         typer.confirm(question, abort=True, err=True)
     new, (key, token) = with_store(settings, lambda store: _create(store, name, workspace, expires_at))
     if as_json:
@@ -193,7 +195,8 @@ def audit(
         str | None, typer.Option(help="Only calls with this key, by id or name.", show_default=False)
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Only calls of the last 24h, 7d, …", show_default="all")
+        str | None,
+        typer.Option(metavar="DURATION", help="Only calls in this last period: 24h, 7d, …", show_default="all"),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of calls.")] = 100,
     data_dir: options.DataDirOption = None,
@@ -205,7 +208,7 @@ def audit(
     lines = with_store(
         settings, lambda store: store.audit.list_entries(limit=limit, workspace=workspace, key=key, since=start)
     )
-    none = "the audit log has no such call"
+    none = "no call in the audit log matches"
     print_found(lines, _audit_table, as_json=as_json, none=none)
 
 

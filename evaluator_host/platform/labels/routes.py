@@ -18,7 +18,7 @@ from evaluator_host.types.labels import LabelKind, LabelPage, LabelQueue, LabelR
 _MISSING = describe_error(404, "There is no such queue or row.")
 _REFUSED = {
     **describe_error(404, "There is no such queue, row, job, evaluator or data set."),
-    **describe_error(409, "The name is taken."),
+    **describe_error(409, "There is already a queue with this name."),
     **describe_error(422, "A field is invalid; the error names the faulty fields."),
 }
 _NONE: dict[int | str, dict[str, Any]] = {204: {"description": "No row is waiting for a label."}}
@@ -48,7 +48,7 @@ class LabelQueueIn(Body):
     model_config = example(name="review", dataset="capitals")
 
     name: str = Field(description="Letters, digits, dots, dashes and underscores, at most 63.")
-    job: str | None = Field(None, max_length=100, description="Id of a job whose rows to label.")
+    job: str | None = Field(None, max_length=100, description="Id of the job with the rows to label.")
     dataset: str | None = Field(None, max_length=200, description="Name of a data set, in place of a job.")
     kind: LabelKind = LabelKind.PASSED
     choices: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
@@ -58,7 +58,9 @@ class LabelQueueIn(Body):
     max: float = Field(1.0, allow_inf_nan=False, description="The highest label of kind `score`.")
     instructions: str = Field("", max_length=20_000, description="Instructions for the people who label.")
     show_results: bool = Field(default=False, description="Show the evaluators' results before a row has a label.")
-    evaluator: str | None = Field(None, max_length=200, description="The evaluator whose results choose the rows.")
+    evaluator: str | None = Field(
+        None, max_length=200, description="The evaluator whose results decide which rows to label."
+    )
     rows: RowChoice | Annotated[list[WholeNumber], Field(max_length=MOST_ROWS, fail_fast=True)] = Field(
         RowChoice.ALL, description="Which rows of the job to label, or the numbers of rows."
     )

@@ -31,7 +31,7 @@ _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the 
 
 _Url = typer.Option("--model-url", help="Base URL of the model's API: https://api.openai.com/v1")
 _Kind = Annotated[
-    ModelKind | None, typer.Option(help="Kind of API: openai (default), also for compatible APIs, or anthropic.")
+    ModelKind | None, typer.Option(help="Kind of API: openai (default; also for compatible APIs) or anthropic.")
 ]
 _Model = Annotated[str | None, typer.Option(help="Name of the model at the provider. Default: NAME.")]
 _Secret = Annotated[
@@ -39,7 +39,7 @@ _Secret = Annotated[
 ]
 _AllowHost = Annotated[
     bool,
-    typer.Option("--allow-host", help="If the host has no keys: allow evaluators to call models at this URL's host."),
+    typer.Option("--allow-host", help="On a host without keys: let evaluators call models at this URL's host."),
 ]
 _InputPrice = Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of requests.")]
 _OutputPrice = Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of answers.")]

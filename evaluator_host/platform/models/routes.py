@@ -70,7 +70,7 @@ class ModelChangeIn(Body):
         None, ge=0, allow_inf_nan=False, description="Price of a million tokens of answers."
     )
     timeout_s: float | None = Field(
-        None, gt=0, le=3600, allow_inf_nan=False, description="Seconds for one answer. Default: 60."
+        None, gt=0, le=3600, allow_inf_nan=False, description="Seconds to wait for one answer. Default: 60."
     )
     retries: int | None = Field(None, ge=0, le=10, description="Retries after a failed request. Default: 2.")
     allow_host: bool = Field(
@@ -100,7 +100,9 @@ class ModelIn(ModelChangeIn):
     name: str = Field(min_length=1, max_length=63, description="Use letters, digits, dots, dashes and underscores.")
     url: str = Field(min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1")
     key: SecretStr | None = Field(
-        None, description="API key, in place of `secret`; stored as a secret of the model's name. No route returns it."
+        None,
+        description="API key, in place of `secret`. It is stored as a secret with the model's name, and no route "
+        "returns it.",
     )
 
 

@@ -180,7 +180,9 @@ def pull(
         typer.Argument(metavar="IMAGE", help="Image name that `packages push` printed, or a tag.", show_default=False),
     ],
     *,
-    digest: Annotated[str | None, typer.Option(help="Digest that the set must have.", show_default="any set")] = None,
+    digest: Annotated[
+        str | None, typer.Option(help="Digest that the package set must have.", show_default="any set")
+    ] = None,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,

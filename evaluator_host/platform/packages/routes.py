@@ -71,7 +71,7 @@ def environments_api(service: Service, access: Access) -> APIRouter:
         response_class=StreamingResponse,
         responses={
             **_MISSING,
-            200: {"content": {"text/event-stream": {}}, "description": "One event per step, until the last."},
+            200: {"content": {"text/event-stream": {}}, "description": "One event for each step of the build."},
         },
     )
     async def events(digest: str, caller: CallerOf) -> Response:

@@ -37,7 +37,7 @@ class RunIn(Body):
     )
     stdin: str = Field("", description="Standard input.")
     files: Annotated[dict[str, str], Few] = Field(
-        default_factory=dict, max_length=500, description="Further files, by path."
+        default_factory=dict, max_length=500, description="Further files, keyed by path."
     )
 
     def to_model(self) -> Program:

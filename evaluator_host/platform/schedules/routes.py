@@ -19,7 +19,7 @@ from evaluator_host.types.jobs import JobReport
 
 _REFUSED = {
     **describe_error(404, "Something that the request names does not exist."),
-    **describe_error(409, "The name is taken."),
+    **describe_error(409, "There is already a schedule with this name."),
     **describe_error(422, "A field is invalid; the error names the faulty fields."),
 }
 

@@ -19,7 +19,7 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w":
 FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="File with the evaluator: .py .js .mjs .cjs .ts .mts")
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Delete it even if something uses it.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Delete the object even if something uses it.")]
 ByOption = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Show mean, pass rate and counts for each value of this column.")
 ]
@@ -97,7 +97,7 @@ CodeSecretOption = Annotated[
     typer.Option(
         "--secret",
         metavar="VARIABLE=SECRET",
-        help="An environment variable that holds a secret for the code: API_TOKEN=crm. Repeatable.",
+        help="An environment variable in which the code gets a secret: API_TOKEN=crm. Repeatable.",
     ),
 ]
 ReplayOption = Annotated[
@@ -106,7 +106,7 @@ ReplayOption = Annotated[
 RequestsOption = Annotated[
     int | None,
     typer.Option(
-        "--budget-requests", min=0, help="Maximum number of requests of one row to models.", show_default="the host's"
+        "--budget-requests", min=0, help="Maximum number of requests to models for one row.", show_default="the host's"
     ),
 ]
 TokensOption = Annotated[
@@ -119,9 +119,13 @@ UrlOption = Annotated[
 ]
 AllWorkspacesOption = Annotated[
     bool,
-    typer.Option("--all-workspaces", help="Include every workspace, from the database on this machine; needs no key."),
+    typer.Option(
+        "--all-workspaces", help="Include every workspace: reads the database on this machine, and needs no key."
+    ),
 ]
-DataDirOption = Annotated[Path | None, typer.Option(help="Directory for data and prepared tools.", show_default=False)]
+DataDirOption = Annotated[
+    Path | None, typer.Option(help="Directory for data and for tools that the host has prepared.", show_default=False)
+]
 SandboxOption = Annotated[
     SandboxChoice | None, typer.Option(help="Kind of sandbox: auto, bubblewrap, docker or none.", show_default="auto")
 ]

@@ -111,7 +111,7 @@ class Summary:
 
     @property
     def pass_rate(self) -> float | None:
-        """Fraction that passed among the rows with a verdict."""
+        """Of the rows with a verdict, the fraction that passed."""
         return self._verdicts[True] / self._judged if self._judged else None
 
     @property

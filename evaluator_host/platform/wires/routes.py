@@ -73,13 +73,13 @@ class WireRequests:
         self._calls = {one.wire.path: one for one in calls}
         self._requests = Counter(
             "evaluator_host_wire_requests",
-            "Requests to wires, by wire and HTTP status.",
+            "Requests to wires (routes for other platforms), by wire and HTTP status.",
             ["wire", "status"],
             registry=metrics.registry,
         )
         self._seconds = Histogram(
             "evaluator_host_wire_seconds",
-            "Seconds of a request to a wire, from its head to its response.",
+            "Duration in seconds of requests to wires, from the request's head to the response.",
             ["wire"],
             registry=metrics.registry,
         )

@@ -169,7 +169,7 @@ class Access:
 
     async def close(self) -> None:
         """Write the waiting audit entries."""
-        await self._try("the times of the last uses of keys are lost", self.keyring.write_uses)
+        await self._try("the times at which keys were last used are lost", self.keyring.write_uses)
         await self._write()
 
     async def _write(self) -> None:

@@ -40,7 +40,8 @@ _REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another que
 _ByPlace: TypeAlias = Annotated[
     bool,
     Query(
-        description="If the jobs have no evaluator in common, compare the first of each, the second of each, and so on."
+        description="If the jobs have no evaluator in common, compare their first evaluators, their second ones, and "
+        "so on."
     ),
 ]
 _FILES: dict[int | str, dict[str, Any]] = {
