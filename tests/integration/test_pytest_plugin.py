@@ -87,7 +87,7 @@ def test_a_test_fails_with_the_score_and_the_reason(tmp_path: Path) -> None:
         "exact.py: the score is 0.0, not 1: compared",
         "exact.py: the score is 0.0, and the row did not pass: compared",
         "exact.py: the score is 1.0, and the row passed: compared",
-        "exact.py: there is no score, because the row is failed: user_exception: 'correct_answer' (line 2)",
+        "exact.py: there is no score, because the row failed: user_exception: 'correct_answer' (line 2)",
         "exact.py: the mean of 2 rows is 0.5, below 0.9; the lowest is row 0 with 0.0",
         "exact.py: 1 of 2 rows failed, first row 1: 'correct_answer'",
         '\n  inputs: {"correct_answer": ',
