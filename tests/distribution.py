@@ -26,7 +26,7 @@ _BY_BACKEND: Final = {
     "tests/integration/test_real_sets.py",
     "tests/integration/test_real_sets_shared.py",
 }  # fmt: skip
-# clock seconds of groups that mostly wait; if such a group began last, it would delay the whole run
+# wall-clock seconds of groups that mostly wait; if such a group began last, it would delay the whole run
 WAITING: Final = {
     "tests/faults/test_hung_processes.py": 90, "tests/jobs/test_hostile_templates.py": 12, "tests/jobs/test_hostile_uploads.py": 9, "tests/jobs/test_job_process.py": 13,
     "tests/jobs/test_online.py": 18, "tests/jobs/test_run.py": 25, "tests/jobs/test_schedules.py": 10, "tests/jobs/test_turns.py": 9,

@@ -96,7 +96,7 @@ def authority(folder: Path, host: str) -> tuple[Path, Path]:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     server_file.write_bytes(private + server.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-    ca_file.chmod(0o600)  # only the owner can read the file, as operators keep such files; the builder is another user
+    ca_file.chmod(0o600)  # some operators protect the file like this: the builder, another user, cannot read it
     return ca_file, server_file
 
 

@@ -89,7 +89,7 @@ class HostVerbs(Verbs[TransportT]):
 
         Args:
           evaluator: The code and its settings, or the name of a stored evaluator (`exact-match@3`).
-          inputs: Columns of the test case by name: `{"question": …, "correct_answer": …}`.
+          inputs: Columns of the test case, keyed by name: `{"question": …, "correct_answer": …}`.
           outputs: The output to score, any JSON value.
           trace: The application's trace, `{"spans": {id: {"name", "attributes", "children"}}}`.
           variables: Arguments by name, for code that defines `main` instead of `evaluate`.

@@ -349,7 +349,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
         Args:
           name: Name of the data set.
-          set: New rows, each by the number (from 0) of the row that it replaces.
+          set: New rows, keyed by the number (from 0) of the row to replace.
           remove: Numbers of rows to remove.
           add: Rows to append.
           add_from: `{"job": id, "rows": [0, 7]}` or `{"evaluator": name, "traces": [12]}`: rows to append.

@@ -65,7 +65,10 @@ which platform's form it is."""
 Code = Annotated[str, Field(description="Source code of the evaluator.")]
 Packages = Annotated[
     list[str] | None,
-    Field(description="Exact pins: numpy==2.1.0, lodash@4.17.21; or auto: the host finds those that the code imports."),
+    Field(
+        description="Exact pins: numpy==2.1.0, lodash@4.17.21; or auto: the host finds the packages that the code "
+        "imports."
+    ),
 ]
 Named = Annotated[str, Field(description="Name of a stored evaluator, with or without a version: exact-match@3.")]
 

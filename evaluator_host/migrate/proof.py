@@ -127,7 +127,7 @@ class Proving:
 
 
 def scoring(results: Sequence[EvaluationResult]) -> Proof:
-    """Return a proof that says whether unchanged code scores rows, from the results of these rows."""
+    """Return a proof for code that stays unchanged: whether it scores rows. `results` are those of these rows."""
     scored = sum(one.status is Status.SCORED for one in results)
     if scored:
         return Proof(ProofVerdict.PROVEN, rows=len(results), scored=scored)

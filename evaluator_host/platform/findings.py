@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _EMPTY: Final = "has no tables yet; the first host that starts creates them"
 _NEW: Final = (
-    "does not exist yet; the first host that starts creates it. If a host has kept data before, name its folder with "
+    "does not exist yet; the first host that starts creates it. If a host has stored data before, name its folder with "
     "--data-dir or EVALUATOR_HOST_DATA_DIR"
 )
 _NAMED: Final = 3  # maximum number of secrets that a message names

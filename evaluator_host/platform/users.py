@@ -1,4 +1,4 @@
-"""Finds the users of a stored object, so that nobody deletes the object by mistake."""
+"""Finds the objects that use a stored object, so that nobody deletes that object by mistake."""
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Finds the users of an object by calling all resources of a host."""
+    """Finds the objects that use an object, by calling all resources of a host."""
 
     resources: Collection[Asked]
 

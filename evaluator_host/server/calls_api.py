@@ -41,7 +41,7 @@ def calls_api(service: Service, access: Access, evaluators: EvaluatorRegistry) -
 
     @of_rows.post("/v1/evaluate/batch", response_model=Batch, responses=ERRORS, tags=["evaluate"])
     async def evaluate_batch(body: BatchIn, request: Request) -> Response:
-        """Evaluate rows. Results have the order of the rows."""
+        """Evaluate rows. The results are in the order of the rows."""
         caller = caller_of(request.scope)
         found = await _found(evaluators, caller, body.evaluator)
         audited_call = AuditedCall(access, caller, "evaluate_batch", evaluator=found.evaluator, rows=len(body.rows))

@@ -53,7 +53,7 @@ class ScheduleReport:
 class AlertRule:
     """When an alert fires, and where it sends its messages."""
 
-    metric: Annotated[Metric, Doc("The number to watch.")]
+    metric: Annotated[Metric, Doc("The metric to watch.")]
     url: Annotated[
         str | None,
         Doc("The webhook: a POST with a JSON body; None to show messages only in the workbench.", max_length=2000),
@@ -66,11 +66,11 @@ class AlertRule:
     evaluator: Annotated[
         str | None, Doc("Label or name of the evaluator to watch in a job; None for all evaluators.", **_NAME)
     ] = None
-    below: Annotated[float | None, Doc("The alert fires when the number is below this value.")] = None
-    above: Annotated[float | None, Doc("The alert fires when the number is above this value.")] = None
+    below: Annotated[float | None, Doc("The alert fires when the metric is below this value.")] = None
+    above: Annotated[float | None, Doc("The alert fires when the metric is above this value.")] = None
     window_minutes: Annotated[int, Doc("For `live`: how many minutes of traces to look back on.", ge=1, le=10_080)] = 60
     min_rows: Annotated[
-        int, Doc("The alert fires only if the number covers at least this many rows or traces.", ge=1, le=1_000_000)
+        int, Doc("The alert fires only if the metric covers at least this many rows or traces.", ge=1, le=1_000_000)
     ] = 1
     secret: Annotated[
         str | None,
@@ -99,7 +99,7 @@ class AlertReport:
     name: Annotated[str, Doc("Name, unique within the workspace.")]
     rule: Annotated[AlertRule, Doc("When the alert fires, and where it sends its message.")]
     paused: Annotated[bool, Doc("Whether the alert is paused. A paused alert watches nothing.")]
-    firing: Annotated[bool, Doc("Whether the number was out of bounds at the last check.")]
+    firing: Annotated[bool, Doc("Whether the metric was out of bounds at the last check.")]
     acknowledged: Annotated[
         bool,
         Doc(
@@ -107,9 +107,10 @@ class AlertReport:
         ),
     ]
     value: Annotated[
-        float | None, Doc("The number at the last check; None if there was no check, or no row had a number.")
+        float | None,
+        Doc("The value of the metric at the last check; None if there was no check, or no row had a value."),
     ]
-    checked_at: Annotated[datetime | None, Doc("Time of the last check of the number; None before the first check.")]
+    checked_at: Annotated[datetime | None, Doc("Time of the last check of the metric; None before the first check.")]
     deliveries: Annotated[
         tuple[DeliveryReport, ...], Doc("The alert's last 20 messages, and up to 100 that wait, the newest first.")
     ]

@@ -351,7 +351,7 @@ class JobReport:
     nodes: Annotated[tuple[JobNode, ...], Doc("The nodes that a job with the executor `ray` has used so far.")] = ()
     doubt: Annotated[
         str | None,
-        Doc("The `doubt` of each evaluator that has one, after the evaluator's label; None if no evaluator has one."),
+        Doc("The `doubt` of each evaluator that has one, with the evaluator's label before it; None if there is none."),
     ] = None
     title: Annotated[
         str,

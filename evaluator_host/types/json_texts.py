@@ -12,8 +12,8 @@ Octets: TypeAlias = bytes | memoryview
 
 _PIECE_BYTES: Final = 64 << 10  # number of bytes to examine together, few enough for the processor's cache
 _OVERLAP: Final = 512  # number of bytes by which pieces overlap, so that no number is overlooked because it is split
-_MANY_DIGITS: Final = b"0" * 300  # so many digits, each replaced by 0, that a number may be beyond a double's range
-_HUGE: Final = b"e000"  # an exponent of three digits, each replaced by 0
+_MANY_DIGITS: Final = b"0" * 300  # a number with so many digits may exceed a double; `_LIKE` makes each digit 0
+_HUGE: Final = b"e000"  # an exponent of three digits; `_LIKE` makes each digit 0
 # how many matches of _HUGE to look at in a piece before assuming a huge number; most matches are in strings
 _MOST_HUGE: Final = 100
 _MOST_LEVELS: Final = 200  # maximum levels of nesting; one of the host's encoders refuses a few more

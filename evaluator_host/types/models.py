@@ -43,7 +43,10 @@ class ModelHosts:
     hosts: Annotated[list[str], Doc("`api.openai.com` or `api.openai.com:443`.")]
     may_allow: Annotated[
         bool,
-        Doc("Whether `allow_host` works: only on a host without keys whose operator has not set these hosts."),
+        Doc(
+            "Whether `allow_host` works. It works only on a host without keys, and only if the operator has not "
+            "configured a list of hosts."
+        ),
     ]
 
 

@@ -32,7 +32,7 @@ LINK = (
     "py-printed-score-is-a-log", "js-printed-score-is-a-log",
     # the image's tools: esbuild and the interpreters' own modules
     "ts-decorator", "source-fence-ts", "js-require-builtin", "py-pre-bound-names-in-v1",
-    # each code of an error with which a case can end, and positions in the source
+    # each error code that a case can end with, and positions in the source
     "return-py-evaluate-null", "return-js-evaluate-nan-inside", "py-v1-missing-answer", "py-no-entry", "py-star-arguments",
     "py-two-parameters", "py-syntax-error",
     "js-load-error", "js-rejected-promise", "ts-error-line",

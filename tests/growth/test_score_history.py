@@ -25,7 +25,7 @@ SETS: Final = {"qa": datetime(2020, 1, 1, tzinfo=UTC), "other": datetime(2025, 1
 
 @pytest.fixture(params=EACH_ENGINE)
 async def store(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> AsyncIterator[Store]:
-    # the server's statistics of an earlier test's rows would change how it reads
+    # PostgreSQL's statistics about the rows of an earlier test would change how it reads
     async with open_store(databases.make(request.param), tmp_path) as opened:
         yield opened
 

@@ -195,8 +195,8 @@ def page_commands(number: int, built: Path, programs: Path, folder: Path) -> str
 
 @pytest.mark.long
 def test_make_run_serves_what_the_page_asks(tmp_path: Path) -> None:
-    """`make run` serves what docs/install.md asks for. It does not install the tools again, because the tests already
-    run with them.
+    """`make run` serves what docs/install.md asks for. The test does not install the tools again, because the tests
+    already run with them.
     """
     serve, ask = commands_of("From a checkout")
     port = str(free_port())

@@ -1,5 +1,5 @@
-"""Makes locks with the tests' own indexes, because real indexes lack what is tested here: faults, hostile answers,
-credentials.
+"""Makes locks with the tests' own indexes, because real indexes do not offer the cases tested here: faults,
+hostile answers, credentials.
 """
 
 import asyncio

@@ -183,7 +183,7 @@ def test_a_second_host_is_refused_the_port(host: Server, tmp_path: Path) -> None
 def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(host: Server) -> None:
     (first,) = calling_processes(host)
     os.kill(first, signal.SIGKILL)
-    # before it has ended, connections that wait for it are not reset
+    # until the process has ended, connections that wait for it are not reset
     eventually(lambda: not psutil.pid_exists(first))
     many(host)
     until = time.monotonic() + 30

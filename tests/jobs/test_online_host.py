@@ -102,7 +102,7 @@ def test_200_rows_with_errors_and_none_is_lost(home: Path, server: Server) -> No
         assert refused.status_code == 422
         said.append(refused.text)
         written = [path.read_bytes() for path in home.rglob("*") if path.is_file() and "toolchain" not in path.parts]
-        assert len(written) > 3  # files were written: the database, its journal, the key for secrets, the rows
+        assert len(written) > 3  # the host has written files: the database, its journal, the key for secrets, the rows
         assert all(KEY.encode() not in content for content in written)
         assert KEY not in "".join(said) + server.log
 

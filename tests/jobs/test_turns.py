@@ -66,7 +66,7 @@ async def test_a_place_is_left_once_another_workspace_is_known(desk: Desk) -> No
 
 
 async def test_alone_a_workspace_has_every_place_and_keeps_it(desk: Desk) -> None:
-    # limits differ, so that no sandbox is shared
+    # the limits differ, so no sandbox is shared
     own = [replace(SLOW, limits=replace(SLOW.limits, memory_mb=128 + n)) for n in range(4)]
     loud = [await desk.start(["hang"] * 200, evaluators=[one], parallelism=1) for one in own]
     for job in loud[:3]:

@@ -98,7 +98,7 @@ async def test_a_parameter_that_a_route_does_not_have_is_refused_by_name() -> No
         assert asked[1].json()["detail"] == "the request is invalid: group_by"
 
 
-async def test_a_route_outside_the_own_api_takes_any_parameter() -> None:
+async def test_a_route_outside_the_hosts_api_takes_any_parameter() -> None:
     app, router = DescribedApi(title="Words", version="1"), APIRouter(route_class=LateRoute)
 
     @router.get("/apis/words")

@@ -1,4 +1,4 @@
-"""Pins of Python packages must be exact versions, and have one canonical form; an error names each other pin."""
+"""Pins of Python packages must be exact versions, and have one canonical form; an error names each pin that is not."""
 
 import re
 from typing import Any

@@ -130,7 +130,7 @@ def test_a_tenant_has_its_workspace_and_an_unknown_one_none(keyed: Keyed) -> Non
 
 @pytest.mark.long
 def test_an_endless_loop_ends_before_the_clock(keyed: Keyed) -> None:
-    """An endless loop ends in time: the host must answer within ten seconds, because then Langfuse gives up."""
+    """An endless loop ends in time: the host must answer within ten seconds, after which Langfuse gives up."""
     error_of(httpx.post(f"{keyed.url}{PATH}", json=dispatch(LOOP), headers=bearer(SECRET), timeout=10), "TIMEOUT")
     asked = dispatch(f"{LOOP.strip()}\n", tenant="o1/p1")
     answer = httpx.post(f"{keyed.url}{INVOKE}", json=asked, headers=bearer(SECRET), timeout=10)

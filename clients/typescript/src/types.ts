@@ -1,4 +1,4 @@
-/** Short names for the types of `/v1`. `schema.ts` is generated; only what the OpenAPI document leaves open is written here. */
+/** Short names for the types of `/v1`. `schema.ts` is generated; only types that the OpenAPI document leaves open are written here. */
 import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];

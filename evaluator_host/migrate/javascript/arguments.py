@@ -203,7 +203,11 @@ def _replaced(draft: Draft, use: Use, *, shared: bool) -> bool:
             bare = right.type in _SIMPLE or (outer.parent is not None and outer.parent.type in _ENDS)
             parts: tuple[Part, ...] = (span(right),) if bare else ("(", span(right), ")")
             draft.edits.replace_node(outer, *parts)
-            draft.did(outer, f"{line_of(outer)} always had the value on its right, because {use.name} was always empty")
+            draft.did(
+                outer,
+                f"{line_of(outer)} always gave the value on the right of {text(operator)}, because {use.name} was "
+                "always empty",
+            )
             return True
     draft.edits.replace_node(around, "undefined")
     draft.did(around, f"{line_of(around)} was always undefined, because {use.name} was always empty")

@@ -81,7 +81,7 @@ class _Delivery:
 class _Alert:
     rule: AlertRule
     since: datetime  # jobs that ended earlier are not checked
-    seen_at: datetime | None = None  # when the newest job that was checked had ended
+    seen_at: datetime | None = None  # time at which the newest checked job ended
     # what `_end` returned for the last jobs that were checked; only their ids if an older version stored the alert
     seen: tuple[str, ...] = ()
     missed_at: datetime | None = None  # time of the newest run of the schedule that created no job
@@ -451,7 +451,7 @@ class Alerts:
                 "job", "an alert watches a job, a schedule or live traces", "give exactly one of job, schedule and live"
             )
         if (rule.below is None) == (rule.above is None):
-            raise _refused("below", "an alert has exactly one bound", "give either below or above")
+            raise _refused("below", "an alert needs exactly one bound", "give either below or above")
         _require_rate(rule)
         if rule.job is not None:
             await self._jobs.get_job(workspace_id, rule.job)

@@ -57,7 +57,7 @@ class JobRowsIn(Body):
 class TraceRowsIn(Body):
     """Scored live traces, to add to a data set as rows."""
 
-    evaluator: str = Field(min_length=1, max_length=100, description="Name of the evaluator that scored them.")
+    evaluator: str = Field(min_length=1, max_length=100, description="Name of the evaluator that scored the traces.")
     traces: _Numbers = Field(min_length=1, max_length=100, description="The `number` of each trace to add.")
 
 
@@ -69,7 +69,7 @@ class EditIn(Body):
     set: Annotated[dict[Annotated[int, Field(ge=0)], dict[str, Any]], Few] = Field(
         default_factory=dict,
         max_length=1000,
-        description="New rows, each by the number (from 0) of the row that it replaces.",
+        description="New rows, keyed by the number (from 0) of the row to replace.",
     )
     remove: _Numbers = Field(default_factory=list, max_length=100_000, description="Numbers of rows to remove.")
     add: Annotated[list[dict[str, Any]], FailFast()] = Field(

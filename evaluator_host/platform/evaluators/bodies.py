@@ -383,5 +383,6 @@ class EditorIn(Body):
     line: int = Field(1, ge=1, le=MOST, description="Line of the cursor, from 1.")
     column: int = Field(1, ge=1, le=MOST, description="Column of the cursor, from 1: `json.|` is column 6.")
     given: dict[str, Any] = Field(
-        default_factory=dict, description="Values of the function's parameters by name; the editor derives their types."
+        default_factory=dict,
+        description="Values of the function's parameters, keyed by name; the editor derives types from them.",
     )

@@ -142,10 +142,10 @@ def read_evaluator(
 
 
 def _declared(evaluator: Evaluator, file: Path, around: Project) -> tuple[list[DeclaredPin], dict[str, str]]:
-    """Return what the project's files say about packages that the code imports and the evaluator does not pin.
+    """Return pins and version ranges in the project's files, for packages that the code imports but does not pin.
 
-    The first value has the exact pins, and the second the ranges of the other packages, by name. The nearest file
-    counts.
+    The first value has the exact pins. The second value has the ranges of the other packages, keyed by name. If several
+    files name a package, the nearest file counts.
     """
     language = evaluator.language
     texts = (evaluator.code, *evaluator.files.values())
@@ -183,7 +183,7 @@ def _told_of(declared: Sequence[DeclaredPin], evaluator: Evaluator) -> Iterator[
 
 
 def _declaring(file: Path, around: Project, language: Language) -> Iterator[dict[str, str]]:
-    """Yield texts of files that pin versions, by file name, for each folder from that of `file` to the checkout's root.
+    """Yield the texts of files that pin versions, keyed by file name, for each folder from `file` up to the checkout.
 
     The folders above count because a package in a workspace has only package.json in its own folder; the lock file is
     in the workspace's root.

@@ -57,7 +57,9 @@ def require_small(value: Any) -> Any:
     """
     if not is_small(value, values=_SMALL_VALUES, characters=_SMALL_CHARACTERS):
         limits = {"values": _SMALL_VALUES, "mb": _SMALL_CHARACTERS >> 20}
-        raise PydanticCustomError("too_many_values", "the value has over {values} values or {mb} MB of text", limits)
+        raise PydanticCustomError(
+            "too_many_values", "the value contains over {values} values or {mb} MB of text", limits
+        )
     return value
 
 

@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 def ended_jobs(metrics: Metrics) -> Counter:
     """Return the metric that counts ended runs of jobs for each final status."""
-    return metrics.counter("jobs", "Runs of jobs that ended, by status.", "status", values=_ENDS)
+    return metrics.counter("jobs", "Ended runs of jobs, by final status.", "status", values=_ENDS)
 
 
 def record_end(metrics: Metrics, job: Job, status: JobStatus, error: str | None) -> None:

@@ -186,7 +186,9 @@ class JobService:
             evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
             made = evaluator_of(evaluators[-1])
             if spec.config.executor is Executor.RAY and (made.models or made.network or made.secrets):
-                message = "evaluators with models, network or secrets cannot run on Ray: only a host grants these"
+                message = (
+                    "evaluators with models, network or secrets cannot run on Ray: only the host itself can grant these"
+                )
                 raise InvalidRequest.of("config.executor", message, "leave `executor` out")
         if not evaluators:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))

@@ -44,7 +44,7 @@ class Tally:
         return self.scores + (self.failed if failures_are_zero and self.scores else 0)
 
     def pass_rate(self, *, failures_are_zero: bool) -> float | None:
-        """Return the fraction that passed of the rows with a verdict; None if no row has a verdict."""
+        """Of the rows with a verdict, return the fraction that passed; None if no row has a verdict."""
         count = self.judged_rows(failures_are_zero=failures_are_zero)
         return self.passed / count if count else None
 

@@ -1,1 +1,1 @@
-"""Keys of callers."""
+"""API keys, with which callers identify themselves."""

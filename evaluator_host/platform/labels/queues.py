@@ -105,7 +105,7 @@ class LabelQueues:
             if job is None and rows is not RowChoice.ALL:
                 raise _refused(
                     "rows",
-                    f"rows can be chosen by `{rows}` only among the results of a job",
+                    f"`{rows}` chooses rows by the results of a job, so it needs a `job`",
                     "give `job`, or the numbers of the rows",
                 )
             chosen = await self._chosen(workspace_id, job, rows, evaluator, shard.indexes(count))

@@ -153,7 +153,7 @@ class Judges:
             return None
         name = secret.rpartition("/")[2]
         if self._store is None:
-            raise NotFound(f"{name} is a secret, and only a running host keeps secrets; give its URL with --url")
+            raise NotFound(f"{name} is a secret, and only a running host stores secrets; give its URL with --url")
         return await self._store.secrets.reveal(workspace, name)
 
 

@@ -84,4 +84,4 @@ def login(
     with Client(url, key=key or None) as client:
         version = client.info().version
     read_logins().add(url, key or "")
-    err.print(plain(f"{url} answers ({version}); this login is kept in {login_file()}"))
+    err.print(plain(f"{url} answers ({version}); this login is saved in {login_file()}"))

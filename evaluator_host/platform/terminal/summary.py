@@ -271,7 +271,7 @@ def _metrics_text(found: dict[str, dict[str, Any]], scored: int) -> str:
         for name, one in list(found.items())[:_METRICS_SHOWN]
     ]
     more = len(found) - len(shown)
-    return "\n".join([*shown, *([f"and {more} more, which --json has"] if more else [])])
+    return "\n".join([*shown, *([f"and {more} more, which --json prints"] if more else [])])
 
 
 def usage_text(used: ModelUsage) -> str:

@@ -29,7 +29,7 @@ _SESSION: Final = tuple(
 _SESSION_CHARS: Final = 200
 _DEPTH: Final = 200
 _PLACES: Final = 16**14
-_HEAD: Final = 4  # number of bytes for the length of the head
+_HEAD: Final = 4  # number of bytes that contain the length of the head
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,9 @@ def list_(*, as_json: options.JsonOption = False) -> None:
         return
     for one in found:
         out.print(plain(f"{'on ' if one['on'] else 'off'}  {one['name']:<9}  {one['stands_in_for']}"))
-        out.print(plain(f"     {one['path']}; the platform waits {one['clock_s']:g} s, a row has {one['row_s']:g} s"))
+        out.print(
+            plain(f"     {one['path']}; the platform waits {one['clock_s']:g} s, a row may take {one['row_s']:g} s")
+        )
 
 
 @app.command()

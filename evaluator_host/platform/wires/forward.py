@@ -1,4 +1,4 @@
-"""Passes a request on to the platform's own server if the platform's wire (its routes here) does not serve the path."""
+"""If a wire (routes for another platform) does not serve a path, passes the request on to that platform's server."""
 
 import asyncio
 from typing import Final

@@ -183,7 +183,7 @@ class _Reading:
         unsimulated = ""
         if asked:
             unsimulated = (
-                f"{path}.{asked[0]} asks a model to play tools or users; this host simulates only with `mockito`"
+                f"{path}.{asked[0]} asks a model to simulate tools or users; this host simulates only with `mockito`"
             )
             self._notes.append(
                 f"{unsimulated}: run the agent elsewhere, and give the recorded execution (--executions)"

@@ -136,7 +136,7 @@ def test_an_eval_set_of_before_1_0_is_converted_as_uipaths_command_line_does() -
     assert found.items[0].criteria == {"exact": criteria, "tone": criteria}
     assert found.items[1].criteria["tone"] == {"expectedOutput": {}, "expectedAgentBehavior": ""}
     [note] = found.notes
-    assert note.startswith("$.evaluations[0].simulateTools asks a model to play tools or users")
+    assert note.startswith("$.evaluations[0].simulateTools asks a model to simulate tools or users")
 
 
 def test_what_cannot_be_converted_of_it_is_named() -> None:

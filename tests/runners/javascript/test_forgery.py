@@ -36,7 +36,7 @@ def test_a_printed_frame_is_output(scratch, way):
     assert body(answer)["value"] == 0.25
 
 
-def test_writing_to_every_descriptor_costs_at_most_the_own_row(load):
+def test_writing_to_every_descriptor_costs_at_most_its_own_row(load):
     """Writing to every descriptor costs at most the row that does it. A row's code can write to the sandbox's channel,
     so the host may read bytes that are not frames, or a forged score for this row.
     """

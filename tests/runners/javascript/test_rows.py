@@ -279,7 +279,7 @@ def test_a_flood_of_output_is_cut(load, flood):
     ],
 )
 def test_memory_without_end_is_its_own_error(load, bomb):
-    # the thread of this code may take long to end
+    # the thread of this code may take a long time to end
     code = "function evaluate(i, o, t) { if (i.calm) return 1; " + bomb + " }"
     runner = load(code, limits={"memory_mb": 96})
     frame = runner.call({}, None, None, timeout_s=60)

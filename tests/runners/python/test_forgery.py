@@ -140,7 +140,7 @@ def test_atexit_of_user_code_never_runs(runner: RunnerProcess) -> None:
         assert runner.call({}, 1, None).header["logs"] is None
 
 
-def test_walking_the_frames_reaches_only_the_own_row(runner: RunnerProcess) -> None:
+def test_walking_the_frames_reaches_only_its_own_row(runner: RunnerProcess) -> None:
     code = """
 import gc, sys, types
 def evaluate(inputs, outputs, trace):

@@ -122,7 +122,7 @@ class RequestReader:
                     if not self._room(len(event.data)):
                         raise Rejected(
                             413,
-                            "this row's requests are too large together; send fewer or smaller ones at once",
+                            "the requests of this row are too large in total; send fewer or smaller ones at once",
                         )
                     self._body += event.data
                 case h11.EndOfMessage() if self._head is not None:

@@ -164,7 +164,7 @@ class ModelDirectory:
 
     def _kept(self) -> "Store":
         if self._store is None:
-            raise NotFound("only a running host keeps models and secrets of workspaces; give its URL with --url")
+            raise NotFound("only a running host stores models and secrets of workspaces; give its URL with --url")
         return self._store
 
 

@@ -51,7 +51,7 @@ class JudgeHosts:
         if (store := await self._store_to_ask()) is not None:
             if host_of(parts) in await ModelTable(store.database).list_hosts():
                 return
-            hint = "allow it where you add the model: `allow_host`, --allow-host, or the box below the URL"
+            hint = "allow it when you add the model: `allow_host`, --allow-host, or the box below the URL"
         raise InvalidRequest.of(field, f"evaluators may not call models on {parts.hostname}", hint)
 
     async def allow(self, url: str) -> bool:

@@ -69,7 +69,7 @@ class Repeats:
 
     @contextmanager
     def numbered(self, request: dict[str, Json]) -> Iterator[Numbered]:
-        """Number a request in canonical form (`protocols.canonical`) for the time in which it waits for its answer."""
+        """During the block, give a number to a request in canonical form (`protocols.canonical`)."""
         taken = self._taken.setdefault(digest_of(request), set())
         number = next(one for one in itertools.count() if one not in taken)
         taken.add(number)

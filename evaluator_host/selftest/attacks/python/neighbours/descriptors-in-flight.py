@@ -3,7 +3,7 @@ FILE = os.open("/dev/null", os.O_RDONLY)
 KEPT = [socket.socketpair() for _ in range(60)]
 FULL = array.array("i", [FILE] * 200)
 
-# the kernel counts descriptors that were sent but not received for the user, who may own the processes of every sandbox
+# sent but unreceived descriptors count towards a limit of the user, who may own the processes of every sandbox
 try:
     for one, _ in KEPT:
         for _ in range(5):

@@ -1,4 +1,4 @@
-/** Formats code as Ruff and Prettier do. Loaded only with `import()`, and each formatter when it is first asked for. */
+/** Formats code as Ruff and Prettier do. This module is loaded only with `import()`, and each formatter when it is first used. */
 import type { Syntax } from "./mirror";
 
 const WIDTH = 100;

@@ -13,7 +13,7 @@ const LANGUAGES = [
   { value: "javascript", label: "JavaScript and TypeScript (npm)" },
 ];
 
-/** Asks for exact pins and has them installed. */
+/** Asks for exact pins, and lets the host install them. */
 export function BuildDialog({ onClose, onAsked }: { onClose: () => void; onAsked: () => void }) {
   const [language, setLanguage] = useState<Language>("python");
   const [python, setPython] = useState<string | null>(null);

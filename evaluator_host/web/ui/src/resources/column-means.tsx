@@ -83,7 +83,7 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
   );
 }
 
-/** A value, which shows its rows if a condition can name it. */
+/** A value; a click shows its rows, if a condition can name the value. */
 function GroupValue({ group, condition, where }: { group: GroupStatistics; condition: string | null; where: string | null }) {
   const text = group.value === null ? "no value" : oneLine(group.value, 60) || "empty text";
   if (condition === null) return <span class={group.value === null ? "muted" : ""}>{text}</span>;
