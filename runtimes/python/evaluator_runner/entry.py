@@ -385,8 +385,10 @@ def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
     if wanted != "evaluate" or known is None or known.keyword_only or by_place:
         return f"{wanted} = {call}"
     roles = roles_of(names)
-    output = next((name for name in names if roles.get(name) == "output"), names[0])
-    given = ", ".join("outputs" if name == output else f"inputs['{name}']" for name in names)
+    others = [name for name in names if name not in EVALUATE] or names
+    output = next((name for name in names if roles.get(name) == "output"), others[0])
+    fields = {name: name if name in EVALUATE else f"inputs['{name}']" for name in names} | {output: "outputs"}
+    given = ", ".join(fields[name] for name in names)
     return f"def evaluate(inputs, outputs, trace): return {call}({given})"
 
 

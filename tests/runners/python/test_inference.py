@@ -125,6 +125,11 @@ class Rewards:
             "def evaluate(inputs, outputs, trace): return Judge().evaluate(inputs['query'], outputs, inputs['context'])",
         ),
         (
+            "class Exact:\n def __call__(self, inputs, outputs): ...",
+            "it defines only Exact",
+            "def evaluate(inputs, outputs, trace): return Exact()(inputs, outputs)",
+        ),
+        (
             "class Adapter:\n def run(self, target, metric): ...",
             "it defines only Adapter",
             "def evaluate(inputs, outputs, trace): return Adapter().run(outputs, inputs['metric'])",
