@@ -45,7 +45,7 @@ _COMMANDS: Final = {
 }
 # Aliases: other words that people type in place of a command's name.
 _ALIASES: Final = {"evaluate": ("run",), "eval": ("run",), "environments": ("packages",)}
-# Aliases in a group of commands. Each stands for the first command on its right that the group has.
+# Aliases in a group of commands. Each means the first of the commands on its right that exists in the group.
 _VERBS: Final = {
     **dict.fromkeys(("remove", "rm"), ("delete", "revoke")),
     **dict.fromkeys(("add", "new", "create"), ("create", "upload", "build", "set")),

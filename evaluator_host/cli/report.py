@@ -378,5 +378,5 @@ _NUMBERS: Final[tuple[tuple[str, str, Number], ...]] = (
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),
 )
-# a number of a report, and the field of its rows from which it is computed
+# a figure of a report, and the field of its rows from which it is computed
 _VALUES: Final = {"mean": "score", "passed": "passed"}

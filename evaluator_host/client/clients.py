@@ -210,7 +210,7 @@ class HostVerbs(Verbs[TransportT]):
         """Import evaluators and rows from a platform's configuration or export, or from a module of evaluators.
 
         Args:
-          files: Contents of the file to import and of all files that it names, by path from a common root.
+          files: Contents of the file to import and of all files that it names, keyed by path from a common root.
           path: Path of the file to import; it is one of the paths in `files`.
           name: First part of the evaluators' names, and name of the data set; None to use the file's name.
           platform: Platform that the file is from; None if the host should recognise the platform.

@@ -250,12 +250,12 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def results(self, job_id: str) -> JobStatistics:
-        """Return the results of a job so far, by evaluator and metric."""
+        """Return the results of a job so far, for each evaluator and metric."""
         return await self._get(_path(job_id, "results"), JobStatistics)
 
     @verb
     async def groups(self, job_id: str, by: str, *, evaluator: str | None = None) -> list[ColumnStatistics]:
-        """Return mean, pass rate and counts by the values of a column, over the results so far.
+        """Return mean, pass rate and counts for each value of a column, over the results so far.
 
         Args:
           job_id: Id of the job.

@@ -14,7 +14,7 @@ from evaluator_host.types.evaluator import Json, Row
 COUNT: Final = 48
 _SEED: Final = 20_240_601
 _OUTPUTS: Final = ("completion", "output", "outputs")
-_WITH_OLDER: Final = 8  # every eighth generated row has columns that are named like outputs, with other values
+_WITH_OLDER: Final = 8  # every eighth row also has columns named like outputs, but with the outputs of another row
 _KEPT: Final = 24  # maximum number of literals from the code that generated rows use
 _WORDS: Final = (
     *("Paris", "paris", " Paris \n", "The capital of France is Paris.", "London", "", "Zürich", "yes", "no", "true"),

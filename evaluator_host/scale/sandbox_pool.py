@@ -30,7 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _AHEAD: Final = 256  # maximum number of rows that wait for a sandbox, and of results that wait for a reader
-_PART: Final = 64  # number of rows or results that pass between threads together
+_PART: Final = 64  # number of rows or results that one thread passes to another at a time
 _END: Final = object()
 
 

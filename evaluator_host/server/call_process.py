@@ -113,7 +113,7 @@ class CallOwners(Peers):
     def __init__(self, settings: Settings, folder: str, number: int) -> None:
         self._folder, self._number, self._count = folder, number, settings.workers
         self._sockets = Path(folder)
-        self._channels: dict[int, Channel] = {}  # channels to the other processes, by number
+        self._channels: dict[int, Channel] = {}  # channels to the other processes, keyed by number
         self._under_way: Counter[int] = Counter()
         self._most = _CALLS_AHEAD * settings.max_sandboxes_per_evaluator
 

@@ -236,7 +236,7 @@ class _JobProcess:
 
     async def _has_jobs(self) -> bool:
         if (mark := self._store.database.mark()) is not None and mark == self._mark:
-            return False  # nothing has been written to the database since it had no jobs
+            return False  # there were no jobs at the last check, and nothing has been written to the database since
         queue = JobQueue(self._store.database)
         found = bool(await queue.waiting(each=1) or await queue.running())
         self._mark = None if found else mark

@@ -164,7 +164,7 @@ class Evaluator:
       models: Names of the registered models that the code may call, or `name-in-the-code=registered-name`.
       budget: Limits on one row's use of these models.
       network: Other hosts that the code may reach, `api.example.com:443` or `*.example.com:443`.
-      secrets: Names of workspace secrets, by the environment variable in which the code gets the secret's value.
+      secrets: Names of workspace secrets, keyed by the environment variable in which the code gets the value.
       judge: The definition of a judge from which the code was generated (`evaluators.judges`); None for other code.
       python: Minor version of Python to run on, `3.13`; None for the host's version.
       files: Contents of further files that the code imports or reads, by path from their common root:
@@ -227,7 +227,7 @@ class Row:
     Attributes:
       index: Position in a data set; None to use the position among the rows of the call.
       response: The whole response of the job's model that wrote `outputs`; None if no model wrote them.
-      answers: Answers of models to the requests that the evaluator made for this row, by the name of each request.
+      answers: Answers of models to the requests that the evaluator made for this row, keyed by the request's name.
       requests: The requests to models with their responses, `{"request": {…}, "response": {…}}`, in the order of
         `answers`.
       messages: A conversation of messages `{"role", "content", "tool_calls"?}`. They are also `inputs["messages"]`, and
@@ -281,9 +281,9 @@ class EncodedRow:
     The host does not decode it. A child process does, for calls that need the row's values.
 
     Attributes:
-      fields: Fields of `Row` as JSON, by name; fields that are left out have their defaults.
+      fields: Fields of `Row` as JSON, keyed by name; fields that are left out have their defaults.
       index: Position in a data set; None to use the position among the rows of the call.
-      answers: Answers of models to the evaluator's requests for this row, by name, as in `Row`.
+      answers: Answers of models to the evaluator's requests for this row, keyed by name, as in `Row`.
       requests: The requests to models with their responses, as in `Row`.
     """
 

@@ -172,7 +172,7 @@ class GroupStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Scores of one evaluator by the values of a column, the response to `GET /v1/jobs/{id}/groups`."""
+    """Scores of one evaluator for each value of a column, the response to `GET /v1/jobs/{id}/groups`."""
 
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
     groups: Annotated[tuple[GroupStatistics, ...], Doc("The first 200 values, sorted; rows without a value last.")]
@@ -456,7 +456,7 @@ class JobRowDetail:
 class JobEvaluatorReport:
     """An evaluator of a job, as it was when the job was created."""
 
-    label: Annotated[str, Doc("Label of the evaluator, by which results name it.")]
+    label: Annotated[str, Doc("Label of the evaluator; results refer to it by this label.")]
     name: Annotated[str | None, Doc("Name of a stored evaluator; None for a pasted one.")]
     version: Annotated[int | None, Doc("Version of a stored evaluator; None for a pasted one.")]
     digest: Annotated[str, Doc("`sha256:…` of the evaluator's content.")]

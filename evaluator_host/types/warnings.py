@@ -15,7 +15,7 @@ from .evaluator import Evaluator
 from .outcome import EvaluationResult, Note
 
 MOST_CODES: Final = 40  # maximum number of codes that a tally counts, because a sandbox may invent any number of codes
-ROWS: Final = 5  # maximum number of rows that a count names
+ROWS: Final = 5  # maximum number of row numbers that the count of a warning lists
 _CODE_CHARS: Final = 100
 # a threshold from 1 to 10 is probably for ratings, a threshold from 10 to 100 for percentages
 _RATING, _PERCENT = 10, 100

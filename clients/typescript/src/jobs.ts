@@ -101,7 +101,7 @@ export class Jobs {
     return this.#http.json("GET", path(id, "results"));
   }
 
-  /** Return mean, pass rate and counts by the values of a column: `groups(id, "topic")`. */
+  /** Return mean, pass rate and counts for each value of a column: `groups(id, "topic")`. */
   groups(id: string, by: string, query: { evaluator?: string } = {}): Promise<ColumnStatistics[]> {
     return this.#http.json("GET", path(id, "groups"), { query: { by, ...query } });
   }

@@ -111,7 +111,9 @@ class MigrateStoredIn(ProofIn):
     names: Annotated[list[str], FailFast()] = Field(
         default_factory=list, max_length=1000, description="Names of evaluators. Default: every legacy evaluator."
     )
-    dry_run: bool = Field(default=True, description="Only report the result for each; do not create versions.")
+    dry_run: bool = Field(
+        default=True, description="Only report the result for each evaluator; do not create versions."
+    )
     force: bool = Field(default=False, description="Also create versions that were not proven.")
     adapt: bool = Field(default=False, description=_ADAPT)
 

@@ -74,7 +74,10 @@ class DatasetResource(Resource):
                 _log.warning("unreferenced files cannot be removed: %s", refusal_of(error))
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:
-        """Return a data set with the names and ids of all versions that are deleted with it; None for other kinds."""
+        """Return a data set with the names and ids of all versions that are deleted with it.
+
+        None if `kind` is not `dataset`.
+        """
         if kind != "dataset":
             return None
         datasets = self.service.store

@@ -120,8 +120,8 @@ class EvaluatorIn(Body):
     data: Annotated[dict[str, str], Few] = Field(
         default_factory=dict,
         max_length=_DATA_FILES,
-        description="Data files that the code reads, by path from the code's folder: the digests that POST /v1/data "
-        "returned.",
+        description="Data files that the code reads, keyed by path from the code's folder: the digests that POST "
+        "/v1/data returned.",
     )
     models: list[GrantName] = Field(
         default_factory=list,
@@ -138,7 +138,7 @@ class EvaluatorIn(Body):
     secrets: Annotated[dict[Variable, CodeSecretIn | str], Few] = Field(
         default_factory=dict,
         max_length=16,
-        description="Secrets, by the environment variable in which the code gets them, if the operator allows it: "
+        description="Secrets that the code gets if the operator allows it, keyed by environment variable: "
         '{"TOKEN": {"secret": "crm"}}.',
     )
 
@@ -181,7 +181,7 @@ class EvaluatorIn(Body):
         )
 
 
-_known: Final[dict[bytes, EvaluatorIn]] = {}  # evaluators of earlier requests, by their JSON
+_known: Final[dict[bytes, EvaluatorIn]] = {}  # evaluators of earlier requests, keyed by their JSON
 
 
 def _validated_once(given: Any, validate: ValidatorFunctionWrapHandler) -> Any:

@@ -34,7 +34,7 @@ class RowFailures:
         self._unanswered = 0  # number of rows that got no answer from the model
         self._most = most
         self._first: tuple[int, str] | None = None  # the failed row with the lowest number, and its message
-        self._host_faults: Counter[tuple[int, int]] = Counter()  # how often the host failed, by evaluator and row
+        self._host_faults: Counter[tuple[int, int]] = Counter()  # how often the host failed, keyed by evaluator and row
 
     def waits(self, evaluator: int, row: int, result: EvaluationResult) -> bool:
         """Whether to try a row again later, because its sandboxes were lost or got no processor time."""

@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class NodeUse:
-    """The nodes that one job has used: their states and row counts, by node name."""
+    """The nodes that one job has used: their states and row counts, keyed by node name."""
 
     nodes: dict[str, JobNode] = field(default_factory=dict)
 

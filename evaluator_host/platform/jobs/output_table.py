@@ -35,7 +35,7 @@ class Outputs(Repository):
         return {row[0]: StoredOutput(*row) for row in found}
 
     async def stretches(self, job_id: str, first: int, last: int) -> AsyncGenerator[dict[int, StoredOutput], None]:
-        """Yield the model's answers to rows `first` to `last`, in dicts keyed by row number of about 8 MB each."""
+        """Yield the model's answers to rows `first` to `last`, in dicts of about 8 MB each, keyed by row number."""
         table = OutputTable
         sizes = select(table.row, _OUTPUT_LENGTH).where(table.job_id == job_id, table.row >= first, table.row <= last)
         measured = await self._database.fetch_all(sizes.order_by(table.row))

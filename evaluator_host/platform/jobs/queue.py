@@ -56,7 +56,7 @@ class StoredResult:
     passed: bool | None
     error_code: str | None
     run_ms: float  # milliseconds in the sandbox
-    metrics: str  # `{name: number}`
+    metrics: str  # `{name: number}` as JSON
     # the `EvaluationResult`; whole when it was read from the store, otherwise without `metrics` and the shared part
     result: str
     shared: int | None = None  # id of the `SharedPart`; None for a result that was stored whole

@@ -53,7 +53,7 @@ from evaluator_host.types.jobs import (
 
 LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
 _JOBS_AT_ONCE: Final = 50  # maximum number of jobs that are read and sent at a time
-_FIRST_JOBS: Final = 4  # jobs that are read first, since a mapping and a prompt may have 1 MB each
+_FIRST_JOBS: Final = 4  # number of jobs in the first part; few, since a mapping and a prompt may have 1 MB each
 _PART_BYTES: Final = 2 << 20  # bytes that the jobs in each later part should have
 _JOBS_OF_HISTORY: Final = 20  # jobs of a score history that are read at a time
 _OF_SCORE_BYTES: Final = 4 << 10  # bytes that an evaluator's scores are assumed to take in a part

@@ -266,7 +266,7 @@ class JobOverview:
     job: Job
     evaluators: tuple[EvaluatorTally, ...]  # evaluators of the job, in order
     dataset: str  # name of the data set, or its id if it has no name
-    version: int | None  # version of the data set; None if no name stands for it any more
+    version: int | None  # version of the data set; None if the data set no longer has a name
     newest: int | None  # newest version of that name
     asked: int  # number of rows that were sent to the job's model, failures included
     silent: bool = False  # whether the host that runs the job has written nothing for a while

@@ -193,7 +193,7 @@ class Labels(Repository):
     async def count_labels(
         self, queues: Sequence[StoredQueue]
     ) -> dict[str, list[tuple[str, str | None, int, datetime | None]]]:
-        """Return `(state, person, number of rows, time of the last label)` for each state and person, by queue id."""
+        """Return a dict from queue ids to lists of `(state, person, number of rows, time of the last label)`."""
         table, found = LabelTable, {one.id: list[tuple[str, str | None, int, datetime | None]]() for one in queues}
         query = select(table.queue_id, table.state, table.by, func.count(), func.max(table.at))
         query = query.where(table.queue_id.in_(found)).group_by(table.queue_id, table.state, table.by)

@@ -73,7 +73,10 @@ class Judges:
         self.gateway = Gateway(settings, store, names=names)
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> Grant:
-        """Return a grant of the models and hosts that an evaluator may use. Raises what `Gateway.grant` raises."""
+        """Return a grant of the models and hosts that an evaluator may use.
+
+        Raises the same errors as `Gateway.grant`.
+        """
         return await self.gateway.grant(evaluator, workspace, terms, redactor=redactor)
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:

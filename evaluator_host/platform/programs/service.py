@@ -24,7 +24,7 @@ class Program:
       argv: Command-line arguments, without the program's name.
       env: Environment variables to add to the sandbox's own variables.
       stdin: Text for standard input.
-      files: Content of further files, by path.
+      files: Contents of further files, keyed by path.
     """
 
     code: str

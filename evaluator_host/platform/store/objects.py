@@ -17,7 +17,7 @@ from evaluator_host.platform.store.tables import EntityTable
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, NameTaken
 
-_READ_AT_ONCE: Final = 100  # how many objects one query reads by their ids
+_READ_AT_ONCE: Final = 100  # maximum number of objects that one query reads by id
 _TRIES: Final = 5  # how many times to try to change an object that other hosts change at the same time
 
 

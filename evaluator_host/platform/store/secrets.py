@@ -1,9 +1,9 @@
 """Secrets of workspaces.
 
-They have names, are encrypted in the database, and decrypted only for a request that needs them.
+They have names, and are encrypted in the database. They are decrypted only for a request that needs them.
 
 They are encrypted with AES-256-GCM under a key that is not in the database: a setting, or a file in the data directory.
-An encrypted secret is bound to its workspace and name, so that it cannot be decrypted if it is copied to another row.
+An encrypted secret is bound to its workspace and name, so that a copy under another name cannot be decrypted.
 """
 
 import asyncio

@@ -34,7 +34,7 @@ class Quota:
     workspace_bytes: int = 0  # maximum number of bytes that one workspace may store; 0 for no limit
     reserve_bytes: int = 0  # bytes that must stay free on the disk of the data directory
     data_dir: Path = Path()  # data directory of the host
-    own_bytes: Mapping[str, int] = field(default_factory=dict)  # other limits of single workspaces, by name or id
+    own_bytes: Mapping[str, int] = field(default_factory=dict)  # other limits of single workspaces, keyed by name or id
 
     def bytes_of(self, workspace_id: str, name: str) -> int:
         """Return the maximum number of bytes that a workspace may store; 0 for no limit."""
@@ -70,8 +70,9 @@ class StorageUsage:
         self._database = database
         self._quota = quota
         self._measuring = defaultdict[str, asyncio.Lock](asyncio.Lock)
-        self._measured: dict[str, _Measured] = {}  # the last measurement of each workspace, by id
-        self._arriving = Counter[str]()  # bytes that are being stored but are not in the database yet, by workspace id
+        self._measured: dict[str, _Measured] = {}  # the last measurement of each workspace, keyed by workspace id
+        # bytes that are being stored but are not in the database yet, keyed by workspace id
+        self._arriving = Counter[str]()
 
     @property
     def reserve_bytes(self) -> int:

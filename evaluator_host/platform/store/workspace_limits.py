@@ -10,7 +10,7 @@ _NONE: Final = WorkspaceLimits()
 
 
 class LimitsOfWorkspaces:
-    """The limits of single workspaces, by the name or id that the operator's setting uses.
+    """The limits of single workspaces, keyed by the name or id that the operator's setting uses.
 
     Storage limits are not included: `StorageUsage` finds those itself.
     """

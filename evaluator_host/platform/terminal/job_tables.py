@@ -230,7 +230,7 @@ def _evaluator_statistics(one: EvaluatorStatistics) -> Text:
 
 
 def groups_table(statistics: ColumnStatistics, column: str) -> Text:
-    """Return a table of an evaluator's scores by the values of a column."""
+    """Return a table of an evaluator's scores for each value of a column."""
     header = (plain(column).upper(), "ROWS", "SCORED", "FAILED", "SKIPPED", "MEAN", "STD ERR", "OVER", "PASSED")
     rows = [_group_cells(_value_text(one.value), one) for one in statistics.groups]
     others = statistics.others
@@ -238,7 +238,7 @@ def groups_table(statistics: ColumnStatistics, column: str) -> Text:
 
 
 def all_groups_table(found: Sequence[ColumnStatistics], column: str) -> Text:
-    """Return a table for each evaluator of a job: its scores by the values of a column."""
+    """Return a table for each evaluator of a job: its scores for each value of a column."""
     heads = (f"{one.evaluator}:{'' if one.doubt is None else f' doubtful: {in_options(one.doubt)}'}" for one in found)
     tables = (groups_table(one, column) for one in found)
     return Text("\n\n").join(Text(f"{plain(head)}\n").append(one) for head, one in zip(heads, tables, strict=True))

@@ -16,7 +16,7 @@ class Logins:
     """The content of the login file."""
 
     url: str | None = None  # the host of the last login
-    keys: dict[str, str] = field(default_factory=dict)  # keys, by the URL of their host
+    keys: dict[str, str] = field(default_factory=dict)  # a dict from the URL of each host to the key for it
 
     def add(self, url: str, key: str) -> None:
         """Make a host the default, and store its key. The key is empty for a host without keys."""

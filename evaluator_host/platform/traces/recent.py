@@ -11,7 +11,7 @@ class RecentTraces:
     """Traces whose scoring began recently. If there are too many, the workspace with most traces loses its oldest."""
 
     def __init__(self) -> None:
-        # when scoring began, by workspace and hash of the trace, oldest first
+        # when scoring began, keyed by workspace and hash of the trace, oldest first
         self._times: dict[str, dict[int, float]] = {}
         self._count = 0
 

@@ -75,7 +75,7 @@ class RateLimiter:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._forget_at = 0.0
-        self._buckets: dict[str | None, _Bucket] = {}  # each key's bucket, by the key's id
+        self._buckets: dict[str | None, _Bucket] = {}  # buckets, keyed by the id of the API key
 
     def count_request(self, key_id: str | None, rate: Rate) -> None:
         """Count one request of a key; raise when the key is over its rate limit.

@@ -26,7 +26,7 @@ from evaluator_host.types.numbers import mean_of
 from evaluator_host.types.results import Aggregate, Bin, Difference, LevelCount, Point
 
 Rubrics: TypeAlias = dict[str, list[str]]
-"""The labels of a rubric's levels, by the name of the score that is a rubric."""
+"""The labels of a rubric's levels, keyed by the name of the score that is a rubric."""
 
 Finished = TypeVar("Finished")
 

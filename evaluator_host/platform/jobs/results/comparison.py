@@ -117,7 +117,7 @@ class ComparedRows:
         )
 
     async def _pairs(self, *, after: int = -1) -> AsyncGenerator[tuple[ResultValues, ResultValues], None]:
-        """Yield the results in both jobs for each row after row `after` that both jobs have, in the order of rows."""
+        """Yield the two results of each row that both jobs have, in the order of rows, starting after row `after`."""
         sides = (self._before, self._after)
         earlier, later = (self._results.values(one.job_id, one.position, after=after) for one in sides)
         async with aclosing(earlier), aclosing(later):

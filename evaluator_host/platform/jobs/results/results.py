@@ -100,7 +100,7 @@ class JobResults:
         self._datasets = datasets
         self._results = results
         self._folder = folder
-        # statistics by job and by the time at which the job ended, since a failed job can be resumed and then ends
+        # statistics, keyed by job and by the time at which the job ended: a failed job can be resumed, and then ends
         # again
         self._ended: OrderedDict[tuple[str, datetime | None], JobStatistics] = OrderedDict()
 
@@ -329,7 +329,7 @@ class JobResults:
     async def _agreement(
         self, job: Job, evaluator: JobEvaluator, label: str, labels: dict[int, Json] | None = None
     ) -> Agreement:
-        """Return an evaluator's agreement with `labels` (by row), or with the labels in the column `label`."""
+        """Return an evaluator's agreement with `labels` (keyed by row), or with the labels in the column `label`."""
         labelled = LabelledRows()
         chunks = line_chunks(self._folder.lines(job.dataset_id), CHUNK_ROWS, CHUNK_BYTES)
         lines: dict[int, bytes] = {}

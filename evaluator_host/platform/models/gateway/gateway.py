@@ -192,7 +192,7 @@ class ModelGate:
         self._on_wait, self._resume = on_wait, resume
 
     def open(self, wire: ConnectionWriter) -> None:
-        """Begin to serve a call of the evaluator for this row. `wire` is the host's connection to its sandbox."""
+        """Begin to serve the evaluator, which is being called for this row. `wire` leads to the sandbox."""
         self._wire = wire
         # the numbers begin again, because an evaluator that is called again repeats its requests
         self._repeats = Repeats()
