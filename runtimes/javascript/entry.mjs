@@ -9,7 +9,7 @@ import { SCORES, listed, meant, shown, usedBy, usersOf } from './candidates.mjs'
 import { isOutput, takesOutput, takesPair } from './dialects/function.mjs';
 import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
-import { givesFunction, madeBy, testedNames, unreadKeys } from './facts.mjs';
+import { comparedIn, givesFunction, madeBy, testedNames, unreadKeys } from './facts.mjs';
 import { optionalNames } from './optional_names.mjs';
 import { parametersOf, withoutUnderscore } from './parameters.mjs';
 
@@ -17,8 +17,8 @@ import { parametersOf, withoutUnderscore } from './parameters.mjs';
  * @typedef {{name: string, text: string, length: number}} Method
  * @typedef {{where: 'module'|'exports'|'declared'|'listed', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[], at?: number, first?: number}} Offer
  *   `at`: its position in the lists that the code passes to its platform; `first`: the first position of the same value
- * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], tested?: string[], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
- *   `needs`: properties that a row has to have; `tested`: those of them that the code can do without; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
+ * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], tested?: string[], compared?: ReturnType<typeof sideOf>[][], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
+ *   `needs`: properties that a row has to have; `tested`: those of them that the code can do without; `compared`: pairs of values of its arguments that it compares; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
  * @typedef {{name: string, selector: Selector, uses?: string[]}} Part one of several evaluators; `uses`: the others that it uses; set only for a part that runs only for rows with all that it needs
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
  * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector, functions: {name: string, text: string}[], notes?: {code: string, message: string}[]}} Found
@@ -85,6 +85,10 @@ export function findEntry(offers, wish) {
   const dialect = DIALECTS.find((one) => one.contract === answer.contract);
   const refusal = dialect?.refuse?.(wish.code, wish.language);
   if (refusal) return refusal;
+  for (const [at, { selector }] of (answer.selector.every ?? [answer]).entries()) {
+    const compared = comparedIn(answer.functions[at]?.text ?? '');
+    if (compared.length > 0) selector.compared = compared.map((pair) => pair.map((one) => sideOf(one, answer.contract)));
+  }
   const isKnown = wish.entry !== null || offers.some((one) => one.where === 'listed') || answer.notes?.some((one) => one.code === 'entry_left_out');
   return isKnown ? answer : { ...answer, notes: [...(answer.notes ?? []), ...unread(dialect?.listed?.(wish.code) ?? [])] };
 }
@@ -622,6 +626,19 @@ function found(candidate, dialect, source, reason, byColumn = false) {
   };
   const names = keys?.length ? keys : parameters.map((one) => (one.rest ? `...${one.name}` : one.name));
   return { contract: dialect.contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector, functions: [{ name: candidate.name, text: candidate.text }] };
+}
+
+/** The place of the output among the arguments, by contract, for the contracts whose other arguments have the row's own columns. @type {Record<string, number>} */
+const PLACES_OF_OUTPUT = { evaluate: 1, 'evaluate-v1': 2, main: -1 };
+
+/**
+ * Return where the runner finds one of two compared values; `mayLack`: whether it is in the output that the evaluator scores, or in a platform's own row, which need not have an expected answer.
+ *
+ * @param {import('./facts.mjs').Part} part @param {string} contract
+ */
+function sideOf({ at, of, keys, text }, contract) {
+  const place = PLACES_OF_OUTPUT[contract];
+  return { at, keys, text: text.slice(0, 80), mayLack: place === undefined || place === at || [of, ...keys].some(isOutput) };
 }
 
 /** @param {Offer[]} offers @param {string[]} names @param {string} code @returns {Refusal} */

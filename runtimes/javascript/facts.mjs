@@ -17,6 +17,7 @@ import { parse } from './parser.mjs';
  * @typedef {{of: string | null, key: string, tested: boolean}} Read
  * @typedef {{node: Node, uses: Uses[], rest: Uses}} Function_
  * @typedef {Map<string, Uses[]>} Known the values that each name may have
+ * @typedef {{at: number, of: string, keys: string[], text: string}} Part a value that a function takes out of its argument number `at`; `of`: the name of the argument, or ''; `text`: as the code has it
  */
 
 const MOST_CHARS = 200_000; // maximum length of the code of all functions together
@@ -30,6 +31,12 @@ const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFu
 const GETTERS = ['get', 'hasOwn', 'hasOwnProperty'];
 const SAME = ['trim', 'toLowerCase', 'toUpperCase']; // methods that return the same text in another form
 const ASKING = ['hasOwn', 'hasOwnProperty'];
+const CONVERTING = ['String', 'Number', 'stringify']; // functions that return the value of their argument in another form
+/** Matches the names of functions and methods that compare two values. */
+const COMPARING = /equal|same|match|compare|^(?:is|includes|startsWith|endsWith|indexOf)$/i;
+const MOST_PAIRS = 20;
+// statements that may end a call before the next one
+const LEAVING = ['ReturnStatement', 'ThrowStatement', 'BreakStatement', 'ContinueStatement'];
 /** Names of methods that score. */
 const SCORING = new Set(['assert', 'check', 'evaluate', 'grade', 'judge', 'measure', 'run', 'score', 'validate']);
 const TESTS = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement', 'ForStatement'];
@@ -116,6 +123,18 @@ function testedIn(node) {
   outline.read(node.body, known);
   const own = bound.filter((/** @type {{uses: Uses}} */ { uses }) => uses.tested || uses.asked).map((/** @type {{key: string}} */ one) => one.key);
   return patterns.length === 1 && patterns[0].type === 'Identifier' ? outline.testedOf(patterns[0].name) : own;
+}
+
+/**
+ * Return the pairs of values that a function takes out of its arguments and compares in every call, except values that it tests or changes.
+ *
+ * @param {string} text @returns {[Part, Part][]}
+ */
+export function comparedIn(text) {
+  return orNothing(() => {
+    const node = text.length > MOST_CHARS ? null : functionIn(text);
+    return node === null ? [] : new Comparisons(node).pairs();
+  }) ?? [];
 }
 
 /** Return whether the function with this text returns another function. @param {string} text */
@@ -216,6 +235,11 @@ class Outline {
   /** Return the properties of a value that the code tests, or gives a default. @param {string} name @returns {string[]} */
   testedOf(name) {
     return [...this.#used.values()].filter((one) => one.of === name && (one.tested || one.asked)).map((one) => one.key);
+  }
+
+  /** Return whether the code tests a property. @param {string} of name of the value that has it @param {string} key */
+  asks(of, key) {
+    return this.#asked.has(key) || (of !== '' && this.#asked.has(of)) || this.#used.get(`${of}\n${key}`)?.asked === true;
   }
 
   /** Return the function with this text among those that were read, or null. @param {string} source @param {string} text @returns {Function_ | null} */
@@ -418,6 +442,151 @@ class Outline {
     this.#used.set(name, found);
     return found;
   }
+}
+
+/** The comparisons in a function. A name stands for a part of an argument only if it is declared once and never assigned. */
+class Comparisons {
+  /** @type {Map<string, Part>} */
+  #parts = new Map();
+  #outline = new Outline();
+  /** @type {Node[]} */
+  #nodes;
+  /** The expressions that every call evaluates. @type {Node[]} */
+  #certain;
+  /** The properties that the function may change; `*` stands for any. @type {Set<string>} */
+  #written;
+  /** How often each name gets a value. @type {Map<string, number>} */
+  #given = new Map();
+
+  /** @param {Node} node of the function */
+  constructor(node) {
+    this.#outline.read(node, new Map());
+    this.#nodes = [...node.params.flatMap(expressionsIn), node.body].flatMap(nodesIn);
+    this.#certain = certainIn(node.body);
+    this.#written = new Set(this.#nodes.flatMap(writtenBy));
+    for (const name of [...node.params.flatMap(namesIn), ...this.#nodes.flatMap(givenBy)]) this.#given.set(name, (this.#given.get(name) ?? 0) + 1);
+    node.params.forEach((/** @type {Node} */ one, /** @type {number} */ at) => this.#bind(one.left ?? one, { at, of: '', keys: [], text: '' }));
+    for (const one of this.#nodes) {
+      const part = one.type === 'VariableDeclarator' && one.init ? this.#partOf(one.init) : null;
+      if (part !== null) this.#bind(one.id, part);
+    }
+  }
+
+  /** @returns {[Part, Part][]} */
+  pairs() {
+    /** @type {[Part, Part][]} */
+    const found = [];
+    for (const node of this.#certain) {
+      const [one, other] = sidesOf(node).map((side) => this.#partOf(side));
+      if (one && other && one.text !== other.text && !this.#isSettled(one) && !this.#isSettled(other)) found.push([one, other]);
+      if (found.length === MOST_PAIRS) break;
+    }
+    return found;
+  }
+
+  /** Return whether the function tests the part, or may change it. @param {Part} part */
+  #isSettled({ of, keys }) {
+    return this.#written.has('*') || keys.some((key, at) => this.#written.has(key) || this.#outline.asks(at > 0 ? keys[at - 1] : of, key));
+  }
+
+  /** @param {Node} pattern @param {Part} part */
+  #bind(pattern, part) {
+    if (pattern.type === 'Identifier') {
+      const isArgument = part.text === '';
+      if (this.#given.get(pattern.name) === 1) this.#parts.set(pattern.name, isArgument ? { ...part, of: pattern.name, text: pattern.name } : part);
+    }
+    for (const one of pattern.type === 'ObjectPattern' ? pattern.properties : []) {
+      if (one.type === 'Property' && !one.computed) this.#bind(one.value, within(part, String(one.key.name ?? one.key.value)));
+    }
+  }
+
+  /** Return the part of an argument that is the value of an expression, perhaps in another form; null for any other expression. @param {Node | undefined} node @returns {Part | null} */
+  #partOf(node) {
+    switch (node?.type) {
+      case 'Identifier': return this.#parts.get(node.name) ?? null;
+      case 'ChainExpression': return this.#partOf(node.expression);
+      case 'AwaitExpression': return this.#partOf(node.argument);
+      case 'TemplateLiteral': return node.expressions.length === 1 && node.quasis.every((/** @type {Node} */ one) => one.value.raw === '') ? this.#partOf(node.expressions[0]) : null;
+      case 'MemberExpression': {
+        const found = readOf(node);
+        const whole = found && this.#partOf(found.of);
+        return whole && whole.keys.length < MOST_PARTS ? within(whole, found.key) : null;
+      }
+      case 'CallExpression': {
+        const { name, property, object } = node.callee;
+        if (SAME.includes(property?.name)) return this.#partOf(object);
+        return CONVERTING.includes(property?.name ?? name) ? this.#partOf(node.arguments[0]) : null;
+      }
+      default: return null;
+    }
+  }
+}
+
+/** @param {Part} whole @param {string} key @returns {Part} */
+function within(whole, key) {
+  return { ...whole, keys: [...whole.keys, key], text: whole.text === '' ? key : `${whole.text}.${key}` };
+}
+
+/** Return the two expressions that an expression compares; an empty list if it does not compare. @param {Node} node @returns {Node[]} */
+function sidesOf(node) {
+  if (node.type === 'BinaryExpression') return EITHER.includes(node.operator) ? [node.left, node.right] : [];
+  if (node.type !== 'CallExpression' || !COMPARING.test(node.callee.property?.name ?? node.callee.name ?? '')) return [];
+  const sides = node.arguments.length > 1 ? node.arguments.slice(0, 2) : [node.callee.object, node.arguments[0]];
+  return sides.every((/** @type {Node | undefined} */ one) => one !== undefined) ? sides : [];
+}
+
+/** Return the names to which a node gives values. @param {Node} node @returns {string[]} */
+function givenBy(node) {
+  if (node.type === 'VariableDeclarator') return namesIn(node.id);
+  if (node.type === 'AssignmentExpression') return node.left.type === 'MemberExpression' ? [] : [...namesIn(node.left), ...namesIn(node.left)];
+  if (node.type === 'CatchClause') return node.param ? namesIn(node.param) : [];
+  if (FUNCTIONS.has(node.type)) return [...node.params.flatMap(namesIn), ...(node.id ? [node.id.name] : [])];
+  return [];
+}
+
+/** Return the properties that a node may change, `*` for any. @param {Node} node @returns {string[]} */
+function writtenBy(node) {
+  const target = node.type === 'AssignmentExpression' ? node.left : node.type === 'UpdateExpression' || node.operator === 'delete' ? node.argument : null;
+  if (target?.type === 'MemberExpression') return [readOf(target)?.key ?? '*'];
+  // a function that is called only for what it does, such as `prepare(row)`
+  const isOrder = node.type === 'ExpressionStatement' && node.expression.type === 'CallExpression' && node.expression.callee.type === 'Identifier' && node.expression.arguments.length > 0;
+  return isOrder || (node.type === 'CallExpression' && node.callee.property?.name === 'assign') ? ['*'] : [];
+}
+
+/** Return the expressions that every call of a function with this body evaluates, up to the first statement that may end the call. @param {Node} body @returns {Node[]} */
+function certainIn(body) {
+  /** @type {Node[]} */
+  const found = [];
+  /** @type {Node[]} */
+  const left = [body];
+  for (let node = left.pop(); node; node = left.pop()) {
+    found.push(node);
+    switch (node.type) {
+      case 'IfStatement':
+        if ([node.consequent, node.alternate].some((one) => one && nodesIn(one).some(({ type }) => LEAVING.includes(type)))) left.length = 0;
+        left.push(node.test);
+        break;
+      case 'ConditionalExpression': left.push(node.test); break;
+      case 'LogicalExpression': left.push(node.left); break;
+      case 'TryStatement': left.length = 0; left.push(node.block); break;
+      case 'ReturnStatement': case 'ThrowStatement': left.length = 0; if (node.argument) left.push(node.argument); break;
+      case 'ForStatement': case 'ForInStatement': case 'ForOfStatement': case 'WhileStatement': case 'DoWhileStatement': case 'SwitchStatement': case 'LabeledStatement': left.length = 0; break;
+      default: if (!FUNCTIONS.has(node.type)) for (const one of partsOf(node).reverse()) left.push(one);
+    }
+  }
+  return found;
+}
+
+/** Return a node and all expressions and statements in it. @param {Node} node @returns {Node[]} */
+function nodesIn(node) {
+  /** @type {Node[]} */
+  const found = [];
+  const left = [node];
+  for (let one = left.pop(); one; one = left.pop()) {
+    found.push(one);
+    for (const part of partsOf(one).reverse()) left.push(part);
+  }
+  return found;
 }
 
 /** Return the value from which an expression reads, and the constant name that it reads. @param {Node} node @returns {{of: Node, key: string} | null} */

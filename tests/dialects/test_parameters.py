@@ -8,6 +8,7 @@ from evaluator_host.engine.contracts.parameters import rewritten, row_notes, sus
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
 from evaluator_host.types.outcome import ErrorCode, FunctionFacts, Loaded, ParameterFacts
+from evaluator_host.types.warnings import RowWarnings
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
 BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
@@ -409,3 +410,113 @@ async def test_only_parameters_of_one_function_are_compared_as_wholes(
 ) -> None:
     report = await service.check(Evaluator(code, language, Contract.EVALUATE))
     assert any("`inputs` is compared with `outputs`" in note.message for note in report.notes) is told
+
+
+TYPED = Row({"expected": "4", "n": 1}, {"answer": "4"})
+BARE = Row({"expected": "4", "n": 1}, "4")
+FUNCTION = "function evaluate(row, out) {{ {} }}"
+COMPARED: list[tuple[str, Row, str | None]] = [  # body of the function, a row, and the beginning of the warning
+    (
+        "return row.expcted === out.anwser",
+        TYPED,
+        "the code compares row.expcted with out.anwser, but the row has neither",
+    ),
+    (
+        "const { expcted } = row; const said = out.anwser; return said == expcted",
+        TYPED,
+        "the code compares out.anwser with row.expcted, but the row has neither",
+    ),
+    (
+        "return String(row.expcted).trim() === `${out.anwser}`",
+        TYPED,
+        "the code compares row.expcted with out.anwser, but the row has neither",
+    ),
+    (
+        "return row.expcted?.trim() === out?.anwser?.trim()",
+        TYPED,
+        "the code compares row.expcted with out.anwser, but the row has neither",
+    ),
+    (
+        "return isDeepStrictEqual(row.expcted, out.answer); function isDeepStrictEqual(a, b) { return a === b }",
+        TYPED,
+        "the code compares row.expcted with out.answer, but the row does not have row.expcted",
+    ),
+    (
+        "return out.answer.includes(row.expcted)",
+        TYPED,
+        "the code compares out.answer with row.expcted, but the row does not have row.expcted",
+    ),
+    (
+        "if (row.n === 1) { console.log(row) } return row.expcted === out.answer ? 1 : 0",
+        TYPED,
+        "the code compares row.expcted with out.answer, but the row does not have row.expcted",
+    ),
+    (
+        "return row.expcted === out.answer",
+        TYPED,
+        "the code compares row.expcted with out.answer, but the row does not have row.expcted",
+    ),
+    (
+        "return row.meta?.gold === out.answer",
+        TYPED,
+        "the code compares row.meta.gold with out.answer, but the row does not have row.meta.gold",
+    ),
+    (
+        "return row.expected === out.answer",
+        BARE,
+        "the code compares row.expected with out.answer, but the row does not have out.answer",
+    ),
+    ("return row.expected === out.answer", TYPED, None),
+    ("return row.expected === out.anwser", TYPED, None),
+    ("return row.expcted === 'exact'", TYPED, None),
+    ("return (row.expcted ?? '4') === out.answer", TYPED, None),
+    ("if (row.expcted === undefined) return 0; return row.expcted === out.answer", TYPED, None),
+    ("if (!row.expcted) return 0; return row.expcted === out.answer", TYPED, None),
+    ("return 'expcted' in row && row.expcted === out.answer", TYPED, None),
+    ("let wanted = row.expcted; wanted = '4'; return wanted === out.answer", TYPED, None),
+    ("const at = (row) => row.expcted === out.answer; return at({ expcted: '4' })", TYPED, None),
+    ("return row.expected.length === out.answer.length", TYPED, None),
+    ("if (row.n === 1) return row.expected === out.answer; return row.expcted === out.anwser", TYPED, None),
+    ("return row.n === 1 ? row.expected === out.answer : row.expcted === out.anwser", TYPED, None),
+    ("return row.n === 1 || row.expcted === out.anwser", TYPED, None),
+    ("for (const one of [1]) { return one }; return row.expcted === out.anwser", TYPED, None),
+    ("row.expcted = '4'; return row.expcted === out.answer", TYPED, None),
+    ("Object.assign(row, { expcted: '4' }); return row.expcted === out.answer", TYPED, None),
+    ("add(row); return row.expcted === out.answer; function add(one) { one.expcted = '4' }", TYPED, None),
+    ("return row.expected.length === out.length", BARE, None),
+]
+
+
+@BUBBLEWRAP
+@pytest.mark.parametrize("language", [JAVASCRIPT, TYPESCRIPT])
+async def test_a_comparison_with_a_value_that_the_row_lacks_is_doubtful(service: Service, language: Language) -> None:
+    head = FUNCTION if language is JAVASCRIPT else FUNCTION.replace("row, out", "row: any, out: any")
+    codes = [head.format(body) for body, _, _ in COMPARED]
+    rows = [row for _, row, _ in COMPARED]
+    results = await asyncio.gather(
+        *(service.evaluate(Evaluator(code, language), row) for code, row in zip(codes, rows, strict=True))
+    )
+    told = [[note.message for note in one.warnings if note.code == "missing_column"] for one in results]
+    assert [one.error for one in results if one.error] == []
+    wrong = [
+        (body, found)
+        for (body, _, expected), found in zip(COMPARED, told, strict=True)
+        if (found == [] if expected is None else len(found) == 1 and found[0].startswith(expected)) is False
+    ]
+    assert wrong == []
+
+
+@BUBBLEWRAP
+async def test_a_comparison_of_two_missing_values_makes_the_score_doubtful(service: Service) -> None:
+    evaluator = Evaluator(FUNCTION.format("return row.expcted === out.anwser"), JAVASCRIPT)
+    results = [await service.evaluate(evaluator, TYPED) for _ in range(2)]
+    assert [one.score for one in results] == [1, 1]
+    assert str(RowWarnings.of(results).doubt()).startswith("2 of 2 scores are doubtful: the code compares row.expcted")
+
+
+@BUBBLEWRAP
+async def test_a_missing_column_has_one_warning(service: Service) -> None:
+    evaluator = Evaluator(FUNCTION.format("return row.expected === out"), JAVASCRIPT)
+    result = await service.evaluate(evaluator, ROW)
+    [note] = result.warnings
+    assert note.message.startswith("the code reads `expected`, but the row has `correct_answer` instead")

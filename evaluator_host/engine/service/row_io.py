@@ -412,7 +412,9 @@ def normalise(
         scored = rules.interpret(outcome, evaluator.language, settings=settings)
     if isinstance(scored, EvaluationError):
         scored = _without_score(rules.native_of_failure(scored, evaluator.language), scored)
-    warnings = (*notes, *map(rules.explain, outcome.notes), *scored.notes, *_gave_up(outcome.logs))
+    known = {note.code for note in notes} & {"missing_column"}  # the host's own warning says more
+    told = [note for note in outcome.notes if note.code not in known]
+    warnings = (*notes, *map(rules.explain, told), *scored.notes, *_gave_up(outcome.logs))
     if scored.error is not None:
         value, kept = _value(outcome), _without_score(scored.native)
         error = advise(scored.error)

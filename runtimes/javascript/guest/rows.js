@@ -97,6 +97,32 @@
     return '{"code":"missing_column","message":' + p.quote('the row does not have ' + names + ', which the code tests, so the code goes on without it') + '}';
   }
 
+  /** Return a warning as JSON if the code compares a value that the row lacks; else ''. An output may lack a property: then the comparison fails, as it should. */
+  function lackingCompared(pairs, args) {
+    for (let i = 0; i < pairs.length; i++) {
+      const one = pairs[i][0];
+      const other = pairs[i][1];
+      const both = lacks(one, args, false) && lacks(other, args, false);
+      const lacked = lacks(one, args, one.mayLack) ? one : lacks(other, args, other.mayLack) ? other : null;
+      if (!both && lacked === null) continue;
+      const told = both ? 'has neither, so that undefined is equal to undefined' : 'does not have ' + lacked.text + ', which is undefined';
+      return '{"code":"missing_column","message":' + p.quote('the code compares ' + one.text + ' with ' + other.text + ', but the row ' + told) + '}';
+    }
+    return '';
+  }
+
+  /** Return whether an argument lacks a part. With `mayLack`, an object may lack properties, but a text or a number counts as lacking them. */
+  function lacks({ at, keys }, args, mayLack) {
+    let value = args[at];
+    for (let i = 0; i < keys.length; i++) {
+      if (value === undefined || value === null) return i > 0 && !mayLack;
+      const own = typeof value === 'object' ? p.getOwnPropertyDescriptor(value, keys[i]) : undefined;
+      if (own === undefined) return !(keys[i] in p.Object(value)) && !(mayLack && typeof value === 'object');
+      value = own.value;
+    }
+    return false;
+  }
+
   /** Return how messages name the evaluator's function. */
   function named({ where, name, method }) {
     if (typeof name !== 'string' || name === 'default' || where === 'module') return 'the evaluator';
@@ -172,7 +198,9 @@
     if (selector.params && body.args !== undefined) body.args[0] = watched(body.args[0]);
     if (selector.output !== undefined && body.args !== undefined) nameOutput(selector.output, body.args[0]);
     if (selector.needs !== undefined && body.args !== undefined) told.notes = lacking(selector, body.args[0], told);
-    return p.apply(entry, holder, 'named' in body ? [body.named] : selector.names ? byName(selector.names, body.args[0]) : body.args);
+    const args = 'named' in body ? [body.named] : selector.names ? byName(selector.names, body.args[0]) : body.args;
+    if (selector.compared !== undefined && told.notes === '') told.notes = lackingCompared(selector.compared, args);
+    return p.apply(entry, holder, args);
   }
 
   function call(selector, argsText, resultLimit, done) {
