@@ -144,6 +144,12 @@ def test_a_share_of_passed_checks_is_reported() -> None:
     assert refusal({"passed": 6, "total": 4}, EVALUATE, PY).message.startswith("`passed` is 6, which means neither")
 
 
+@pytest.mark.parametrize("key", ["passed", "success", "ok", "correct"])
+def test_beside_a_score_of_none_a_verdict_counts_as_alone(key: str) -> None:
+    with_none, alone = result({key: True, "score": None}), result({key: True})
+    assert (with_none.score, with_none.passed) == (alone.score, alone.passed) == (1.0, True)
+
+
 def test_a_verdict_of_none_is_none() -> None:
     assert result({"score": 0.9, "passed": None}, threshold=0.5).passed is True
     found = result({"score": 0.9, "passed": None, "success": "no"}, threshold=0.5)

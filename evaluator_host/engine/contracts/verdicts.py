@@ -68,7 +68,7 @@ def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
     if (key := next((key for key in _WORD_KEYS if _is_pass_or_fail(value.get(key))), None)) is not None:
         return {key: value[key]}
     numbers = any(isinstance(one, int | float) and not isinstance(one, bool) for one in value.values())
-    weak = () if numbers or "score" in value else _WEAK_KEYS
+    weak = () if numbers or value.get("score") is not None else _WEAK_KEYS
     return {key: value[key] for key in weak if isinstance(value.get(key), bool)}
 
 

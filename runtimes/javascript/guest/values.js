@@ -195,7 +195,8 @@
   }
 
   function writeEntry(state, key, value, at, depth, first) {
-    const item = write(state, value, { __proto__: null, up: at, key, holder: undefined }, depth + 1, true);
+    let item = write(state, value, { __proto__: null, up: at, key, holder: undefined }, depth + 1, true);
+    if (item === undefined && key === 'score' && at.up === null) item = grow(state, 'null'); // as Python writes None
     if (item === undefined) return '';
     return grow(state, (first ? '' : ',') + p.quote(nameIn(state, key, at)) + ':') + item;
   }

@@ -21,6 +21,7 @@ DEEP = "let v = {}; for (let i = 0; i < %d; i++) v = {v};"
         ("return null", "null", None),
         ("return [1, undefined, 'x', [true]]", "array", [1, None, "x", [True]]),
         ("return {a: 1, b: undefined, c: {d: [null]}}", "object", {"a": 1, "c": {"d": [None]}}),
+        ("return {score: undefined, b: {score: undefined}}", "object", {"score": None, "b": {}}),
         ('return JSON.parse(\'{"__proto__": {"x": 1}, "y": 2}\')', "object", {"__proto__": {"x": 1}, "y": 2}),
         ("return new Map([['a', 1], ['b', {c: 2}]])", "object", {"a": 1, "b": {"c": 2}}),
         ("return {when: new Date(0)}", "object", {"when": "1970-01-01T00:00:00.000Z"}),
