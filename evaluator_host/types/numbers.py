@@ -28,10 +28,10 @@ def parsed(text: str) -> float | None:
 
 def mean_of(numbers: Sequence[float]) -> float:
     """Return the mean of finite numbers, exactly rounded, even if their sum is too large for a float."""
-    return float(_sum_of(numbers) / len(numbers))
+    return float(sum_of(numbers) / len(numbers))
 
 
-def _sum_of(numbers: Sequence[float]) -> Fraction:
+def sum_of(numbers: Sequence[float]) -> Fraction:
     """Return the sum with at least 150 bits, which is exact unless the numbers differ by more than a float can hold.
 
     A sum of floats is rounded. So the rounding error is computed as a sum, too, and so on until it is 0.

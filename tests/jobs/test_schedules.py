@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
@@ -473,7 +474,7 @@ async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are
         for position, mean in enumerate(means):
             chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
             await tables(desk.store).jobs._database.change_rows(
-                update(JobEvaluatorTable).where(chosen).values(mean=mean)
+                update(JobEvaluatorTable).where(chosen).values(total=str(len(ROWS) * Fraction(mean)))
             )
         (stored,) = await desk.store.objects.list_objects("alert")
         await check(desk, alerts, stored)
@@ -504,7 +505,7 @@ async def test_an_alert_fires_when_no_row_could_be_scored(desk: Desk, tmp_path: 
         for position, scored in enumerate(healthy, 1):
             chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
             good = {
-                "mean": 0.9,
+                "total": str(scored * Fraction(9, 10)),
                 "failed": 0,
                 **dict.fromkeys(("scored", "scores", "numbers", "judged", "passed"), scored),
             }
@@ -522,10 +523,10 @@ async def test_an_alert_fires_when_no_row_could_be_scored(desk: Desk, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("metric", "behind"), [(Metric.MEAN, ("scores", "mean")), (Metric.PASS_RATE, ("judged", "passed"))]
+    ("metric", "behind", "none"), [(Metric.MEAN, ("scores", "total"), "0"), (Metric.PASS_RATE, ("judged", "passed"), 0)]
 )
 async def test_the_minimum_of_rows_of_an_alert_counts_the_rows_behind_its_metric(
-    desk: Desk, tmp_path: Path, metric: Metric, behind: tuple[str, str]
+    desk: Desk, tmp_path: Path, metric: Metric, behind: tuple[str, str], none: Any
 ) -> None:
     alerts = alerts_of(desk, tmp_path)
     await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
@@ -534,7 +535,7 @@ async def test_the_minimum_of_rows_of_an_alert_counts_the_rows_behind_its_metric
     for rows in (2, 3):
         spec = JobSpec([OK], [{"inputs": {}, "outputs": "1"}] * 4, name="run", schedule="weekly")
         job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
-        counts = dict(zip(behind, (rows, 0), strict=True))
+        counts = dict(zip(behind, (rows, none), strict=True))
         chosen = JobEvaluatorTable.job_id == job.id
         await tables(desk.store).jobs._database.change_rows(update(JobEvaluatorTable).where(chosen).values(counts))
         (stored,) = await desk.store.objects.list_objects("alert")
@@ -553,10 +554,10 @@ async def test_an_alert_ignores_evaluators_that_only_label_or_skip(desk: Desk, t
     alerts = alerts_of(desk, tmp_path)
     await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
     await alerts.add_alert(WORKSPACE, "low", AlertRule(metric, schedule="weekly", below=0.5))
-    good = {"mean": 0.9, "passed": 2, "failed": 0, "skipped": 0}
+    good: dict[str, Any] = {"total": "9/5", "passed": 2, "failed": 0, "skipped": 0}
     good |= dict.fromkeys(("scored", "scores", "numbers", "judged"), 2)
-    none = {**good, "mean": 0.0, "passed": 0, "scores": 0, "numbers": 0, "judged": 0}
-    only_labels, skips, bad = none, {**none, "scored": 0, "skipped": 2}, {**good, "mean": 0.1, "passed": 0}
+    none = {**good, "total": "0", "passed": 0, "scores": 0, "numbers": 0, "judged": 0}
+    only_labels, skips, bad = none, {**none, "scored": 0, "skipped": 2}, {**good, "total": "1/5", "passed": 0}
 
     async def told(*counts: dict[str, Any]) -> list[str]:
         """Run a job whose evaluators have these counts; return the types of the alert's new messages."""

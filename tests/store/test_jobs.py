@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.table import new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredOutput
+from evaluator_host.platform.jobs.results.aggregate import aggregate
 from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.results.results import JobResults
 from evaluator_host.platform.jobs.spec import StoredSpec, evaluator_to_json, spec_from_json, spec_to_json
@@ -248,13 +250,13 @@ async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(
     tally = found[after.id].tally
     assert (tally.scored, tally.failed, tally.skipped, tally.judged, tally.passed) == (1, 2, 0, 1, 1)
     assert (tally.mean_score(failures_are_zero=False), tally.pass_rate(failures_are_zero=False)) == (1.0, 1.0)
-    assert tally.mean_score(failures_are_zero=True) == pytest.approx(1 / 3, abs=1e-11)
+    assert tally.mean_score(failures_are_zero=True) == 1 / 3
     assert tally.pass_rate(failures_are_zero=True) == pytest.approx(1 / 3)
     previous = found[after.id].previous
     assert previous is not None
     assert (found[after.id].previous_job, previous.mean_score(failures_are_zero=False)) == (
         before.id,
-        pytest.approx(2 / 3, abs=1e-11),
+        2 / 3,
     )
     assert found[before.id].previous is None
     assert found[other.id].previous is None  # job `other` has another number of rows
@@ -307,8 +309,17 @@ async def test_a_list_of_jobs_continues_after_a_job(store: Store) -> None:
 async def test_means_of_the_largest_numbers_do_not_overflow(store: Store) -> None:
     await finished(store, [1.7e308, 1.7e308, -1.7e308, 1.7e308])
     (found,) = await tables(store).jobs.list_overviews(WORKSPACE, limit=1)
-    mean = found.evaluators[0].tally.mean_score(failures_are_zero=False)
-    assert mean == pytest.approx(0.85e308, rel=1e-9)
+    assert found.evaluators[0].tally.mean_score(failures_are_zero=False) == 0.85e308
+
+
+async def test_the_mean_of_a_job_is_that_of_its_results(store: Store) -> None:
+    """The mean that is counted while rows are stored has all digits of the mean over the stored rows."""
+    ways = ([0.1] * 7 + [0.7, 1e-9, 1 / 3], [1e16, 1.0, -1e16, 0.25], [1e-300, 1e300, 5e-324, -1e300])
+    for scores in ways:
+        job = await finished(store, [*scores])
+        tally = (await tables(store).jobs.get_overview(WORKSPACE, job.id)).evaluators[0].tally
+        counted = tally.mean_score(failures_are_zero=False)
+        assert counted == aggregate("score", scores).mean == float(sum(map(Fraction, scores)) / len(scores))
 
 
 async def test_rows_that_a_job_needs_are_not_forgotten(store: Store) -> None:

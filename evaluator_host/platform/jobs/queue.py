@@ -9,6 +9,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any, Final
 
 from sqlalchemy import and_, case, func, insert, literal, or_, select, tuple_, update
@@ -39,6 +40,7 @@ from evaluator_host.platform.store.database import (
 )
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.json_values import decode_json, encode_json
+from evaluator_host.types.numbers import sum_of
 from evaluator_host.types.outcome import ModelUsage, Note, Status
 from evaluator_host.types.warnings import DOUBTFUL, WarningTally
 
@@ -286,7 +288,7 @@ async def _count(
     results: Sequence[StoredResult],
     notes: Mapping[tuple[int, int], Sequence[Note]],
 ) -> None:
-    """Add results to their evaluators' row counts and means. A mean is updated without a sum, which could overflow."""
+    """Add results to their evaluators' row counts and sums of scores. The caller has locked the job."""
     table = JobEvaluatorTable
     for position in {result.position for result in results}:
         some = [result for result in results if result.position == position]
@@ -304,13 +306,13 @@ async def _count(
             "doubted": sum(_has_number(result) and _is_doubted(result, notes) for result in some),
         }
         values: dict[str, Any] = {name: getattr(table, name) + count for name, count in counts.items()}
-        if scores:
-            mean, total = math.fsum(score / len(scores) for score in scores), table.scores + float(len(scores))
-            values["mean"] = table.mean * (table.scores / total) + mean * (len(scores) / total)
         chosen = (table.job_id == job_id) & (table.position == position)
-        if told := {row: found for (of, row), found in notes.items() if of == position}:
-            before = await connection.scalar(select(table.warnings).where(chosen))
-            values["warnings"] = _warnings_with(str(before), told)
+        told = {row: found for (of, row), found in notes.items() if of == position}
+        if scores or told:
+            warnings = table.warnings if told else literal("")  # warnings may be long
+            before = (await connection.execute(select(table.total, warnings.label("warnings")).where(chosen))).one()
+            values["total"] = str(Fraction(before.total) + sum_of(scores))
+            values |= {"warnings": _warnings_with(before.warnings, told)} if told else {}
         await connection.execute(update(table).where(chosen).values(**values))
 
 

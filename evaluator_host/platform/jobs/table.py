@@ -103,8 +103,9 @@ class JobTable(Table):
 class JobEvaluatorTable(Table):
     """Copies of evaluators that belong to a job, with their scores so far. `content`, `lock` and `warnings` are JSON.
 
-    `judged` is the number of rows with a verdict, `scores` the number of rows with a score, and `mean` the mean of
-    these scores. `numbers` is the number of rows with a score or a metric; `doubted` of these rows have a warning that
+    `judged` is the number of rows with a verdict, `scores` the number of rows with a score, and `total` the sum of
+    these scores, as a fraction: a sum of floats would be rounded, and its rounding errors would depend on the order of
+    the rows. `numbers` is the number of rows with a score or a metric; `doubted` of these rows have a warning that
     makes the score or metric doubtful. `previous_job` is the newest earlier job over the same rows that had completed.
     `scores_mark` is the sum of `row_mark` over the rows with a score, and `failed_mark` is the sum over the failed
     rows.
@@ -127,7 +128,7 @@ class JobEvaluatorTable(Table):
     judged: Mapped[int] = mapped_column(server_default="0")
     passed: Mapped[int] = mapped_column(server_default="0")
     scores: Mapped[int] = mapped_column(server_default="0")
-    mean: Mapped[float] = mapped_column(server_default="0")
+    total: Mapped[str] = mapped_column(server_default="0")
     numbers: Mapped[int] = mapped_column(server_default="0")
     doubted: Mapped[int] = mapped_column(server_default="0")
     scores_mark: Mapped[int] = mapped_column(BigInteger, server_default="0")

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
 from evaluator_host.engine.system.adapter import Adapter
@@ -23,7 +24,7 @@ class Tally:
     judged: int  # number of rows with a verdict, `passed` true or false
     passed: int
     scores: int  # number of rows with a score
-    mean: float  # mean of these scores; 0 if there are none
+    total: str  # exact sum of these scores, a fraction such as `5/4`
     numbers: int = 0  # number of rows with a score or a metric
     doubted: int = 0  # number of rows with a warning that makes the score or a metric doubtful
     scores_mark: int = 0  # sum of `row_mark` over the rows with a score
@@ -37,7 +38,7 @@ class Tally:
     def mean_score(self, *, failures_are_zero: bool) -> float | None:
         """Return the mean score; None if no row has a score."""
         count = self.mean_rows(failures_are_zero=failures_are_zero)
-        return float(f"{self.mean * (self.scores / count):.12g}") if count else None
+        return float(Fraction(self.total) / count) if count else None
 
     def mean_rows(self, *, failures_are_zero: bool) -> int:
         """Return the number of rows over which the mean is computed."""
