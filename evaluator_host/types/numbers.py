@@ -45,6 +45,17 @@ def sum_of(numbers: Sequence[float]) -> Fraction:
     return sum(map(Fraction, parts), Fraction())
 
 
+def percentile(ordered: Sequence[float], p: float) -> float:
+    """Return percentile `p`, 0 to 100, of a non-empty sorted list.
+
+    It is at position `(p / 100) * (n + 1) - 1` of the list, with linear interpolation.
+    """
+    position = min(max((p / 100) * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+
+
 def rounded(value: float, form: str = ".4g") -> str:
     """Format a score or another number, as the workbench does; a number just below 1 gets more digits: 0.99996.
 

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from evaluator_host.platform.terminal.summary import Summary
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note, Status
+from evaluator_host.types.results import Latency
 from tests.unit.test_warnings import SCORED
 
 
@@ -44,11 +45,20 @@ def test_skipped_rows_have_metrics_but_no_time() -> None:
     assert (found["skipped"], found["metrics"]["close"]["rows"]) == (1, 3)
     skipped = Summary()
     skipped.add(replace(SCORED, status=Status.SKIPPED, score=None, metrics={}), row=0, line=1)
-    assert skipped.to_json(bad_lines=0, seconds=1)["run_ms"] == {"p50": None, "p99": None}
+    assert skipped.to_json(bad_lines=0, seconds=1)["run_ms"] is None
     assert "a row ran" not in shown(skipped)
     instant = Summary()
     instant.add(replace(SCORED, timing_ms=replace(SCORED.timing_ms, run=0.0)), row=0, line=1)
     assert "0.0 ms (p50), 0.0 ms (p99)" in shown(instant)
+
+
+def test_only_rows_whose_code_ran_have_a_time() -> None:
+    made = Summary()
+    times = ((Status.SCORED, 3.0), (Status.SKIPPED, 2.0), (Status.FAILED, 1.0), (Status.FAILED, 0.0))
+    for row, (status, run_ms) in enumerate(times):
+        timing = replace(SCORED.timing_ms, run=run_ms)
+        made.add(replace(SCORED, status=status, score=None, metrics={}, timing_ms=timing), row=row, line=row + 1)
+    assert made.to_json(bad_lines=0, seconds=1)["run_ms"] == Latency(p50=2.0, p90=3.0, p99=3.0)
 
 
 def shown(made: Summary) -> str:

@@ -1,6 +1,8 @@
-"""Formats results as tables, and summarises a run row by row, in a fixed amount of memory."""
+"""Formats results as tables, and summarises a run row by row.
 
-import math
+The summary needs 8 bytes of memory for each row, and more while it computes percentiles.
+"""
+
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
@@ -17,36 +19,13 @@ from evaluator_host.types.json_values import InvalidJson, decode_json, encode_js
 from evaluator_host.types.names import counted
 from evaluator_host.types.numbers import percent, rounded
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
+from evaluator_host.types.results import RunTimes
 from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together, threshold_notes
 
 _ROWS_SHOWN: Final = 5  # maximum number of rows to show among those that did not pass
 _METRICS_KEPT: Final = 200  # maximum number of metrics in the summary of a run
 _METRICS_SHOWN: Final = 20
 _NAME_CHARS: Final = 60
-_STEP: Final = 1.02  # growth of the buckets in `Percentiles`: each is 2 % wider than the one before
-
-
-class Percentiles:
-    """Quantiles of positive numbers, exact to 1 %.
-
-    Numbers are counted in buckets; the buckets for larger numbers are wider.
-    """
-
-    def __init__(self) -> None:
-        self._buckets: Counter[int] = Counter()
-
-    def add(self, value: float) -> None:
-        self._buckets[math.floor(math.log(max(value, 1e-6), _STEP))] += 1
-
-    def at(self, fraction: float) -> float | None:
-        """Return the value below which this fraction (0..1) of the numbers lies. None if there are no numbers."""
-        rank = fraction * sum(self._buckets.values())
-        seen = 0
-        for bucket in sorted(self._buckets):
-            seen += self._buckets[bucket]
-            if seen >= rank:
-                return round(float(_STEP ** (bucket + 0.5)), 3)
-        return None
 
 
 class Summary:
@@ -68,14 +47,13 @@ class Summary:
         self._not_passed: list[tuple[int, int]] = []  # `(row, line)` of the first rows that did not pass
         self._score = Numbers()
         self._metrics: dict[str, Numbers] = {}
-        self._run_ms = Percentiles()
+        self._run_times = RunTimes()
 
     def add(self, result: EvaluationResult, *, row: int, line: int) -> None:
         """Count the result of one row. `row` is the row's number, from 0, and `line` its line in the data file."""
         self.rows += 1
         self.statuses[result.status] += 1
-        if result.status is not Status.SKIPPED:
-            self._run_ms.add(result.timing_ms.run)
+        self._run_times.add(result.status, result.timing_ms.run)
         self._warnings.add(row, result)
         if result.passed is not None:
             self._verdicts[result.passed] += 1
@@ -182,7 +160,7 @@ class Summary:
             "warnings": self._warnings.counts(),
             "doubt": self.doubt,
             "rows_per_s": round(self.rows / seconds, 1) if seconds > 0 else None,
-            "run_ms": {"p50": self._run_ms.at(0.5), "p99": self._run_ms.at(0.99)},
+            "run_ms": self._run_times.latency(),
             "first_failure": self._first_failure(),
             **({} if self.together is None else {"together": self.together}),
         }
@@ -209,7 +187,7 @@ class Summary:
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", warnings_text(found["warnings"]) or None),
                 ("speed", None if found["rows_per_s"] is None else f"{found['rows_per_s']} rows/s"),
-                ("a row ran", None if run_ms["p50"] is None else f"{run_ms['p50']} ms (p50), {run_ms['p99']} ms (p99)"),
+                ("a row ran", None if run_ms is None else f"{run_ms.p50} ms (p50), {run_ms.p99} ms (p99)"),
                 ("first failure", None if failure is None else _failure(failure)),
             ),
         )

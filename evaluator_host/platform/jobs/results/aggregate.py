@@ -1,9 +1,8 @@
 """Statistics of one metric, and the comparison of two jobs by a metric.
 
 The statistics are count, mean, deviation, standard error of the mean, percentiles, histogram, and the levels of a
-rubric. The variance is the population variance; the standard error takes the values as a sample. Percentile p is at
-position `(p / 100) * (n + 1) - 1` of the sorted values, with linear interpolation. The histogram has ten equal bins;
-only the last one includes its upper bound. A comparison is a paired difference with Student's interval,
+rubric. The variance is the population variance; the standard error takes the values as a sample. The histogram has ten
+equal bins; only the last one includes its upper bound. A comparison is a paired difference with Student's interval,
 mean ± t · s / √n over the rows that both jobs scored (s with n - 1), and the points of a scatter plot.
 """
 
@@ -22,7 +21,7 @@ from evaluator_host.engine.contracts.metric_leaves import NAME_CHARS
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.types.bounds import difference
 from evaluator_host.types.json_values import decode_large
-from evaluator_host.types.numbers import mean_of
+from evaluator_host.types.numbers import mean_of, percentile
 from evaluator_host.types.results import Aggregate, Bin, Difference, LevelCount, Point
 
 Rubrics: TypeAlias = dict[str, list[str]]
@@ -138,14 +137,6 @@ def total(values: "array[float]") -> float:
         return math.fsum(values)
     except OverflowError:
         return sum(values)
-
-
-def percentile(ordered: "array[float]", p: float) -> float:
-    """Return percentile `p`, 0 to 100, of a non-empty sorted list."""
-    position = min(max((p / 100) * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
-    below = int(position)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
 
 
 def as_float(value: float) -> float:

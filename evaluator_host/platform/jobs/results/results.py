@@ -22,7 +22,6 @@ from evaluator_host.platform.jobs.results.aggregate import (
     ValuesByName,
     aggregate,
     by_name,
-    percentile,
     rubrics_of,
     with_rubrics,
 )
@@ -52,8 +51,8 @@ from evaluator_host.types.results import (
     FailureGroup,
     JobEvaluatorReport,
     JobStatistics,
-    Latency,
     Pairs,
+    RunTimes,
 )
 
 GROUPS: Final = 200
@@ -474,16 +473,16 @@ class _Gathered:
         self._verdicts: Counter[bool | None] = Counter()
         self._has_scores = False
         self._errors: dict[str, tuple[int, int]] = {}
-        self._run_ms = array("d")
+        self._run_times = RunTimes()
         self.beside_skips: Counter[str] = Counter()  # number of values in skipped rows, by metric
 
     def add(self, one: ResultValues) -> None:
         self._statuses[one.status] += 1
+        self._run_times.add(one.status, one.run_ms)
         if one.status == Status.SKIPPED:
             return
         self._verdicts[one.passed] += 1
         self._has_scores = self._has_scores or one.score is not None
-        self._run_ms.append(one.run_ms)
         if one.error_code is not None:
             count, example = self._errors.get(one.error_code, (0, one.row))
             self._errors[one.error_code] = (count + 1, example)
@@ -519,16 +518,10 @@ class _Gathered:
                 ErrorCount(code, count, example)
                 for code, (count, example) in sorted(self._errors.items(), key=lambda item: -item[1][0])
             ),
-            run_ms=self._latency(),
+            run_ms=self._run_times.latency(),
             together=together,
             judged=judged,
         )
-
-    def _latency(self) -> Latency | None:
-        if not self._run_ms:
-            return None
-        ordered = array("d", sorted(self._run_ms))
-        return Latency(*(round(percentile(ordered, p), 3) for p in (50, 90, 99)))
 
 
 def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple[JobEvaluator, JobEvaluator]]:
