@@ -73,7 +73,8 @@ class DayUsage:
     replayed: Annotated[int, Doc("Number of requests that recorded answers served.")]
     input_tokens: Annotated[int, Doc("Number of tokens of the requests to the provider.")]
     output_tokens: Annotated[int, Doc("Number of tokens of the provider's answers.")]
-    cost: Annotated[float, Doc("Cost at the prices that the model had; requests without a price count as 0.")]
+    cost: Annotated[float, Doc("Cost at the prices that the model had, without the `unpriced` requests.")]
+    unpriced: Annotated[int, Doc("Number of requests with an unknown cost, because the model had no price.")] = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -433,10 +433,7 @@ class EvaluationResult:
     reason: Annotated[str | None, Doc("Explanation that the evaluator returned, or None.")]
     metrics: Annotated[
         dict[str, float | int],
-        Doc(
-            "Every numeric or boolean output by name (nested outputs have names with dots); empty unless the row was "
-            "scored."
-        ),
+        Doc("Every numeric or boolean output by name (nested outputs have names with dots); empty if the row failed."),
     ]
     value: Annotated[Json, Doc("The returned value as JSON, unchanged.")]
     warnings: Annotated[tuple[Note, ...], Doc("Warnings, such as a converted value or a score out of range.")]

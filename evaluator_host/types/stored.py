@@ -195,10 +195,8 @@ class ColumnFacts:
     present: Annotated[int, Doc("Number of rows with a value that is not null.")]
     missing: Annotated[int, Doc("Number of rows in which the value is null or missing.")]
     kinds: Annotated[dict[str, int], Doc("Rows by kind of value: `text`, `number`, `bool`, `list`, `object`, `null`.")]
-    distinct: Annotated[
-        int | None, Doc("Number of different values, compared by their first 200 characters; None for over 10,000.")
-    ]
-    top: Annotated[tuple[TopValue, ...], Doc("The five most frequent values.")]
+    distinct: Annotated[int | None, Doc("Number of different values, compared as texts; None for over 10,000.")]
+    top: Annotated[tuple[TopValue, ...], Doc("The five most frequent of the first 10,000 different values.")]
     min: Annotated[
         float | None,
         Doc("Lowest value; like `max` and `mean`, None unless all values are numbers, or texts that contain numbers."),

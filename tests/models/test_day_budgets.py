@@ -11,6 +11,7 @@ from sqlalchemy import event
 
 from evaluator_host.engine.config.settings import WorkspaceLimits
 from evaluator_host.engine.service.model_grants import RequestUse
+from evaluator_host.platform.models.commands import cost_text
 from evaluator_host.platform.models.gateway.days import DayBudgets
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.evaluator import ModelBudget
@@ -75,7 +76,7 @@ async def test_all_processes_together_make_as_many_requests_as_a_day_has(
     stores: list[Store], most: int, used: int
 ) -> None:
     if used:
-        counts = {"requests": used, "replayed": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
+        counts = {"requests": used, "replayed": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0, "unpriced": 0}
         await tables(stores[0]).models.add_usage(WORKSPACE, _today(), {"judge": counts})
     days = processes(stores, ModelBudget(requests=most))
     assert sum(await asyncio.gather(*(ask(one, most - used + 5) for one in days))) == most - used
@@ -178,3 +179,16 @@ async def test_without_a_database_a_process_counts_alone() -> None:
         "the workspace, in one day, may call models at most 2 times",
     ]
     await days.aclose()
+
+
+async def test_requests_without_a_price_are_not_counted_as_free(stores: list[Store]) -> None:
+    days = DayBudgets(ModelBudget(), stores[0])
+    for model, cost in (("free", 0.0), ("unpriced", None), ("both", 0.5), ("both", None)):
+        days.add(WORKSPACE, model, RequestUse(1, 1, cost))
+    days.add(WORKSPACE, "unpriced", RequestUse(1, 1, None, replayed=True))
+    await days.aclose()
+    found = await tables(stores[0]).models.list_usage(WORKSPACE)
+    told = {one.model: (one.cost, one.unpriced) for one in found}
+    assert told == {"free": (0.0, 0), "unpriced": (0.0, 1), "both": (0.5, 1)}
+    costs = {one.model: cost_text(one) for one in found}
+    assert costs == {"free": "0", "unpriced": "?", "both": "0.5 + ?"}

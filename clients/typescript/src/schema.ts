@@ -300,6 +300,7 @@ export interface components {
             output_tokens: number;
             replayed: number;
             requests: number;
+            unpriced: number;
         };
         DeliveryReport: {
             attempts: number;

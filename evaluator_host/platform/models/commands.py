@@ -231,7 +231,13 @@ def _price(one: RegisteredModel) -> str:
 
 def _usage_table(found: list[DayUsage]) -> object:
     rows = [
-        (one.day, one.model, one.requests, one.replayed, one.input_tokens, one.output_tokens, f"{one.cost:.6g}")
+        (one.day, one.model, one.requests, one.replayed, one.input_tokens, one.output_tokens, cost_text(one))
         for one in found
     ]
     return table(("DAY", "MODEL", "REQUESTS", "REPLAYED", "TOKENS IN", "TOKENS OUT", "COST"), rows)
+
+
+def cost_text(one: DayUsage) -> str:
+    """Format the cost of a day; `?` stands for the cost of requests to a model without a price."""
+    known = f"{one.cost:.6g}"
+    return known if not one.unpriced else f"{known} + ?" if one.cost else "?"

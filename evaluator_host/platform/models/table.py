@@ -19,7 +19,7 @@ PART_BYTES: Final = 4 << 20  # size of a part of recorded answers; the answer th
 _PAGE: Final = 200
 # sizes are summed again whenever the answers have grown by a sixteenth of the limit
 _MEASURED_EACH: Final = 16
-_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
+_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost", "unpriced")
 
 
 class ModelUsageTable(Table):
@@ -35,6 +35,7 @@ class ModelUsageTable(Table):
     input_tokens: Mapped[int] = mapped_column(BigInteger)
     output_tokens: Mapped[int] = mapped_column(BigInteger)
     cost: Mapped[float]
+    unpriced: Mapped[int] = mapped_column(BigInteger, server_default="0")
 
 
 class ModelDayTable(Table):
@@ -121,7 +122,7 @@ class ModelTable(Repository):
           workspace_id: The workspace that used the models.
           day: Day in UTC, `2026-01-31`.
           used: Counts by model: `{"judge-small": {"requests": 1, "replayed": 0, "input_tokens", "output_tokens",
-            "cost"}}`.
+            "cost", "unpriced"}}`.
         """
         table = ModelUsageTable
         async with self._database.transaction() as connection:

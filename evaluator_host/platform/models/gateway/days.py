@@ -32,7 +32,7 @@ _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which other processes hav
 _SPENT_S: Final = 5.0  # seconds until a spent budget is checked again
 _FRESH_S: Final = 1.0  # seconds until the other processes' tokens and cost are read again
 _NEAR: Final = 0.9  # used fraction of a budget for tokens or cost from which both are read before each request
-_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
+_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost", "unpriced")
 
 
 @dataclass(slots=True)
@@ -109,6 +109,7 @@ class DayBudgets:
             counts["input_tokens"] += used.input_tokens
             counts["output_tokens"] += used.output_tokens
             counts["cost"] += used.cost or 0.0
+            counts["unpriced"] += used.cost is None
         day = self._days.get(workspace)
         if day is not None and day.date == date:
             day.meter.add(used)

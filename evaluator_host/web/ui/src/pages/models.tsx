@@ -344,7 +344,7 @@ function Usage() {
           facts={[
             ["Requests", against(sum((one) => one.requests), most?.requests)],
             ["Tokens", against(sum(tokens), most?.tokens)],
-            ["Cost", against(sum((one) => one.cost), most?.cost)],
+            ["Cost", against(sum((one) => one.cost), most?.cost) + (today.some((one) => one.unpriced > 0) ? ", without models that have no price" : "")],
             host !== null && ["Requests of one row", `at most ${count(host.model_requests)}`],
             ["Recorded answers", answers.value === null ? "–" : count(answers.value.answers)],
           ]}
@@ -364,11 +364,17 @@ function Usage() {
               <td class="number">{count(one.replayed)}</td>
               <td class="number">{count(one.input_tokens)}</td>
               <td class="number">{count(one.output_tokens)}</td>
-              <td class="number">{rounded(one.cost)}</td>
+              <td class="number">{costOf(one)}</td>
             </tr>
           ))}
         </Table>
       )}
     </>
   );
+}
+
+/** The cost of a day; "?" stands for the cost of requests to a model without a price. */
+function costOf({ cost, unpriced }: DayUsage): string {
+  if (unpriced === 0) return rounded(cost);
+  return cost === 0 ? "?" : `${rounded(cost)} + ?`;
 }
