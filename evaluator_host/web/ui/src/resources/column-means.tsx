@@ -100,8 +100,18 @@ function conditionOf(by: string, { value }: GroupStatistics, { groups, others }:
   if (Array.isArray(value) || isObject(value) || /[=!<>~]/.test(by)) return null;
   // "topic=" means the rows with an empty text and those without a value
   if (isEmpty(value)) return others === null && groups.filter((one) => isEmpty(one.value)).length === 1 ? `${by}=` : null;
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text !== text.trim() ? null : `${by}=${text}`;
+  const text = textOf(value);
+  // "topic=1" means the rows with 1, and with the texts "1", "1.0" and "01"
+  const number = NUMBER.test(text) ? Number(text) : null;
+  const alike = groups.filter((one) => textOf(one.value) === text || (number !== null && NUMBER.test(textOf(one.value)) && Number(textOf(one.value)) === number));
+  const hidden = others !== null && number !== null;
+  return text !== text.trim() || alike.length > 1 || hidden ? null : `${by}=${text}`;
+}
+
+const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/;
+
+function textOf(value: GroupStatistics["value"]): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function isEmpty(value: GroupStatistics["value"]): boolean {
