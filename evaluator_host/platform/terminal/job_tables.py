@@ -147,17 +147,9 @@ def history_table(history: ScoreHistory) -> Text:
 
 def _history_cells(line: ScoreLine) -> tuple[object, ...]:
     given = [score for score in line.scores if score is not None]
-    means = [score.mean for score in given if score.mean is not None and score.doubt is None]
-    first, last = (means[0], means[-1]) if means else (None, None)
-    change = given[-1].change
-    return (
-        line.evaluator,
-        len(given),
-        _bars(line),
-        first,
-        last,
-        None if change is None else rounded(change, "+.4g"),
-    )
+    first = next((score.mean for score in given if score.mean is not None and score.doubt is None), None)
+    _, _, last, _, change = score_cells(given[-1])
+    return line.evaluator, len(given), _bars(line), first, last, change
 
 
 def _bars(line: ScoreLine) -> str:

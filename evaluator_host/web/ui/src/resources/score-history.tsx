@@ -100,7 +100,7 @@ function Matrix({ history, lines }: { history: ScoreHistory; lines: readonly Sco
               <Link to={`/evaluators/${encodeURIComponent(line.evaluator)}`}>{oneLine(line.evaluator, 40)}</Link>
             </th>
             <td>
-              <Sparkline line={line} />
+              <Sparkline line={line} jobs={history.jobs} />
             </td>
             {history.jobs.map((job, at) => (
               <td key={job.id} class="number">
@@ -138,8 +138,8 @@ function Cell({ job, score }: { job: string; score: JobScore | null }) {
   );
 }
 
-/** A line through the means that can be relied on, oldest left, with a dot at the last one. */
-function Sparkline({ line }: { line: ScoreLine }) {
+/** A line through the means that can be relied on, oldest left, with a dot at the last one. It is broken between jobs that scored different rows. */
+function Sparkline({ line, jobs }: { line: ScoreLine; jobs: ScoreHistory["jobs"] }) {
   const means = line.scores.map((score) => (score === null || score.doubt !== null ? null : score.mean));
   const known = means.flatMap((mean, at) => (mean === null ? [] : [{ at, mean }]));
   const last = known.at(-1);
@@ -147,11 +147,21 @@ function Sparkline({ line }: { line: ScoreLine }) {
   const [low, high] = [Math.min(...known.map(({ mean }) => mean)), Math.max(...known.map(({ mean }) => mean))];
   const x = (at: number) => EDGE + (at / Math.max(1, means.length - 1)) * (WIDTH - 2 * EDGE);
   const y = (mean: number) => (high === low ? HEIGHT / 2 : HEIGHT - EDGE - ((mean - low) / (high - low)) * (HEIGHT - 2 * EDGE));
+  const parts: (typeof known)[] = [];
+  for (const [place, one] of known.entries()) {
+    const before = known[place - 1];
+    const score = line.scores[one.at];
+    const isSame = before !== undefined && score?.change !== null && score?.previous === jobs[before.at]?.id;
+    if (isSame) parts.at(-1)!.push(one);
+    else parts.push([one]);
+  }
   const words = `${counted(known.length, "mean")}, ${rounded(low)} to ${rounded(high)}, the last one ${rounded(last.mean)}`;
   return (
     <svg class="sparkline" width={WIDTH} height={HEIGHT} role="img" aria-label={words}>
       <title>{words}</title>
-      <polyline points={known.map(({ at, mean }) => `${x(at).toFixed(1)},${y(mean).toFixed(1)}`).join(" ")} />
+      {parts.map((part) => (
+        <polyline key={part[0]!.at} points={[part[0]!, ...part].map(({ at, mean }) => `${x(at).toFixed(1)},${y(mean).toFixed(1)}`).join(" ")} />
+      ))}
       <circle cx={x(last.at)} cy={y(last.mean)} r={EDGE - 0.5} />
     </svg>
   );
