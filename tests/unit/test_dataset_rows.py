@@ -225,3 +225,20 @@ def test_long_texts_that_begin_alike_are_distinct(tmp_path: Path) -> None:
     (column,) = describe_columns(file)
     assert column.distinct == 3
     assert [(one.value, one.count) for one in column.top] == [("x" * 200, 2), ("x" * 200, 1), ("x" * 200, 1)]
+
+
+def test_the_mean_of_a_column_is_exact(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_text("".join(json.dumps({"x": x}) + "\n" for x in (0.1, "0.2", 0.6, 1e16, -1e16, 1)))
+    (column,) = describe_columns(file)
+    assert (column.mean, column.min, column.max) == (1.9 / 6, -1e16, 1e16)
+
+
+def test_a_search_finds_values_and_not_names_of_columns(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_text('{"answer":"Rome","meta":{"answer":[1.5]}}\n{"answer":"the ANSWER"}\n{"answer":"STRASSE"}\n')
+    found = {
+        text: [one.index for one in search_rows(file, text, [], None, 0, 9).rows]
+        for text in ("answer", "1.5", "straße")
+    }
+    assert found == {"answer": [1], "1.5": [0], "straße": [2]}

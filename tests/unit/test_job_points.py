@@ -9,7 +9,7 @@ from typing import Any
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results.aggregate import POINTS, Scatter
 from evaluator_host.platform.jobs.results.results import GROUPS, failure_groups
-from evaluator_host.platform.jobs.results.row_reader import has_text, row_preview
+from evaluator_host.platform.jobs.results.row_reader import _Sought, row_preview
 from evaluator_host.types.results import FailureGroup, JobRow, Point
 
 
@@ -78,9 +78,9 @@ def test_words_are_found_in_values_and_not_in_names() -> None:
     result = {"reason": 'it said "No"', "error": None, "value": {"deep": [{"n": 42}]}, "status": "scored"}
     row = JobRow(0, "exact@1", {"question": ["Straße\nzwei"]}, result, output="Grüße")
     for text in ("STRASSE\nzwei", 'said "no"', "42", "grü"):
-        assert has_text(row, text), text
+        assert _Sought(text, ()).is_in(row), text
     for text in ("question", "scored", "None", "deep"):
-        assert not has_text(row, text), text
+        assert not _Sought(text, ()).is_in(row), text
 
 
 def test_a_brief_row_is_small_whatever_is_in_it() -> None:

@@ -15,6 +15,7 @@ from evaluator_host.platform.datasets.files import RowLimits, write_rows
 from evaluator_host.platform.datasets.readers import Record
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Json
+from evaluator_host.types.groups import Numbers
 from evaluator_host.types.json_values import decode_json, encode_json, value_at
 from evaluator_host.types.numbers import parsed
 from evaluator_host.types.stored import (
@@ -78,21 +79,34 @@ class Condition:
         return {">": one > other, "<": one < other, ">=": one >= other, "<=": one <= other}[self.sign]
 
 
+def has_text(value: Any, text: str) -> bool:
+    """Return whether a value contains the text, in upper or lower case. Names of columns and keys are not searched."""
+    wanted, left = text.casefold(), [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+        elif one is not None and not isinstance(one, bool) and wanted in str(one).casefold():
+            return True
+    return False
+
+
 def search_rows(
     file: Path, text: str, conditions: Sequence[Condition], sort: str | None, first: int, limit: int
 ) -> FoundRows:
-    """Return the rows in a file of JSON lines that contain `text` and meet all conditions.
+    """Return the rows in a file of JSON lines that contain `text` (see `has_text`) and meet all conditions.
 
     `sort` is a column, with `-` before it for descending order; rows without a value come last. The first `first` rows
     that match are left out. At most `limit` rows are returned, or fewer once they have 4 MB.
     """
     places, numbers, keys = array("Q"), array("Q"), list[tuple[Any, ...]]()
-    wanted = text.lower()
     with file.open("rb") as lines:
         place = 0
         for number, line in enumerate(lines):
-            row = decode_json(line) if wanted or conditions or sort else {}
-            if (not wanted or wanted in _text(row).lower()) and all(one.holds(row) for one in conditions):
+            row = decode_json(line) if text or conditions or sort else {}
+            if (not text or has_text(row, text)) and all(one.holds(row) for one in conditions):
                 places.append(place)
                 numbers.append(number)
                 if sort:
@@ -195,10 +209,7 @@ class _Column:
     values: Counter[str] = field(default_factory=Counter)
     is_complete: bool = True
     empty: int = 0
-    numbers: int = 0
-    mean: float = 0.0
-    least: float | None = None
-    greatest: float | None = None
+    numbers: Numbers = field(default_factory=Numbers)
     shortest: int | None = None
     longest: int | None = None
 
@@ -215,10 +226,7 @@ class _Column:
         else:
             self.is_complete = False
         if (number := _number(value)) is not None:
-            self.numbers += 1
-            self.mean += (number - self.mean) / self.numbers
-            self.least = number if self.least is None else min(self.least, number)
-            self.greatest = number if self.greatest is None else max(self.greatest, number)
+            self.numbers.add(number)
         if isinstance(value, str):
             self.empty += not value
             self.shortest = len(value) if self.shortest is None else min(self.shortest, len(value))
@@ -226,7 +234,7 @@ class _Column:
 
     def facts(self, name: str, rows: int) -> ColumnFacts:
         present = self.kinds.total() - self.kinds["null"]
-        is_number = self.numbers == present > 0
+        is_number = self.numbers.count == present > 0
         return ColumnFacts(
             name=name,
             present=present,
@@ -234,9 +242,9 @@ class _Column:
             kinds=dict(self.kinds.most_common()),
             distinct=len(self.values) if self.is_complete else None,
             top=tuple(TopValue(value[:_SHOWN], count) for value, count in self.values.most_common(_TOP)),
-            min=self.least if is_number else None,
-            max=self.greatest if is_number else None,
-            mean=self.mean if is_number else None,
+            min=self.numbers.min if is_number else None,
+            max=self.numbers.max if is_number else None,
+            mean=self.numbers.mean() if is_number else None,
             min_length=self.shortest,
             max_length=self.longest,
             empty=self.empty,

@@ -3,7 +3,7 @@
 import asyncio
 import difflib
 import json
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from itertools import islice, takewhile
@@ -14,7 +14,7 @@ from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.datasets.files import DECODED_PER_BYTE, RowsFolder
 from evaluator_host.platform.datasets.mapping import Mapping
-from evaluator_host.platform.datasets.queries import Condition
+from evaluator_host.platform.datasets.queries import Condition, has_text
 from evaluator_host.platform.datasets.rendering import mapped_rows
 from evaluator_host.platform.datasets.table import Datasets
 from evaluator_host.platform.jobs.output_table import Outputs
@@ -80,33 +80,14 @@ _SEARCHED: Final = 500
 _SEARCHES: Final = 10
 
 
-def has_text(row: JobRow, text: str) -> bool:
-    """Return whether a value in the row contains the text, in upper or lower case. Column names are not searched."""
-    result = [row.result.get(name) for name in _OF_RESULT]
-    return any(text.casefold() in value.casefold() for value in _values([row.row, row.output, result]))
-
-
 @dataclass(frozen=True, slots=True)
 class _Sought:
     text: str
     conditions: Sequence[Condition]
 
     def is_in(self, row: JobRow) -> bool:
-        return (not self.text or has_text(row, self.text)) and all(one.holds(row.row) for one in self.conditions)
-
-
-def _values(value: Any) -> Iterator[str]:
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            left.extend(one.values())
-        elif isinstance(one, list):
-            left.extend(one)
-        elif isinstance(one, str):
-            yield one
-        elif one is not None and not isinstance(one, bool):
-            yield str(one)
+        searched = [row.row, row.output, *(row.result.get(name) for name in _OF_RESULT)]
+        return (not self.text or has_text(searched, self.text)) and all(one.holds(row.row) for one in self.conditions)
 
 
 @dataclass(frozen=True, slots=True)
