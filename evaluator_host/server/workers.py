@@ -95,7 +95,7 @@ class _Others(Peers):
     """The processes that the first process of a host has started. `owners` sends a row to its evaluator's process."""
 
     def __init__(self, owners: Peers) -> None:
-        self._workers: dict[int, _Worker] = {}  # processes by number; 0 is the process that runs jobs
+        self._workers: dict[int, _Worker] = {}  # processes, keyed by number; 0 is the process that runs jobs
         self._ended = b""  # the metrics of processes that have ended
         self._owners = owners
 

@@ -23,7 +23,7 @@ _MANY_QUOTES: Final = 40_000  # number of quotes in JSON whose strings take 10 m
 # bytes of memory that a dict, a list, an entry of a dict and an element of a list take
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
-# so many digits, each replaced by 0, that a number may need over 64 bits; orjson then returns a float
+# a number with so many digits may need over 64 bits; orjson then returns a float. `_DIGITS` makes each digit 0
 _LONG_NUMBER: Final = b"0" * 19
 # the first check examines only every third byte; of 19 digits in a row, it sees at least six
 _STEP: Final = 3

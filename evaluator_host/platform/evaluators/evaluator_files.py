@@ -80,7 +80,7 @@ class LoadedEvaluator:
     requires_python: str | None = None
     told: tuple[str, ...] = ()  # messages that say which files are sent and which are not
     data: dict[str, Path] = field(default_factory=dict)  # paths of the data files on this machine, keyed by digest
-    declared: dict[str, str] = field(default_factory=dict)  # pins in a lock file beside the evaluator, by package
+    declared: dict[str, str] = field(default_factory=dict)  # pins in a lock file beside the evaluator, keyed by package
 
 
 def read_evaluator(

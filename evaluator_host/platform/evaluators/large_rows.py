@@ -48,7 +48,7 @@ _SHAPES: Final[dict[bytes, Any]] = {
 _PAGE_BYTES: Final = 2 << 20
 # minimum size of a body in mapped memory; a smaller one would take more memory than is reserved for it
 _MAPPED_BYTES: Final = _PAGE_BYTES // 2
-_HEAD: Final = 4  # number of bytes for the length of the head: the body without its rows, and the rows' sizes
+_HEAD: Final = 4  # number of bytes for the length of the head (the body without its rows, and the rows' sizes)
 _MODELS: Final[dict[str, type[EvaluateIn | BatchIn]]] = {one.__name__: one for one in (EvaluateIn, BatchIn)}
 
 

@@ -77,7 +77,7 @@ _POSTGRESQL: Final = ("postgres", "postgresql")  # schemes of a PostgreSQL URL; 
 _SECRET: Final = ("password", "sslpassword")  # parameters of a URL that are secret
 
 _MORE_CONNECTIONS: Final = "raise max_connections of the server, or let fewer programs connect to it"
-_TO_DO: Final = (  # advice on what to do, by a word in the driver's error
+_TO_DO: Final = (  # words in the driver's error, each with advice on what to do
     ("unable to open database file", "check that its folder exists, and that the user of this host may write to it"),
     ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
     ("disk is full", DISK_FULL),

@@ -474,7 +474,7 @@ class _Gathered:
         self._has_scores = False
         self._errors: dict[str, tuple[int, int]] = {}
         self._run_times = RunTimes()
-        self.beside_skips: Counter[str] = Counter()  # number of values in skipped rows, by metric
+        self.beside_skips: Counter[str] = Counter()  # number of values in skipped rows, keyed by metric
 
     def add(self, one: ResultValues) -> None:
         self._statuses[one.status] += 1

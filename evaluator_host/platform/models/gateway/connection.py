@@ -51,7 +51,7 @@ class Request:
 
     method: str
     target: str  # path and query of the request
-    headers: dict[str, str]  # headers by name in lower case
+    headers: dict[str, str]  # headers, keyed by name in lower case
     body: bytes
     to: HostPort | None = None  # the other host that the request is for; None for a granted model
 

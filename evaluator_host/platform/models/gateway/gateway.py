@@ -161,7 +161,7 @@ class ModelGate:
         self._wire: ConnectionWriter | None = None
         self._connections: dict[int, Connection] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._bodies: Counter[int] = Counter()  # bytes of the request bodies that are in memory, by connection
+        self._bodies: Counter[int] = Counter()  # bytes of the request bodies that are in memory, keyed by connection
         self._asked = 0
         self._repeats = Repeats()
         self._network_connections = 0
