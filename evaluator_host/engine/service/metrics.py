@@ -1,18 +1,22 @@
 """The Prometheus metrics of a host: rows by outcome, durations, sandboxes, the queue."""
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.metrics_core import Metric
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
+from prometheus_client.utils import floatToGoString
 
 from evaluator_host.engine.service.peers import Peers
 from evaluator_host.engine.system.spans import Attributes, recorder
 from evaluator_host.types.outcome import EvaluationResult
 
-_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
+_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, math.inf)
 
 _USED = {  # fields of `ModelUsage` that are counted
     "requests": "Requests that rows sent to granted models.",
@@ -24,6 +28,46 @@ _USED = {  # fields of `ModelUsage` that are counted
 }
 
 
+class _Rows(Collector):
+    """The Prometheus counter of rows, which counts in fewer steps than `Counter`, as each row is counted."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str, str], int] = {}
+
+    def count(self, *labels: *tuple[str, str, str]) -> None:
+        self._counts[labels] = self._counts.get(labels, 0) + 1
+
+    def collect(self) -> Iterator[Metric]:
+        text = "Rows evaluated, by language, status and error code."
+        family = CounterMetricFamily("evaluator_host_rows", text, labels=["language", "status", "code"])
+        for labels, count in self._counts.items():
+            family.add_metric(labels, count)
+        yield family
+
+
+class _Seconds(Collector):
+    """A Prometheus histogram of durations by language. Like `_Rows`, it counts in fewer steps than `Histogram`."""
+
+    def __init__(self, name: str, description: str) -> None:
+        self._name = name
+        self._description = description
+        self._counts: dict[str, list[int]] = {}  # number of durations in each bucket, by language
+        self._sums: dict[str, float] = {}
+
+    def observe(self, language: str, seconds: float) -> None:
+        if language not in self._counts:
+            self._counts[language], self._sums[language] = [0] * len(_BUCKETS_S), 0.0
+        self._counts[language][bisect_left(_BUCKETS_S, seconds)] += 1
+        self._sums[language] += seconds
+
+    def collect(self) -> Iterator[Metric]:
+        family = HistogramMetricFamily(self._name, self._description, labels=["language"])
+        for language, counts in self._counts.items():
+            up_to = zip(map(floatToGoString, _BUCKETS_S), accumulate(counts), strict=True)
+            family.add_metric([language], list(up_to), self._sums[language])
+        yield family
+
+
 class Metrics:
     """The Prometheus counters, histograms and gauges of a process.
 
@@ -33,33 +77,15 @@ class Metrics:
     def __init__(self, peers: Peers | None = None) -> None:
         self._peers = peers or Peers()
         self.registry = CollectorRegistry()
-        self._rows = Counter(
-            "evaluator_host_rows",
-            "Rows evaluated, by language, status and error code.",
-            ["language", "status", "code"],
-            registry=self.registry,
-        )
-        self._seconds = Histogram(
-            "evaluator_host_row_seconds",
-            "Seconds of a row from the request to its result.",
-            ["language"],
-            buckets=_BUCKETS_S,
-            registry=self.registry,
-        )
-        self._run_seconds = Histogram(
-            "evaluator_host_run_seconds",
-            "Seconds the user's code ran.",
-            ["language"],
-            buckets=_BUCKETS_S,
-            registry=self.registry,
-        )
+        self._rows = _Rows()
+        self._seconds = _Seconds("evaluator_host_row_seconds", "Seconds of a row from the request to its result.")
+        self._run_seconds = _Seconds("evaluator_host_run_seconds", "Seconds the user's code ran.")
+        for one in (self._rows, self._seconds, self._run_seconds):
+            self.registry.register(one)
         self._used = {
             name: Counter(f"evaluator_host_row_{name}", text, registry=self.registry) for name, text in _USED.items()
         }
         self._counters: dict[str, Counter] = {}
-        self._known: dict[tuple[str, str, str], Counter] = {}
-        self._known_seconds: dict[str, Histogram] = {}
-        self._known_run_seconds: dict[str, Histogram] = {}
 
     def watch(self, name: str, description: str, read: Callable[[], float]) -> None:
         """Add a gauge; `read` is called for its value at each scrape."""
@@ -79,16 +105,10 @@ class Metrics:
 
     def count(self, result: EvaluationResult) -> None:
         """Count the result of a row, and record the row's span."""
-        language = result.evaluator.language.value
-        labels = (language, result.status.value, result.error.code.value if result.error else "")
-        rows = self._known.get(labels)
-        if rows is None:  # the counter is cached, because finding it by its labels takes longer than counting
-            rows = self._known[labels] = self._rows.labels(*labels)
-            self._known_seconds[language] = self._seconds.labels(language)
-            self._known_run_seconds[language] = self._run_seconds.labels(language)
-        rows.inc()
-        self._known_seconds[language].observe(result.timing_ms.total / 1000)
-        self._known_run_seconds[language].observe(result.timing_ms.run / 1000)
+        language = result.evaluator.language
+        self._rows.count(language, result.status, result.error.code if result.error else "")
+        self._seconds.observe(language, result.timing_ms.total / 1000)
+        self._run_seconds.observe(language, result.timing_ms.run / 1000)
         if result.usage is not None:
             for name, counter in self._used.items():
                 counter.inc(getattr(result.usage, name))
