@@ -7,7 +7,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -80,8 +79,10 @@ def decode_json(data: bytes) -> Any:
 
 def _decoded(data: bytes, *, long_number: bool) -> Any:
     if not long_number:
-        with suppress(orjson.JSONDecodeError):
+        try:
             return orjson.loads(data)
+        except orjson.JSONDecodeError:
+            pass
     try:
         return _decode_exactly(data.decode())
     except (ValueError, RecursionError) as error:
@@ -213,9 +214,12 @@ def require_single_keys(data: bytes, value: Any) -> None:
     Raises:
       InvalidJson: a key occurs twice; the message has the path.
     """
-    with suppress(RecursionError):  # values that nest this deeply are refused when they are decoded
-        if (path := repeated_key(data, encode_json(value))) is not None:
-            raise InvalidJson(f"the key at {path} appears twice, and only the last value would be kept; send it once")
+    try:
+        path = repeated_key(data, encode_json(value))
+    except RecursionError:  # values that nest this deeply are refused when they are decoded
+        return
+    if path is not None:
+        raise InvalidJson(f"the key at {path} appears twice, and only the last value would be kept; send it once")
 
 
 def _has_long_number(data: bytes) -> bool:
@@ -331,9 +335,11 @@ def is_small(value: Any, *, values: int, characters: int = 1 << 20) -> bool:
             characters -= len(item)
         elif isinstance(item, _CONTAINERS):
             values -= len(item)
-            if values >= 0:
-                rest += _items(item)
-                characters -= len("".join(map(str, item))) if isinstance(item, dict) else 0
+            if values >= 0 and isinstance(item, dict):
+                characters -= len("".join(map(str, item)))
+                rest += item.values()
+            elif values >= 0:
+                rest += item
     return values >= 0 and characters >= 0
 
 
