@@ -55,9 +55,10 @@ async def test_large_pieces_wait_in_order_and_one_that_is_cancelled_takes_nothin
     turns, began, ends = ByteTurns(10), [], [asyncio.Event() for _ in range(5)]
 
     async def piece(number: int, size: int) -> None:
-        async with turns.turn(size):
-            began.append(number)
-            await ends[number].wait()
+        await turns.take(size)
+        began.append(number)
+        await ends[number].wait()
+        turns.give_back(size)
 
     tasks = [asyncio.create_task(piece(number, size)) for number, size in enumerate((4, 6, 99, 5, 5))]
     await asyncio.sleep(0)

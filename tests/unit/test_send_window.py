@@ -1,9 +1,16 @@
 """The host sends rows to a sandbox in advance, and reads several answers together if many fast rows are under way."""
 
+import asyncio
+import json
+from unittest.mock import AsyncMock, Mock
+
 import pytest
 
 from evaluator_host.engine.sandbox import session
-from evaluator_host.engine.sandbox.session import SendWindow
+from evaluator_host.engine.sandbox.protocol import encode
+from evaluator_host.engine.sandbox.session import Sandbox, SendWindow
+from evaluator_host.types.json_values import LARGE_BYTES
+from tests.unit.pools import leased, opened, request, until
 
 
 @pytest.fixture
@@ -43,3 +50,25 @@ def test_the_first_answers_are_awaited() -> None:
     for _ in range(10):
         window.sent(100)
     assert window.patience_s == 0
+
+
+async def test_a_row_counts_as_answered_if_its_caller_hangs_up_while_its_large_answer_is_parsed() -> None:
+    body = json.dumps({"kind": "text", "value": "a" * LARGE_BYTES}).encode()
+    answers = [encode({"type": "result", "id": str(row), "run_ms": 1.0, "logs": None}, body) for row in (1, 2)]
+    link = Mock(far=False, drain=AsyncMock(), read=AsyncMock(side_effect=answers))
+    sandbox = Sandbox(link, backend="bubblewrap", spec=Mock(memory_mb=64), grace_s=1.0)
+    for _ in answers:
+        call = asyncio.create_task(sandbox.call(b"{}", timeout_s=60.0))
+        await until(lambda: sandbox.rows > 0 and not sandbox._unanswered)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert (sandbox.quiet, sandbox.room, list(sandbox._window._sizes)) == (True, True, [])
+
+
+async def test_a_sandbox_whose_window_is_not_empty_is_not_used_again() -> None:
+    async with opened() as (pool, backend):
+        lease = await leased(pool, request())
+        lease.sandbox._window.sent(100)
+        pool.release(lease)
+        await until(lambda: backend.links[0].destroyed)

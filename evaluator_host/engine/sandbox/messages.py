@@ -40,6 +40,8 @@ _IMPORTS = 1000  # maximum number of imports that are taken from a runner; a che
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0
 _RUNNER_MOST_S = 20 * 86400.0  # maximum time limit for a runner, in seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
+_KINDS = {kind.value: kind for kind in Kind}  # the class itself would take longer to find its members
+_NO_LOGS = Logs()
 # message of the runner if SIGKILL has ended the row's process
 _KILLED = "the evaluator's process was killed by SIGKILL"
 # maximum number of characters in a fix: the runner sends up to 65,536 characters of code, and a diff also has the old
@@ -117,6 +119,8 @@ def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float,
 
 
 def _missing(body: dict[str, Any]) -> tuple[MissingImport, ...]:
+    if not (found := body.get("missing_imports")):
+        return ()
     return tuple(
         MissingImport(
             _text(one["module"]),
@@ -126,12 +130,13 @@ def _missing(body: dict[str, Any]) -> tuple[MissingImport, ...]:
             optional=one.get("optional") is True,
             path=(_optional_text(one.get("path")) or "")[:_KEY_CHARS] or None,
         )
-        for one in (body.get("missing_imports") or ())[:_IMPORTS]
+        for one in found[:_IMPORTS]
     )
 
 
 def _unset(body: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(_text(key)[:_KEY_CHARS] for key in (body.get("unset_params") or ())[:_UNSET])
+    found = body.get("unset_params")
+    return tuple(_text(key)[:_KEY_CHARS] for key in found[:_UNSET]) if found else ()
 
 
 def read_loaded(frame: Frame) -> Loaded | Failed:
@@ -186,19 +191,19 @@ def read_outcome(frame: Frame) -> Outcome:
       ProtocolError: the frame is of another kind, or malformed.
     """
     try:
-        header, body = frame.header, decode_json(frame.body)
+        kind, header, body = frame.type, frame.header, decode_json(frame.body)
         logs, run_ms, peak = _logs(header.get("logs")), _number(header.get("run_ms")), header.get("peak_memory_kb")
         peak_kb = peak if isinstance(peak, int) and not isinstance(peak, bool) else None
         size = memory_bytes(frame.body) + len(logs.stdout) + len(logs.stderr)
-        if frame.type == "failed":
+        if kind == "failed":
             imports, unset = _missing(body), _unset(body)
             error = _error(body["error"])
             return Failed(error, logs, run_ms, peak_kb, imports=imports, unset_params=unset, size_bytes=size)
-        if frame.type != "result":
-            raise ProtocolError(f"unexpected frame {frame.type!r}")
+        if kind != "result":
+            raise ProtocolError(f"unexpected frame {kind!r}")
         unsupported = body.get("unsupported")
         return Returned(
-            kind=Kind(body["kind"]),
+            kind=_KINDS[body["kind"]],
             value=body.get("value"),
             nonfinite=tuple(map(_text, (body.get("nonfinite") or ())[:8])),
             unsupported=(_text(unsupported["path"]), _text(unsupported["type"])) if unsupported else None,
@@ -341,7 +346,7 @@ def _optional_object(raw: object) -> dict[str, Any] | None:
 
 def _logs(raw: dict[str, Any] | None) -> Logs:
     if raw is None:
-        return Logs()
+        return _NO_LOGS
     return Logs(stdout=_whole_text(raw["stdout"]), stderr=_whole_text(raw["stderr"]), truncated=bool(raw["truncated"]))
 
 

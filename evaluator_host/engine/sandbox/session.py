@@ -11,7 +11,6 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -90,7 +89,6 @@ class RunnerGaveUp(SandboxLost):
         self.killed = killed
 
 
-_Answer = TypeVar("_Answer", Loaded | Failed, Outcome)
 _Read = TypeVar("_Read")
 
 
@@ -143,6 +141,11 @@ class SendWindow:
         self._answered = 0
         self._rate = 0.0  # answers per second
         self._since = time.monotonic()
+
+    @property
+    def empty(self) -> bool:
+        """Return whether every sent row was answered."""
+        return not self._sizes
 
     @property
     def open(self) -> bool:
@@ -202,9 +205,8 @@ class Sandbox:
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
         self._turns: ByteTurns | None = None
+        self._turn_bytes = 0  # size of the large answer that this sandbox has a turn to read; 0 without a turn
         self._limit = TimeLimit()  # limit of each wait for an answer
-        # the turn in which this sandbox reads a large answer; it ends when the answer has arrived
-        self._turn = AsyncExitStack()
         self._frames: deque[Frame] = deque()
         self._left = False  # whether the decoder has frames that were not handled because the time limit came first
         self._last_id = 0
@@ -228,7 +230,7 @@ class Sandbox:
     @property
     def quiet(self) -> bool:
         """Return whether every row was answered, and no unexpected frame has arrived."""
-        return not self._unanswered and not self._frames
+        return not self._unanswered and not self._frames and self._window.empty
 
     def weigh(self, *, waits: bool | None = None, long: bool | None = None) -> None:
         """Set the CPU weight for a row that waits for an answer from outside (`waits`), or runs long (`long`).
@@ -313,9 +315,7 @@ class Sandbox:
         self._redactor = Redactor(*request.secrets.values()) if request.secrets else None
         try:
             self.link.write(encode(request.header(self._new_id()), encode_json(request.body())))
-            async with self._turn:
-                frame, stopped = await self._answer(request.timeout_s, stops=True)
-                answer = await _aside(frame, self._masking(messages.read_loaded))
+            answer, stopped = await self._read_answer(request.timeout_s, messages.read_loaded)
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, messages.load_timeout_error(request.timeout_s))
         if stopped and isinstance(answer, Failed):
@@ -379,15 +379,15 @@ class Sandbox:
           SandboxLost, HostBusy: as for `call`. `RunnerGaveUp` is also raised if SIGKILL ended the process of a row.
         """
         try:
-            async with self._turn:
-                frame, stopped = await self._answer(timeout_s + _START_S, stops=True)
-                self._window.answered()
-                outcome = self._name_memory_kill(await _aside(frame, self._masking(messages.read_outcome)))
-                if stopped and isinstance(outcome, Failed) and outcome.error.code is ErrorCode.CRASHED:
-                    outcome = _timed_out(outcome, timeout_s)
-                elif isinstance(outcome, Failed) and messages.was_killed(outcome.error):
-                    self.broken = True  # a retry needs another sandbox
-                    raise RunnerGaveUp(outcome, killed=True)
+            answer, stopped = await self._read_answer(timeout_s + _START_S, messages.read_outcome)
+            if not isinstance(answer, Failed):
+                return answer
+            outcome = self._name_memory_kill(answer)
+            if stopped and outcome.error.code is ErrorCode.CRASHED:
+                outcome = _timed_out(outcome, timeout_s)
+            elif messages.was_killed(outcome.error):
+                self.broken = True  # a retry needs another sandbox
+                raise RunnerGaveUp(outcome, killed=True)
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, messages.timeout_error(timeout_s))
         if self._took_too_much(outcome):
@@ -410,12 +410,11 @@ class Sandbox:
         self._window.answered()
         return outcome
 
-    def _took_too_much(self, outcome: Outcome) -> bool:
+    def _took_too_much(self, outcome: Failed) -> bool:
         """Return whether a row may have left a native thread, which cannot be stopped and may use more memory."""
         # rows of Python are processes, rows of JavaScript are threads
         threads = self.spec.language is not Language.PYTHON
-        stopped = isinstance(outcome, Failed) and outcome.error.code is ErrorCode.MEMORY_LIMIT
-        return threads and stopped and not self._unanswered
+        return threads and outcome.error.code is ErrorCode.MEMORY_LIMIT and not self._unanswered
 
     async def settle(self) -> None:
         """Cancel unanswered rows, because their caller hung up.
@@ -428,12 +427,12 @@ class Sandbox:
         try:
             for call_id in self._unanswered:
                 self.link.write(encode({"type": "cancel", "id": call_id}))
-            async with self._turn:
-                while self._unanswered:
-                    await self._answer(self._grace_s)
-                    self._window.answered()
+            while self._unanswered:
+                await self._answer(self._grace_s)
         except (_NoAnswer, ProtocolError):
             self.broken = True
+        finally:
+            self._end_turn()
 
     async def destroy(self) -> ExitStatus:
         """Kill every process of the sandbox, remove its resources, and return how it ended. Never raises."""
@@ -471,6 +470,14 @@ class Sandbox:
         self._unanswered.append(str(self._last_id))
         return self._unanswered[-1]
 
+    async def _read_answer(self, limit_s: float, read: Callable[[Frame], _Read]) -> tuple[_Read, bool]:
+        """Return what `read` makes of the answer of `_answer`, and whether the call was stopped at its limit."""
+        try:
+            frame, stopped = await self._answer(limit_s, stops=True)
+            return await _aside(frame, self._masking(read)), stopped
+        finally:
+            self._end_turn()
+
     async def _answer(self, limit_s: float, *, stops: bool = False) -> tuple[Frame, bool]:
         """Return the answer to the oldest unanswered call, and whether the call was stopped at its limit.
 
@@ -488,7 +495,10 @@ class Sandbox:
             frame = await self._next(self._grace_s, forgiving=False)
             stopped = await _aside(frame, messages.is_cancelled)
         expected = self._unanswered.popleft()
-        self._close_gate(expected)
+        if self.rows:  # not for `prepare` and `load`, which come before the first row
+            self._window.answered()
+        if self._gates:
+            self._close_gate(expected)
         if frame.header.get("id") != expected:
             raise _NoAnswer(f"got an answer to {frame.header.get('id')!r}, not to {expected!r}")
         return frame, stopped
@@ -515,7 +525,8 @@ class Sandbox:
                 if (clock.expired or clock.starved) and not await self._fill(_LAST_READ_S, clock):
                     starved = not clock.expired
                     raise _NoAnswer("the runner did not answer in time", timed_out=not starved, starved=starved)
-            self.weigh(long=False)
+            if self._long:
+                self.weigh(long=False)
             self.worked_s += clock.finish()
         return self._frames.popleft()
 
@@ -560,26 +571,28 @@ class Sandbox:
 
         The row's time does not include this wait.
         """
-        turns = self._turns
         # do not wait if large answers are not limited, if it is this sandbox's turn already, or if no time is left
-        if turns is None or self._limit.expired:
+        if self._turns is None or self._turn_bytes or self._limit.expired:
             return
         now = asyncio.get_running_loop().time
         since, left_s = now(), self._limit.pause()
-        await self._turn.enter_async_context(turns.turn(_DECODED_PER_BYTE * self._decoder.announced_bytes))
-        self._turns = None
-        self._turn.callback(setattr, self, "_turns", turns)
+        size = _DECODED_PER_BYTE * self._decoder.announced_bytes
+        await self._turns.take(size)
+        self._turn_bytes = size
         clock.leave_out(now() - since)
         self._limit.go_on(left_s)
 
-    def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
-        """Return a row's outcome; change a crash to `memory_limit` if the kernel counted a kill at the memory limit.
+    def _end_turn(self) -> None:
+        if self._turns is not None and self._turn_bytes:
+            self._turns.give_back(self._turn_bytes)
+            self._turn_bytes = 0
+
+    def _name_memory_kill(self, outcome: Failed) -> Failed:
+        """Return a failure; change a crash to `memory_limit` if the kernel counted a kill at the memory limit.
 
         The runner cannot see such a kill. Other outcomes stay as they are, because in that case the killed process
         belonged to an earlier row.
         """
-        if not isinstance(outcome, Failed):
-            return outcome
         known, self._memory_events = self._memory_events, self.link.memory_events()
         if self._memory_events == known or not messages.was_killed(outcome.error):
             return outcome

@@ -7,8 +7,8 @@ sandboxes are not refused, but wait for room, because their rows have already ru
 import asyncio
 import ctypes
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -72,19 +72,17 @@ class MemoryBudget:
         Raises:
           Busy: there is not enough memory; the reservation keeps its size.
         """
-        self._part(before).change(workspace, -before)
-        part = self._part(after)
+        left = self._small if before < self._least_large else self._large
+        part = self._small if after < self._least_large else self._large
+        left.change(workspace, -before)
         if after and not part.fits(workspace, after):
-            self._part(before).change(workspace, before)
+            left.change(workspace, before)
             raise Busy(
                 "the requests under way use all the memory that this host has for requests; send smaller requests, "
                 f"or fewer at once, and try again in {_RETRY_S:.0f} s",
                 retry_after_s=_RETRY_S,
             )
         part.change(workspace, after)
-
-    def _part(self, size: int) -> _Part:
-        return self._small if size < self._least_large else self._large
 
 
 class Reservation:
@@ -129,37 +127,33 @@ class ByteTurns:
         self._used = 0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    @asynccontextmanager
-    async def turn(self, size: int) -> AsyncIterator[None]:
-        """Wait until there is room for `size` more bytes, and count these bytes during the `with` block."""
-        if self._waiting or not self._fits(size):
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append((size, turn))
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.cancelled():
-                    self._waiting.remove((size, turn))
-                else:
-                    self._end(size)
-                raise
-        else:
+    async def take(self, size: int) -> None:
+        """Wait until there is room for `size` more bytes, and count them until they are given back."""
+        if not self._waiting and self._fits(size):
             self._used += size
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, turn))
         try:
-            yield
-        finally:
-            self._end(size)
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._waiting.remove((size, turn))
+            else:
+                self.give_back(size)
+            raise
 
-    def _fits(self, size: int) -> bool:
-        return not self._used or self._used + size <= self._total
-
-    def _end(self, size: int) -> None:
+    def give_back(self, size: int) -> None:
+        """Stop counting bytes of `take`, and let waiting work begin."""
         self._used -= size
         while self._waiting and self._fits(self._waiting[0][0]):
             next_size, turn = self._waiting.popleft()
             if not turn.done():
                 self._used += next_size
                 turn.set_result(None)
+
+    def _fits(self, size: int) -> bool:
+        return not self._used or self._used + size <= self._total
 
 
 def use_large_pages() -> None:

@@ -34,7 +34,8 @@ class TimeLimit:
         assert task is not None  # noqa: S101 - only tasks have steps that can be ended
         self._cancelling = task.cancelling()
         self.expired = False
-        self._ring_in_time()
+        if self._until < self._due:
+            self._ring_at(self._until)
         return self
 
     def __exit__(
@@ -53,21 +54,21 @@ class TimeLimit:
     def go_on(self, left_s: float) -> None:
         """End the step in this many seconds."""
         self.within(left_s)
-        self._ring_in_time()
-
-    def _ring_in_time(self) -> None:
         if self._until < self._due:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._due = self._until
-            self._timer = asyncio.get_running_loop().call_at(self._due, self._ring)
+            self._ring_at(self._until)
+
+    def _ring_at(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        self._timer = asyncio.get_running_loop().call_at(due, self._ring)
 
     def _ring(self) -> None:
         self._timer, self._due = None, math.inf
         if self._task is None or self._until == math.inf or self.expired:
             return
         if asyncio.get_running_loop().time() < self._until:  # the timer was set for an earlier step
-            self._ring_in_time()
+            self._ring_at(self._until)
         else:
             self.expired = True
             self._task.cancel()

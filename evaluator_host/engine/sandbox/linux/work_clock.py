@@ -86,10 +86,9 @@ class WorkClock:
         self._forgiven_s = STOPPED_FACTOR * limit_s if forgiving else 0.0
         self._stalled_since: float | None = None
         self.worked_s = 0.0  # seconds in which the sandbox could run, up to the last look
+        self.next_look_s = self._next_look_s()  # after this many seconds, call `look_at` and `count` again
 
-    @property
-    def next_look_s(self) -> float:
-        """Return after how many seconds the caller should call `look_at` and `count` again."""
+    def _next_look_s(self) -> float:
         first = self._last is None and not self.worked_s and not self._far
         longest_s, looks = _FIRST_LOOK_S if first else _LONGEST_LOOK_S, _FAR_LOOKS if self._far else _LOOKS
         planned = max(_SHORTEST_LOOK_S, min(longest_s, self._limit_s / looks))
@@ -144,6 +143,7 @@ class WorkClock:
                 self._stalled_since = None if used else self._stalled_since or now
         self._credit_s = max(0.0, self._credit_s - worked)
         self.worked_s += worked
+        self.next_look_s = self._next_look_s()
 
 
 async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awaitable[_T]) -> _T:
