@@ -8,7 +8,7 @@ from evaluator_host.engine.contracts.reads import BY_POSITION, has_outputs, outp
 from evaluator_host.engine.contracts.table import dialect_of
 from evaluator_host.engine.contracts.truth import empty_truth, missing_truth, reader_of
 from evaluator_host.engine.contracts.words import EXPECTED, OTHER, meaning
-from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.types.evaluator import Contract, Evaluator, Json, Language, Row
 from evaluator_host.types.outcome import FunctionFacts, Loaded, Note
 from evaluator_host.types.warnings import WARNINGS
 
@@ -76,11 +76,11 @@ def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
     """Return warnings about a row: a truncated answer, missing outputs, or variables that are not passed."""
-    return (*_cut_answer(row), *_row_notes(evaluator, loaded, row))
+    notes = _row_notes(evaluator, loaded, row)
+    return (*_cut_answer(row.response), *notes) if row.response else notes
 
 
-def _cut_answer(row: Row) -> tuple[Note, ...]:
-    response = row.response or {}
+def _cut_answer(response: dict[str, Json]) -> tuple[Note, ...]:
     choices, usage = response.get("choices"), response.get("usage")
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, dict) or first.get("finish_reason") != "length":
@@ -93,7 +93,7 @@ def _cut_answer(row: Row) -> tuple[Note, ...]:
 
 
 def _row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    if unread := _unread_variables(loaded.contract, row):
+    if row.variables and (unread := _unread_variables(loaded.contract, row.variables)):
         message = f"contract {loaded.contract} does not pass `variables`, so the code does not get {_quoted(unread)}"
         return (Note("unused_variables", message, "put them into `inputs`"),)
     unasked = None if row.outputs is not None else _unasked(loaded)
@@ -111,10 +111,9 @@ def _row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ..
     return _unfitting_output(loaded, row) or _missing_column(evaluator, loaded, row)
 
 
-def _unread_variables(contract: Contract, row: Row) -> list[str]:
+def _unread_variables(contract: Contract, given: dict[str, Json]) -> list[str]:
     passed = {"app_params"} if contract is Contract.EVALUATE_V1 else set()
-    given = row.variables or {} if contract in BY_POSITION else {}
-    return [name for name in given if name not in passed]
+    return [name for name in given if name not in passed] if contract in BY_POSITION else []
 
 
 def _unasked(loaded: Loaded) -> str | None:

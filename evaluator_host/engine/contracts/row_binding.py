@@ -110,7 +110,7 @@ def shape(
 
     `not_read` contains the fields of a row that the code does not read.
     """
-    if has_more_spans(row.trace, TRACE_SPANS):
+    if row.trace is not None and has_more_spans(row.trace, TRACE_SPANS):
         message = f"the trace has over {TRACE_SPANS} spans"
         return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="send only the spans that are scored"), ()
     binding = dialect_of(contract).bind_for(language)(row, settings)

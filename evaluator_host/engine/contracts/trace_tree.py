@@ -34,6 +34,8 @@ def convert(trace: dict[str, Json] | None) -> tuple[dict[str, Json] | None, tupl
     A trace in the documented shape or in an unknown shape is returned as it is. The caller's object is never changed.
     An unknown shape is not an error.
     """
+    if trace is None:
+        return None, ()
     trace = with_spans(trace)
     if not isinstance(trace, dict):
         return trace, ()

@@ -35,6 +35,8 @@ def exactly(
     It also leaves out times in the trace: nanoseconds since 1970 are rounded by less than 0.2 µs.
     """
     body = encode(binding)
+    if language is Language.PYTHON:  # Python reads every key and integer exactly
+        return body, binding.notes
     if not isinstance(body, EvaluationError) and may_have_escaped_key(body, language):
         binding = replace(binding, body=with_aliases(binding.body))
         body = encode(binding)

@@ -97,12 +97,12 @@ class Pool:
         Rows without an answer are cancelled. A sandbox that is broken or too old is ended.
         """
         sandbox = lease.sandbox
-        if sandbox.broken or sandbox.link.ended or self._closed or self._worn(sandbox):
+        if sandbox.broken or self._closed or self._worn(sandbox):
             self._discard(lease.owner, sandbox)
-        elif not sandbox.quiet:
-            self._spawn(self._settle(lease))
-        else:
+        elif sandbox.quiet or sandbox.link.ended:
             self._hand_on(lease.owner, lease.slot)
+        else:
+            self._spawn(self._settle(lease))
 
     def pause(self, lease: Lease, *, waits: bool) -> None:
         """Record that the row of a leased sandbox waits for an answer from outside, or that it runs again.
@@ -450,7 +450,8 @@ class Pool:
         else:
             self._park(owner, slot)
             self._serve()
-            self._grow(owner)
+            if owner.waiters:
+                self._grow(owner)
 
     def _park(self, owner: EvaluatorPool, slot: Slot) -> None:
         owner.park(slot)

@@ -52,14 +52,9 @@ class LostRows:
         return None
 
 
-def pausing(pool: Pool, lease: Lease, gate: RowGate | None) -> RowGate | None:
-    """Make a row's gate tell the pool when the row waits, and return the gate.
-
-    While the row waits, its sandbox counts as paused.
-    """
-    if gate is not None:
-        gate.tell_waits(lambda waits: pool.pause(lease, waits=waits), lambda: pool.resume(lease))
-    return gate
+def pause_with(gate: RowGate, pool: Pool, lease: Lease) -> None:
+    """Make a row's gate tell the pool when the row waits. Meanwhile, its sandbox counts as paused."""
+    gate.tell_waits(lambda waits: pool.pause(lease, waits=waits), lambda: pool.resume(lease))
 
 
 def settled(outcome: Outcome, gate: RowGate) -> Outcome:

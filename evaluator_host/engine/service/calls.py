@@ -29,7 +29,7 @@ from evaluator_host.engine.service.attempts import (
     answered,
     asked_for,
     lease_sandbox,
-    pausing,
+    pause_with,
     settled,
 )
 from evaluator_host.engine.service.calls_first import CallsFirst
@@ -311,7 +311,8 @@ class RowCalls:
                 await self._answer(sending, leased, Failed(bound.body))
             else:
                 leased.sent.append(sending)
-                gate = pausing(self._pool, lease, gate)
+                if gate is not None:
+                    pause_with(gate, self._pool, lease)
                 lease.sandbox.send(bound.body, timeout_s=timeout_s, share=share, gate=gate)
 
     def _numbered(self, index: int, row: Row | EncodedRow | EvaluationError) -> Row | EncodedRow | EvaluationError:

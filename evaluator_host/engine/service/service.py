@@ -160,11 +160,13 @@ class Service:
         return await self._auto.pinned(evaluator, caller.workspace)
 
     async def _prepare(self, evaluator: Evaluator, caller: Caller, *, check: bool = False) -> Prepared:
-        given = evaluator
-        evaluator = await self._auto.pinned(evaluator, caller.workspace)
+        given = evaluator.packages
+        chooses = AUTO_PACKAGES in given
+        if chooses:
+            evaluator = await self._auto.pinned(evaluator, caller.workspace)
         prepared = await self._preparer.prepare(evaluator, caller.workspace, lock=caller.lock, check=check)
-        if AUTO_PACKAGES in given.packages:
-            prepared = replace(prepared, chosen=tuple(pin for pin in evaluator.packages if pin not in given.packages))
+        if chooses:
+            prepared = replace(prepared, chosen=tuple(pin for pin in evaluator.packages if pin not in given))
         return prepared if caller.load_timeout_s is None else prepared.loaded_within(caller.load_timeout_s)
 
     async def _granted(self, prepared: Prepared, caller: Caller) -> tuple[Prepared, ModelGrant | None]:
