@@ -290,11 +290,10 @@ class Service:
 
         Return None if no row was scored, or the evaluator does not score rows together.
         """
-        scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
-        contract = results[0].evaluator.contract if scored else None
-        if not has_corpus_scores(contract):
+        if not results or not has_corpus_scores(results[0].evaluator.contract):
             return None
-        return await self.score_together(evaluator, each(scored), caller=caller)
+        scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
+        return await self.score_together(evaluator, each(scored), caller=caller) if scored else None
 
     async def score_together(
         self,
