@@ -124,12 +124,12 @@ class Drain:
         self._calls: set[asyncio.Task[None]] = set()
         self._refusing = False
         self._cutting = False
-        self.idle = asyncio.Event()  # set while no call is running
-        self.idle.set()
+        self.idle = asyncio.Event()  # set once new calls are refused and no call is running
 
     def begin(self) -> None:
         """Begin to refuse new calls. Running calls continue."""
         self._refusing = True
+        self._note_idle()
 
     def cut(self) -> None:
         """End every running call with a 503. If its response has begun, cut the response off."""
@@ -141,12 +141,10 @@ class Drain:
         """Pass a request on to the application, or refuse it during the shutdown."""
         if scope["type"] != "http" or scope["path"] in _ALWAYS:
             await self._app(scope, receive, send)
-        elif self._refusing:
+            return
+        if self._refusing:
             await _refuse(scope, receive, send)
-        else:
-            await self._counted(scope, receive, send)
-
-    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
+            return
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - an ASGI server calls from a task
         answering = False
@@ -157,7 +155,6 @@ class Drain:
             await send(message)
 
         self._calls.add(task)
-        self.idle.clear()
         try:
             await self._app(scope, receive, sending)
         except asyncio.CancelledError:
@@ -168,8 +165,12 @@ class Drain:
                 await _refuse(scope, receive, send)
         finally:
             self._calls.discard(task)
-            if not self._calls:
-                self.idle.set()
+            if self._refusing:
+                self._note_idle()
+
+    def _note_idle(self) -> None:
+        if not self._calls:
+            self.idle.set()
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:

@@ -98,6 +98,25 @@ async def test_headers_wait_for_the_body_only_if_it_comes_at_once(body_at_once: 
     protocol.connection_lost(None)
 
 
+async def test_a_connection_is_not_quiet_while_the_head_of_its_response_waits() -> None:
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    written = list[bytes]()
+    protocol = ConnectionLimits(uvicorn.Config(app, lifespan="off", ws="none"), ServerState(), {})
+    protocol.connection_made(Mock(spec=asyncio.Transport, get_extra_info=Mock(return_value=None), write=written.append))
+    protocol.data_received(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    protocol._quiet_since = 0.0
+    while not protocol.cycle.response_complete:
+        await asyncio.sleep(0)
+    assert (written, protocol.quiet_since != 0.0) == ([], True)
+    await asyncio.gather(*protocol.tasks)
+    await asyncio.sleep(0)
+    assert written[0].endswith(b"\r\n\r\n")
+    protocol.connection_lost(None)
+
+
 async def test_a_request_is_freed_once_it_is_answered() -> None:
     async def app(_scope: Any, _receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
@@ -136,6 +155,7 @@ def test_nothing_else_of_uvicorn_is_used() -> None:
         "_connection",
         "_hang_up",
         "_head",
+        "_send",
         "_send_head",
         "is_closing",
     }

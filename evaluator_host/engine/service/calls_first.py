@@ -17,8 +17,7 @@ class CallsFirst(AbstractContextManager[None]):
 
     def __init__(self) -> None:
         self._under_way = 0
-        self._none = asyncio.Event()
-        self._none.set()
+        self._none = asyncio.Event()  # set when a batch need not wait any more
         self._slice_until = 0.0
 
     def call(self) -> AbstractContextManager[None]:
@@ -27,7 +26,6 @@ class CallsFirst(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         self._under_way += 1
-        self._none.clear()
 
     def __exit__(self, *_: object) -> None:
         self._under_way -= 1
@@ -40,6 +38,7 @@ class CallsFirst(AbstractContextManager[None]):
             return
         await asyncio.sleep(0)  # give calls that have just arrived a chance to begin
         if self._under_way:
+            self._none.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LONGEST_PAUSE_S):
                     await self._none.wait()

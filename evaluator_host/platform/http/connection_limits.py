@@ -11,7 +11,7 @@ import asyncio
 import json
 import weakref
 from http import HTTPStatus
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -155,9 +155,11 @@ class ConnectionLimits(HttpToolsProtocol):
         """Pass the request to the application, with a transport that closes the connection gracefully."""
         self._end_head()
         self._responding = True
-        cast("dict[str, Any]", self.scope)[HANG_UP] = self._hang_up
+        scope: Any = self.scope
+        scope[HANG_UP] = self._hang_up
         super().on_headers_complete()
-        self.cycle.transport = cast("asyncio.Transport", _ResponseTransport(self, self.cycle))
+        transport: Any = _ResponseTransport(self, self.cycle)
+        self.cycle.transport = transport
 
     def on_body(self, body: bytes) -> None:
         """Pass a part of the body to the application; discard it if the response has already been sent."""
@@ -184,7 +186,8 @@ class ConnectionLimits(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End the request. If the connection stayed open only for the rest of the request, close it."""
         self._head_bytes = 0
-        cast("dict[str, Any]", self.scope)[COMPLETE] = True
+        scope: Any = self.scope
+        scope[COMPLETE] = True
         super().on_message_complete()
         if self._linger_timer is not None:
             self.transport.close()
@@ -216,7 +219,7 @@ class ConnectionLimits(HttpToolsProtocol):
     @property
     def quiet_since(self) -> float | None:
         """Time at which the host began waiting for the client's request; None while a request is being answered."""
-        cycle = cast("Any", self.cycle)  # None before the first request
+        cycle: Any = self.cycle  # None before the first request
         waits = self._head_timer is not None or (cycle is not None and cycle.response_complete)
         return self._quiet_since if waits else None
 
@@ -238,7 +241,8 @@ class ConnectionLimits(HttpToolsProtocol):
 
     def _make_room(self) -> None:
         """Close the connection that has been quiet longest. If all other connections are in use, refuse this one."""
-        others = [cast("Any", other) for other in self.connections if other is not self]
+        connections: Any = self.connections
+        others = [other for other in connections if other is not self]
         quiet = [other for other in others if other.quiet_since is not None and not other.transport.is_closing()]
         oldest = min(quiet, key=lambda other: other.quiet_since, default=self)
         if oldest is self:
@@ -263,10 +267,8 @@ class _ResponseTransport:
 
     def write(self, data: bytes) -> None:
         """Write a part of the response; the first part contains the headers."""
-        self._connection.stay_awake()
         if self._begun or data.startswith(_CONTINUE):
-            self._connection.transport.write(self._head + data)
-            self._head = b""
+            self._send(self._head + data)
             return
         self._begun = True
         data = _with_security_headers(data)
@@ -274,13 +276,19 @@ class _ResponseTransport:
             self._cycle.keep_alive = False
             data = data.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
         self._head = data
+        # a response without a body is complete now, but its head still waits, so the connection must not count as quiet
+        self._connection.stay_awake()
         # the head must not wait for the body, which may come much later
         asyncio.get_running_loop().call_soon(self._send_head)
 
     def _send_head(self) -> None:
         if self._head:
-            self._connection.transport.write(self._head)
-            self._head = b""
+            self._send(self._head)
+
+    def _send(self, data: bytes) -> None:
+        self._head = b""
+        self._connection.stay_awake()
+        self._connection.transport.write(data)
 
     def close(self) -> None:
         """Close the connection: now, or soon if the client is still sending."""

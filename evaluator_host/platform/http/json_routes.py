@@ -163,7 +163,8 @@ class LateRoute(APIRoute):
         Raises:
           InvalidRequest: the route belongs to the host's own API, and the request has a query parameter unknown to it.
         """
-        self.build()
+        if not self._is_built:
+            self.build()
         if scope["query_string"] and self.path.startswith(_OWN) and scope["method"] in (self.methods or ()):
             require_known_parameters(QueryParams(scope["query_string"]), self.query_names)
 

@@ -99,11 +99,11 @@ class AccessMiddleware:
         sending = _Sending(send, scope, self._count_refused)
         try:
             headers = headers_of(scope)
-            ceiling, body_timeout_s = self._limits(scope)
+            upload = _is_upload(scope)  # an upload goes to disk while it arrives
+            ceiling, body_timeout_s = self._limits(scope, upload=upload)
             length = self._check(headers, ceiling)
             signed = partial(self._signed_body, scope, receive, length, ceiling, body_timeout_s)
             workspace = await self._admit(scope, headers, signed)
-            upload = _is_upload(scope)  # an upload goes to disk while it arrives
             first = self._calls() if scope["path"] == _CALL else nullcontext()
             with first, self._counted(workspace, upload=upload), self._memory.hold(workspace) as memory:
                 scope[_MEMORY] = sending.memory = memory
@@ -133,11 +133,11 @@ class AccessMiddleware:
             raise CutOff from error
         await error_response(scope, error)(scope, receive, sending)
 
-    def _limits(self, scope: Scope) -> tuple[int, float]:
+    def _limits(self, scope: Scope, *, upload: bool) -> tuple[int, float]:
         """Return the maximum size of a body in bytes, and the number of seconds in which it must arrive."""
         if (foreign := scope.get(FOREIGN)) is not None:
             return min(foreign.body_bytes, self._body_bytes), min(foreign.body_timeout_s, self._body_timeout_s)
-        return self._upload_bytes if _is_upload(scope) else self._body_bytes, self._body_timeout_s
+        return self._upload_bytes if upload else self._body_bytes, self._body_timeout_s
 
     def _check(self, headers: dict[bytes, str], ceiling: int) -> int:
         """Check the headers, and return the size of the body that they state; 0 if they state no size."""
@@ -259,9 +259,6 @@ class _Sending:
     async def __call__(self, message: Message) -> None:
         if self.refused:
             return
-        if message["type"] == "http.response.body":
-            await self._send_body(message)
-            return
         if message["type"] == "http.response.start" and not self.started:
             try:
                 self._reserve(int(dict(message.get("headers", ())).get(b"content-length", 0)))
@@ -271,8 +268,10 @@ class _Sending:
                 return
             self.started = True
             await self._begin(message)
-            return
-        await self._send(message)
+        elif len(message.get("body", b"")) > LARGE_BYTES:
+            await self._send_large(message)
+        else:
+            await self._send(message)
 
     async def _begin(self, message: Message) -> None:
         """Send a message, and count the response if it begins with status 429."""
@@ -284,14 +283,11 @@ class _Sending:
         if self.memory is not None and length > LARGE_BYTES:
             self.memory.add(length)
 
-    async def _send_body(self, message: Message) -> None:
+    async def _send_large(self, message: Message) -> None:
         """Send a body in parts, because the client may stop reading.
 
         Each part waits until the part before it is written.
         """
-        if len(message.get("body", b"")) <= LARGE_BYTES:
-            await self._send(message)
-            return
         body = memoryview(message["body"])
         while len(body) > LARGE_BYTES:
             await self._send({"type": message["type"], "body": bytes(body[:LARGE_BYTES]), "more_body": True})

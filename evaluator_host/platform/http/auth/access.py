@@ -338,4 +338,4 @@ class AuditedCall:
 
 
 def _outcome(result: EvaluationResult) -> str:
-    return result.error.code.value if result.error is not None else result.status.value
+    return str(result.error.code if result.error is not None else result.status)
