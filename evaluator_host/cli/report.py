@@ -296,8 +296,13 @@ def _worse(report: RowsReport, baseline: RowsReport) -> list[tuple[ReportedRow, 
     """
     rows, before = _keyed(report, baseline)
     pairs = ((row, before[key].score) for key, row in rows.items() if key in before)
-    worse = [(now, then) for now, then in pairs if then is not None and (now.score is None or exceeds(then, now.score))]
+    worse = [(now, then) for now, then in pairs if then is not None and _is_worse(now, then)]
     return sorted(worse, key=lambda pair: (pair[0].score is None, (pair[0].score or 0) - pair[1], pair[0].index))
+
+
+def _is_worse(now: ReportedRow, then: float) -> bool:
+    """Return whether a row's score fell, or the row fails now. Without a score and an error, it is not worse."""
+    return now.status == Status.FAILED if now.score is None else difference(then, now.score) < 0
 
 
 def _lost_passes(report: RowsReport, baseline: RowsReport) -> list[ReportedRow]:

@@ -151,6 +151,15 @@ def test_rounding_errors_make_no_row_worse() -> None:
     assert "worse than in the baseline" not in markdown(now, before)
 
 
+def test_a_row_is_worse_by_the_rule_for_jobs() -> None:
+    told = "1 row is worse than in the baseline:"
+    assert told in markdown(judged([1e-10]), judged([2e-10]))
+    assert told not in markdown(judged([3e9]), judged([3e9 + 0.5]))
+    skipped, failed = (RowsReport("a.py", (row(0, None, status=one),)) for one in (Status.SKIPPED, Status.FAILED))
+    assert told not in markdown(skipped, judged([1.0]))
+    assert told in markdown(failed, judged([1.0]))
+
+
 def test_a_limit_for_the_drop_fails_if_nothing_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, now = tmp_path / "before.jsonl", tmp_path / "now.jsonl"
     result = {"status": "scored", "score": 1.0, "passed": None, "error": None, "reason": None, "timing_ms": {"run": 1}}
