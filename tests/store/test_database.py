@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import insert, make_url, select, text
 from sqlalchemy.exc import OperationalError, StatementError
@@ -321,6 +322,39 @@ async def test_a_postgresql_that_stores_bytes_is_refused_by_name(databases: Data
     with pytest.raises(Misconfigured, match="encoding SQL_ASCII"):
         async with open_read_only(url, tmp_path):
             pass
+
+
+@pytest.mark.engine
+async def test_a_host_that_stands_still_in_a_transaction_does_not_stop_others(
+    databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(database._LOST, "idle_in_transaction_session_timeout", 1000)
+    url = databases.make("postgresql")
+    async with open_store(url, tmp_path) as frozen, open_store(url, tmp_path) as other:
+
+        async def stand_still_while_another_writes() -> None:
+            async with frozen.database.transaction() as connection:
+                await connection.execute(insert(WorkspaceTable), row("same"))
+                async with asyncio.timeout(20), other.database.transaction() as waiting:
+                    await waiting.execute(insert(WorkspaceTable), row("same"))
+
+        with pytest.raises(StoreUnavailable):
+            await stand_still_while_another_writes()
+        assert await names(frozen) == await names(other) == ["default", "same"]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("before", "after"), [("0", "5min"), ("1h", "5min"), ("2s", "2s")])
+async def test_settings_of_postgresql_that_are_stricter_stay(
+    databases: Databases, tmp_path: Path, before: str, after: str
+) -> None:
+    url = databases.make("postgresql")
+    with psycopg.connect(url, autocommit=True) as connection:
+        name = connection.info.dbname
+        for setting in ("idle_in_transaction_session_timeout", "tcp_user_timeout"):
+            connection.execute(f"ALTER DATABASE {name} SET {setting} = '{before}'".encode())
+    async with open_store(url, tmp_path) as store, store.database.transaction() as connection:
+        assert await connection.scalar(text("SHOW idle_in_transaction_session_timeout")) == after
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,12 @@ _ANSWERING: Final = {  # connection parameters with which a lost PostgreSQL serv
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
+_LOST: Final = {  # settings with which PostgreSQL frees the locks of a host whose machine has vanished or stands still
+    "tcp_keepalives_idle": 10,
+    "tcp_keepalives_interval": 5,
+    "tcp_keepalives_count": 4,
+    "idle_in_transaction_session_timeout": 300_000,
+}
 _TICK_S: Final = 2.0  # the coarsest resolution, in seconds, that file times have in any file system
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
@@ -439,19 +445,31 @@ def _unavailable(address: Address, error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"the database {address} does not work: {reason}; nothing was changed; {to_do}")
 
 
-def refuse_bytes(engine: SyncEngine) -> SyncEngine:
-    """Make a SQLAlchemy engine refuse PostgreSQL databases with the encoding SQL_ASCII. Return the engine."""
+def prepare_engine(engine: SyncEngine) -> SyncEngine:
+    """Make the connections of a SQLAlchemy engine refuse the encoding SQL_ASCII, and not keep locks once they are lost.
 
-    def refuse(_: Any, entry: Any) -> None:
+    Only connections to PostgreSQL are changed.
+    """
+
+    def prepare(connection: Any, entry: Any) -> None:
         if entry.driver_connection.info.parameter_status("server_encoding") == "SQL_ASCII":
             raise Misconfigured(
                 "the PostgreSQL database has the encoding SQL_ASCII, which stores bytes, not characters; create one "
                 "with UTF8: CREATE DATABASE evaluators ENCODING 'UTF8' TEMPLATE template0"
             )
+        cursor = connection.cursor()
+        # poolers refuse these as parameters of a connection; stricter values of the operator stay, and 0 means no limit
+        cursor.execute(
+            "SELECT set_config(name, LEAST(NULLIF(setting::int, 0), most)::text, false) "
+            "FROM pg_settings JOIN unnest(%s::text[], %s::int[]) AS lost (name, most) USING (name)",
+            [list(_LOST), list(_LOST.values())],
+        )
+        cursor.close()
+        connection.commit()
 
     if engine.dialect.name == DatabaseKind.POSTGRESQL:
         # the listener is inserted first, so that it runs before SQLAlchemy queries the version
-        event.listen(engine, "connect", refuse, insert=True)
+        event.listen(engine, "connect", prepare, insert=True)
     return engine
 
 
@@ -470,7 +488,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
             pool_pre_ping=True,  # replaces connections that the server has closed
             connect_args=connect_args(address.url),
         )
-        refuse_bytes(made.sync_engine)
+        prepare_engine(made.sync_engine)
         return made
     there = {"mode": "rw", "uri": "true"}  # opening fails if the file was removed; it would otherwise be created empty
     engine = create_async_engine(

@@ -37,7 +37,7 @@ from evaluator_host.platform.store.database import (
     backups_dir,
     connect_args,
     newest_backup,
-    refuse_bytes,
+    prepare_engine,
     translated,
 )
 from evaluator_host.platform.store.tables import Table
@@ -67,7 +67,7 @@ def migrate(address: Address) -> None:
       StoreUnavailable: the database does not answer, or cannot write. Nothing was changed.
     """
     with translated(address), _alone(address):
-        engine = refuse_bytes(create_engine(blocking_url(address), hide_parameters=True, **_arguments(address)))
+        engine = prepare_engine(create_engine(blocking_url(address), hide_parameters=True, **_arguments(address)))
         try:
             if address.engine is DatabaseKind.SQLITE:
                 event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
@@ -120,7 +120,7 @@ def migrations_of(package: str) -> tuple[Path, ...]:
 
 def revisions_of(address: Address) -> dict[str, str]:
     """Return `{group of tables: revision}` for a database."""
-    engine = refuse_bytes(create_engine(blocking_url(address), hide_parameters=True))
+    engine = prepare_engine(create_engine(blocking_url(address), hide_parameters=True))
     try:
         with engine.connect() as connection:
             return _revisions(connection)
