@@ -52,9 +52,9 @@ def parts(
     }
 
 
-def packed(content: dict[str, str]) -> bytes:
+def packed(content: dict[str, str], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", compression) as archive:
         for name, text in content.items():
             archive.writestr(name, text)
     return file.getvalue()
@@ -296,17 +296,31 @@ def test_a_workbook_that_unfolds_is_refused_before_it_is_read(part: str) -> None
         read(packed(parts() | {part: "x" * (257 << 20)}))
 
 
-@given(place=st.integers(0, 10_000), length=st.integers(0, 40), put=st.binary(max_size=40), is_inside=st.booleans())
-def test_no_damage_is_a_fault_of_the_host(place: int, length: int, put: bytes, *, is_inside: bool) -> None:
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_compression_that_excel_does_not_use_is_refused(compression: int) -> None:
+    with pytest.raises(InvalidRequest, match=r"_rels/.*compressed in a way that Excel does not use.*save it as \.xlsx"):
+        read(packed(parts(), compression))
+
+
+@given(
+    place=st.integers(0, 10_000),
+    length=st.integers(0, 40),
+    put=st.binary(max_size=40),
+    is_inside=st.booleans(),
+    compression=st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]),
+)
+def test_no_damage_is_a_fault_of_the_host(
+    place: int, length: int, put: bytes, *, is_inside: bool, compression: int
+) -> None:
     content = parts(f'<c r="A2" s="1"><v>1</v></c>{text("b").replace("A2", "B2")}', strings="<si><t>c</t></si>")
     if is_inside:
         name = list(content)[place % len(content)]
         whole = content[name].encode()
         place %= len(whole)
         content[name] = (whole[:place] + put + whole[place + length :]).decode("latin-1")
-        file = packed(content)
+        file = packed(content, compression)
     else:
-        file = packed(content)
+        file = packed(content, compression)
         place %= len(file)
         file = file[:place] + put + file[place + length :]
     try:

@@ -38,12 +38,13 @@ _OTHERS: Final = {
     "content.xml": "it is an OpenDocument file (.ods)",
     "index/document.iwa": "it is a Numbers document",
 }
+_COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGES: Final = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
     expat.ExpatError,
-    NotImplementedError,  # raised for a compression that zipfile does not know
+    NotImplementedError,  # raised for a kind of ZIP file that zipfile does not know
     RuntimeError,  # raised for an encrypted part
     LookupError,  # raised for an encoding that Python does not know
     ValueError,
@@ -161,6 +162,8 @@ class _Book:
         found = self._parts.get(_name(part))
         if found is None:
             raise _not_readable(f"it lacks {part}")
+        if found.compress_type not in _COMPRESSIONS:
+            raise _not_readable(f"{part} is compressed in a way that Excel does not use")
         self._left -= found.file_size
         if self._left < 0:
             raise InvalidRequest(
