@@ -404,6 +404,10 @@ def test_yaml_is_read_as_version_1_2() -> None:
         "[" * 200_000,
         "- " * 200_000,
         "a: !!binary aGk=",
+        "a: !!bool maybe",
+        "a: !!float ''",
+        "a: !!timestamp x",
+        "a: !!float 1" + ":1" * 200,
     ],
 )
 @pytest.mark.slow

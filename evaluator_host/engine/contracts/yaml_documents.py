@@ -62,6 +62,9 @@ def read_yaml(text: str) -> Json:
         place = f" (line {mark.line + 1})" if mark is not None else ""
         what = getattr(error, "problem", None) or str(error).partition("\n")[0] or "the text is nested too deeply"
         raise InvalidRequest(f"the text is not valid YAML or JSON{place}: {what}") from error
+    except (LookupError, ArithmeticError, AttributeError, TypeError) as error:  # from PyYAML's functions for tags
+        message = "the text is not valid YAML or JSON: a value does not fit its tag, such as !!bool; leave out the tag"
+        raise InvalidRequest(message) from error
     _require_plain(value)
     return value
 
