@@ -61,7 +61,7 @@ _SPECIAL: Final = re.compile(
     r"__(expected\d*|description|prefix|suffix|providerOutput|metric|threshold)|__(?:metadata|config):.*"
 )
 _PREFIXED: Final = re.compile(
-    r"(?P<type>(?:not-)?[a-z][a-z-]*)(?:\((?P<threshold>[0-9]*\.?[0-9]+)\))?(?::(?P<value>.*))?", re.DOTALL
+    r"(?P<type>(?:not-)?[a-z][a-z-]*)(?:\((?P<threshold>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)\))?(?::(?P<value>.*))?", re.DOTALL
 )
 _SHORT: Final = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
 _BARE: Final = frozenset({"is-json", "contains-json", "is-sql", "is-xml"})
