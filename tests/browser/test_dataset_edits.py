@@ -63,6 +63,28 @@ async def test_whole_numbers_keep_their_digits_when_another_column_is_changed(pa
         client.datasets.delete("large-ids")
 
 
+async def test_columns_may_have_names_that_javascript_uses_itself(page: Page, host: Server) -> None:
+    rows = [{"constructor": "a", "__proto__": "b"}, {"question": "c"}]
+    with Client(host.url) as client:
+        client.datasets.upload("odd-names", rows)
+        for row, name in ((0, "__proto__"), (1, "question")):
+            await page.goto(f"/datasets/odd-names?row={row}")
+            dialog = page.get_by_role("dialog")
+            await dialog.get_by_role("button", name="Change").click()
+            await dialog.get_by_label(name, exact=True).fill("new")
+            await dialog.get_by_role("button", name=f"Save as version {row + 2}").click()
+            await expect(page.get_by_text(f"Row {row} changed: version {row + 2}")).to_be_visible()
+            await expect(page.get_by_text("native code")).to_have_count(0)
+        client.datasets.edit("odd-names", set={0: {"question": "d"}})
+        await page.goto("/datasets/odd-names?tab=versions")
+        changed = page.get_by_role("region", name="Changed rows")
+        for change in ("constructor: a → no value", "__proto__: new → no value", "question: no value → d"):
+            await expect(changed).to_contain_text(change)
+        client.datasets.edit("odd-names", set={0: {**rows[0], "__proto__": "new"}})
+        assert rows_of(client, "odd-names") == [{**rows[0], "__proto__": "new"}, {"question": "new"}]
+        client.datasets.delete("odd-names")
+
+
 async def test_rows_are_found_changed_added_and_removed(page: Page, cities: Client) -> None:
     await page.goto("/datasets/cities")
     await page.get_by_label("Column of a condition").select_option("city")

@@ -24,6 +24,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === "object" && !Array.isArray(value) && !exact.isRawJSON?.(value);
 }
 
+/** The value of an object's own field; a column may be called `constructor`, which every object inherits. */
+export function own<T>(row: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(row, name) ? row[name] : undefined;
+}
+
 /** A parsed number as a number, even if it loses digits; null for other values. */
 export function numberIn(value: unknown): number | null {
   return typeof value === "number" ? value : exact.isRawJSON?.(value) ? Number(JSON.stringify(value)) : null;

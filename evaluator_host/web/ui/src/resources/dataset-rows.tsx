@@ -10,6 +10,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
+import { own } from "../json";
 import { Link, setQuery } from "../router";
 import { SavedFilters } from "./saved-filters";
 import { Confirm } from "./confirm";
@@ -175,7 +176,7 @@ function RowTable({ report, rows, search, busy, selected, onSelected }: TablePro
           </th>
           {columns.map((column) => (
             <td key={column} class="cell-value">
-              <span class="clamped">{oneLine(row[column], 120)}</span>
+              <span class="clamped">{oneLine(own(row, column), 120)}</span>
             </td>
           ))}
           {more > 0 && <td class="muted">…</td>}

@@ -9,6 +9,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
+import { own } from "../json";
 import { Link, setQuery } from "../router";
 import { bytes, count, counted, oneLine } from "./format";
 import { Panel, When } from "./parts";
@@ -155,13 +156,15 @@ function Changes({ before, after }: { before: DatasetReport; after: DatasetRepor
 
 const CHIPS: Record<string, string> = { added: "chip-pass", removed: "chip-fail", changed: "chip-info" };
 
-function Cells({ change: { before, after } }: { change: RowChange }) {
-  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+function Cells({ change }: { change: RowChange }) {
+  const before = change.before ?? {};
+  const after = change.after ?? {};
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return (
     <ul class="setting-changes wrap stack-tight">
-      {names.filter((name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name])).map((name) => (
+      {names.filter((name) => JSON.stringify(own(before, name)) !== JSON.stringify(own(after, name))).map((name) => (
         <li key={name}>
-          {name}: <del>{shown(before?.[name])}</del> → <ins>{shown(after?.[name])}</ins>
+          {name}: <del>{shown(own(before, name))}</del> → <ins>{shown(own(after, name))}</ins>
         </li>
       ))}
     </ul>

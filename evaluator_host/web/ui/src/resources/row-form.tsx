@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { Field, Select, TextArea } from "../components/field";
-import { readJson } from "../json";
+import { own, readJson } from "../json";
 import type { Columns, Json } from "../api/types";
 
 type Kind = "text" | "json" | "none";
@@ -24,7 +24,7 @@ const TALLEST = 14;
 
 /** The cells of a row: those of the data set's columns, then those of other columns. */
 export function cellsOf(columns: readonly string[], row: Columns): Cell[] {
-  return [...new Set([...columns, ...Object.keys(row)])].map((name) => cellOf(name, row[name]));
+  return [...new Set([...columns, ...Object.keys(row)])].map((name) => cellOf(name, own(row, name)));
 }
 
 function cellOf(name: string, value: Json | undefined): Cell {
@@ -36,12 +36,12 @@ function cellOf(name: string, value: Json | undefined): Cell {
 /** The cells of a new row, of the same kinds as those of another row. */
 export function emptyCells(columns: readonly string[], like: Columns): Cell[] {
   const names = columns.length > 0 ? columns : Object.keys(like);
-  return names.map((name) => ({ name, kind: typeof like[name] === "string" || like[name] === undefined ? "text" : "json", text: "", added: false }));
+  return names.map((name) => ({ name, kind: ["string", "undefined"].includes(typeof own(like, name)) ? "text" : "json", text: "", added: false }));
 }
 
 /** The row in the cells, or the fault in them; an empty JSON cell gives no value. */
 export function rowFrom(cells: readonly Cell[]): { row: Columns } | { fault: string } {
-  const row: Columns = {};
+  const row = Object.create(null) as Columns;
   for (const { name, kind, text } of cells) {
     if (kind === "none") continue;
     if (name.trim() === "") return { fault: "A column has no name." };

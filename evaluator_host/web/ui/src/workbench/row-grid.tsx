@@ -5,6 +5,7 @@ import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { Table } from "../components/table";
+import { own } from "../json";
 import { count, difference, rounded, milliseconds, oneLine, passRate, signed } from "../resources/format";
 import { Score, Verdict } from "../resources/parts";
 import { ResultView } from "../resources/result-view";
@@ -143,7 +144,7 @@ function Rows({ rows, scores, open, onOpen, onChange, onRemove, onUse }: RowsPro
               </th>
               {names.map((name) => (
                 <td key={name} class="cell-value">
-                  <span class="clamped">{oneLine((one.row.variables ?? one.row.inputs ?? {})[name], 100)}</span>
+                  <span class="clamped">{oneLine(own(one.row.variables ?? one.row.inputs ?? {}, name), 100)}</span>
                 </td>
               ))}
               <td class="cell-value">

@@ -10,6 +10,7 @@ import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { type Loaded, useLoaded } from "../components/use-loaded";
+import { own } from "../json";
 import { count, counted, oneLine } from "../resources/format";
 import { useHas } from "../host";
 import { Segments } from "../resources/parts";
@@ -243,7 +244,7 @@ function Offers({ offers, found, take, room }: { offers: readonly Offer[]; found
             </th>
             {names.map((name) => (
               <td key={name} class="cell-value">
-                <span class="clamped">{oneLine(one.shown[name], 120)}</span>
+                <span class="clamped">{oneLine(own(one.shown, name), 120)}</span>
               </td>
             ))}
           </tr>
