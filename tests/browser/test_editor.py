@@ -5,13 +5,14 @@ the library.
 import asyncio
 import io
 import re
+import time
 import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, Request, expect
+from playwright.async_api import Locator, Page, Request, expect
 
 from tests.browser.looking import Look, grave_findings, picture
 from tests.browser.writing import CODE, loads, open_workbench, run, score, start_from, write
@@ -666,6 +667,27 @@ async def test_a_data_file_is_sent_from_this_computer(page: Page, tmp_path: Path
     await expect(await run(page)).to_contain_text("No such file")
 
 
+async def paste(editor: Locator, text: str) -> None:
+    await editor.evaluate(
+        "(editor, text) => { const data = new DataTransfer(); data.setData('text/plain', text); "
+        "editor.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })); }",
+        text,
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "text",
+    ["class " + "a" * 100_000, "async function" + " " * 100_000, "\n" * 100_000 + "!", f"def main({'<' * 100_000})"],
+    ids=["class", "function", "lines", "signature"],
+)
+async def test_hostile_code_is_pasted_in_a_moment(page: Page, text: str) -> None:
+    await open_workbench(page)
+    started = time.monotonic()
+    await paste(page.get_by_role("textbox", name=CODE, exact=True), text)
+    assert time.monotonic() < started + 20
+
+
 @pytest.mark.long
 async def test_a_paste_in_another_language_chooses_it(page: Page) -> None:
     await open_workbench(page)
@@ -674,11 +696,7 @@ async def test_a_paste_in_another_language_chooses_it(page: Page) -> None:
     pasted = (
         "type Args = { output: string };\nexport function short({ output }: Args) {\n  return output.length < 9;\n}\n"
     )
-    await editor.evaluate(
-        "(editor, text) => { const data = new DataTransfer(); data.setData('text/plain', text); "
-        "editor.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })); }",
-        pasted,
-    )
+    await paste(editor, pasted)
     chosen = page.get_by_role("group", name="Language").get_by_role("button", pressed=True)
     await expect(chosen).to_have_text("TypeScript")
     await expect(page.get_by_role("status").get_by_text("looks like TypeScript")).to_be_visible()

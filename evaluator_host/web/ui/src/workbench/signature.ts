@@ -31,9 +31,9 @@ export const RETURNS = [
 ] as const;
 
 const ENTRY: Record<Draft["language"], RegExp> = {
-  python: /^[ \t]*(?:async[ \t]+)?def[ \t]+(evaluate|main)\s*\(([^)]*)\)/m,
-  javascript: /(?:function\s+(evaluate|main)\s*|(?:const|let|var)\s+(?:evaluate|main)\s*=\s*(?:async\s*)?(?:function\s*)?)\(([^)]*)\)/,
-  typescript: /(?:function\s+(evaluate|main)\s*|(?:const|let|var)\s+(?:evaluate|main)\s*=\s*(?:async\s*)?(?:function\s*)?)\(([^)]*)\)/,
+  python: /^[ \t]*(?:async[ \t]+)?def[ \t]+(evaluate|main)\s*\(([^)]{0,4000})\)/m,
+  javascript: /(?:function\s+(evaluate|main)\s*|(?:const|let|var)\s+(?:evaluate|main)\s*=\s*(?:async\s*)?(?:function\s*)?)\(([^)]{0,4000})\)/,
+  typescript: /(?:function\s+(evaluate|main)\s*|(?:const|let|var)\s+(?:evaluate|main)\s*=\s*(?:async\s*)?(?:function\s*)?)\(([^)]{0,4000})\)/,
 };
 
 /** The names of the entry's parameters in order, and the name of the entry: evaluate or main. */
