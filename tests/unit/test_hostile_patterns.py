@@ -16,6 +16,7 @@ from evaluator_host.engine.service.missing_imports import missing_of
 from evaluator_host.platform.evaluators.cases import read_expect
 from evaluator_host.types.evaluator import Contract, Evaluator, Language
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Failed
+from evaluator_host.vendors.openai_grader.program import rendered
 from evaluator_host.vendors.openai_grader.wire import _evaluator
 from evaluator_host.vendors.promptfoo.config import _csv_assert
 
@@ -47,6 +48,7 @@ def advice_on(code: str) -> Any:
         *[(pattern.search, text) for pattern in (_NO_PACKAGE, _NO_WHEEL) for text in ("a." * CHARS, "a[" * CHARS)],
         (_NO_WHEEL.search, "a==" * CHARS),
         (_NO_VERSION.search, "there is no version of a[" * (CHARS // 10)),
+        (lambda text: rendered(text, {}), "{{" + " " * CHARS),
         (_csv_assert, "similar(" + "1" * CHARS + "!"),
         (read_pip_pin, "a" + " " * CHARS + "\n!"),
         (read_pip_pin, "a@" + " " * CHARS + "!"),

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-_TEMPLATE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _WORD = re.compile(r"[a-z0-9]+")
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -64,7 +64,7 @@ def grade(inputs: dict[str, Any]) -> float:
 
 def rendered(text: str, names: dict[str, Any]) -> str:
     """Replace a template's placeholders, such as `{{item.a.b[0]}}` and `{{sample.output_text}}`, with their values."""
-    return _TEMPLATE.sub(lambda match: found(match.group(1), names), text)
+    return _TEMPLATE.sub(lambda match: found(match.group(1).strip(), names), text)
 
 
 def found(path: str, names: dict[str, Any]) -> str:
