@@ -10,10 +10,13 @@ import docker
 import pytest
 
 from evaluator_host.engine.config.settings import Settings
+from evaluator_host.engine.pool.prewarmed import PROBE_HOLDS_S
 from evaluator_host.engine.sandbox.docker.cleanup import LABEL_INSTANCE
 from tests import engines
 from tests.crash_engine import CrashEngine, crash_engine
 from tests.faults.scene import HONEST, SLOW, Scene, scene
+
+SOON_S = 20
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +55,22 @@ def test_the_engine_is_killed_and_started_again(
         engine.start()
         recovery(host.recovered())
         host.until(lambda: not set(dead) & set(containers(host, engine.address)), seconds=60)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ready", ["0", "1"])
+def test_callers_and_probes_soon_learn_that_an_engine_hangs(engine: CrashEngine, tmp_path: Path, ready: str) -> None:
+    environment = {"EVALUATOR_HOST_DOCKER_HOST": engine.address, "EVALUATOR_HOST_IDLE_SANDBOXES": ready}
+    command = ["docker", "--host", engine.address]
+    with scene(tmp_path, backend="docker", environment=environment, docker=command) as host:
+        assert host.evaluate().json()["score"] == 1.0
+        time.sleep(PROBE_HOLDS_S)
+        with engine.frozen():
+            refused = host.threads.submit(host.evaluate, "def evaluate(inputs, outputs, trace):\n    return 0.5\n")
+            host.until(lambda: host.server.client.get("/readyz").status_code == 503, seconds=SOON_S)
+            # a call that has a sandbox waits longer, since the engine may go on
+            assert refused.result(SOON_S if ready == "0" else 60).status_code == 503
+        host.recovered()
 
 
 @pytest.mark.long

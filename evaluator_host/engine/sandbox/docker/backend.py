@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Collection, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -196,7 +197,9 @@ class DockerBackend:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pulse = Pulse()
         self._endpoint: EngineAddress | None = None  # None until the first container is attached
-        self.events = OomEvents(f"{LABEL_INSTANCE}={instance}", supervisor)
+        self._supervisor = supervisor or Supervisor()
+        self._supervisor.checks.append(self._check)
+        self.events = OomEvents(f"{LABEL_INSTANCE}={instance}", self._supervisor)
 
     @property
     def platform(self) -> Platform:
@@ -221,8 +224,8 @@ class DockerBackend:
         """
         starting = self.run_to_end(self._start(spec))
         try:
-            link = await self._translated(asyncio.shield(starting))
-        except asyncio.CancelledError:
+            link = await self._translated(self._unless_engine_hangs(starting))
+        except BaseException:
             starting.add_done_callback(self._destroy_unclaimed)
             raise
         self._retry_removals()
@@ -252,7 +255,10 @@ class DockerBackend:
         try:
             return await request
         except ENGINE_ERRORS as error:
-            raise unavailable(error, address=self._engine.address, image=self._image) from error
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: Exception) -> SandboxUnavailable:
+        return unavailable(error, address=self._engine.address, image=self._image)
 
     async def findings(self) -> list[Finding]:
         """Check the engine, image and isolation; return the findings for `doctor`."""
@@ -271,7 +277,10 @@ class DockerBackend:
 
     async def close(self) -> None:
         """Wait for running removals, then close every connection."""
+        with suppress(ValueError):  # raised if it is closed already
+            self._supervisor.checks.remove(self._check)
         self._images.stop()
+        self._retry_removals()
         while self._tasks:
             await asyncio.wait(self._tasks)
         await self._images.close()
@@ -345,6 +354,20 @@ class DockerBackend:
             raise
         cgroup = None if first_pid is None else find_cgroup(first_pid, container)
         return DockerLink(name, channel=channel, backend=self, cgroup=cgroup, first_pid=first_pid)
+
+    async def _unless_engine_hangs(self, starting: asyncio.Task[DockerLink]) -> DockerLink:
+        """Wait for a container as long as the engine answers other requests."""
+        while not starting.done():
+            self._require_answers()
+            await asyncio.wait({starting}, timeout=_SILENT_S)
+        return starting.result()
+
+    def _check(self) -> None:
+        """Raise SandboxUnavailable if the engine hangs; sandboxes that are ready do not show that."""
+        try:
+            self._require_answers()
+        except TimeoutError as error:
+            raise self._unavailable(error) from error
 
     def _require_answers(self) -> None:
         if (silent_s := self.silent_s()) > _HANGS_S:
