@@ -50,9 +50,13 @@ _FAST = ("fsync=off", "full_page_writes=off", "max_connections=200", "shared_buf
 
 
 class PostgreSQL:
-    """A PostgreSQL server for one session of tests. `url(name)` returns the URL of a database."""
+    """A PostgreSQL server for one session of tests. `url(name)` returns the URL of a database.
 
-    def __init__(self) -> None:
+    With a `host`, the server also listens at this address.
+    """
+
+    def __init__(self, host: str = "") -> None:
+        self._host = host
         self._folder = make_folder("eh-pg")
         self._log = self._folder / "log"
         self._bin = _binaries()
@@ -85,6 +89,12 @@ class PostgreSQL:
     def admit_everyone(self) -> None:
         """Let other users of this machine connect."""
         self._folder.chmod(0o755)
+
+    def admit_addresses(self, network: str) -> None:
+        """Let every machine of a network connect."""
+        with (self._folder / "data" / "pg_hba.conf").open("a") as file:
+            file.write(f"host all all {network} trust\n")
+        self._process.send_signal(signal.SIGHUP)
 
     def copy(self, url: str) -> str:
         """Copy a database, which may be in use, to a new database by means of a dump. Return the URL of the new
@@ -159,7 +169,7 @@ class PostgreSQL:
         self.stop()
 
     def _start(self, data: Path) -> "subprocess.Popen[bytes]":
-        command = [str(self._bin / "postgres"), "-D", str(data), "-k", str(self._folder), "-h", ""]
+        command = [str(self._bin / "postgres"), "-D", str(data), "-k", str(self._folder), "-h", self._host]
         for setting in _FAST:
             command += ["-c", setting]
         with self._log.open("wb") as log:

@@ -37,6 +37,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.metrics import Metrics
 from evaluator_host.engine.service.peers import Peers
 from evaluator_host.engine.system.extras import extra
+from evaluator_host.engine.system.keep_alive import keep_alive
 from evaluator_host.engine.system.memory import return_large_blocks, use_large_pages
 from evaluator_host.engine.system.signals import stopping_signals
 from evaluator_host.engine.system.supervisor import Supervisor
@@ -296,6 +297,7 @@ async def serve_http(
       Misconfigured: a newer version has used the database.
       StoreUnavailable: the database does not answer.
     """
+    keep_alive(listener)
     asyncio.get_running_loop().set_exception_handler(log_loop_fault)
     return_large_blocks()
     sys.setswitchinterval(_THREAD_TURN_S)

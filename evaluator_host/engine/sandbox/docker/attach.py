@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, cast
 
+from evaluator_host.engine.system.keep_alive import keep_alive
 from evaluator_host.types.json_texts import Octets
 
 STDERR_TAIL_BYTES: Final = 8 * 1024
@@ -157,6 +158,7 @@ class Attachment(asyncio.Protocol):
         uvloop's transport has the methods of asyncio's transport, but is not a subclass of it.
         """
         self._transport = cast("asyncio.Transport", transport)
+        keep_alive(transport.get_extra_info("socket"))
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
 
     def data_received(self, data: bytes) -> None:
@@ -267,4 +269,6 @@ async def open_streams(endpoint: EngineAddress) -> tuple[asyncio.StreamReader, a
     """Connect to the engine for one plain HTTP request; return reader and writer. Raise OSError if nothing listens."""
     if endpoint.path is not None:
         return await asyncio.open_unix_connection(endpoint.path)
-    return await asyncio.open_connection(endpoint.host, endpoint.port, ssl=endpoint.tls)
+    reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=endpoint.tls)
+    keep_alive(writer.get_extra_info("socket"))
+    return reader, writer
