@@ -246,8 +246,8 @@ def _fault(
 
     score, because = result.score, f": {result.reason}" if result.reason else ""
     if score is None:
-        why = {"failed": "the row failed", "skipped": "the row was skipped"}.get(result.status, "the result has none")
-        return f"there is no score, because {why}{'' if result.error is None else _told(result.error)}"
+        why = {"failed": "the row failed", "skipped": "the row was skipped", "scored": "the evaluator returned none"}
+        return f"there is no score, because {why[result.status]}{'' if result.error is None else _told(result.error)}"
     if at_least is None and at_most is None and equal is None and passed is None:
         at_least = _ENOUGH
     wrong = {

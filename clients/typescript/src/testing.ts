@@ -37,7 +37,11 @@ export async function assertScore(host: EvaluatorHost, evaluator: Evaluator, row
 }
 
 function fault(result: Result, expected: Expected): string | null {
-  if (result.status !== "scored" || result.score === null) return `there is no score, because the row is ${result.status}: ${result.error ? told(result.error) : (result.reason ?? "no reason was given")}`;
+  if (result.status !== "scored" || result.score === null) {
+    const why = { failed: "the row failed", skipped: "the row was skipped", scored: "the evaluator returned none" }[result.status];
+    const reason = result.error ? told(result.error) : result.reason;
+    return `there is no score, because ${why}${reason ? `: ${reason}` : ""}`;
+  }
   const { equal, tolerance = 1e-6, passed } = expected;
   const nothing = equal === undefined && passed === undefined && expected.atMost === undefined;
   const { atLeast = nothing ? 0.5 : undefined, atMost } = expected;

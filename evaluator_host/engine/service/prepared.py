@@ -219,12 +219,12 @@ def _limit_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
                 Problem(
                     f"evaluator.limits.{field.name}",
                     f"{asked:g} is over this host's ceiling of {ceiling:g}",
-                    f"ask for at most {ceiling:g}, or have the operator raise EVALUATOR_HOST_MAX_{field.name.upper()}",
+                    f"ask for at most {ceiling:g}, or let the operator raise EVALUATOR_HOST_MAX_{field.name.upper()}",
                 )
             )
     asked, ceiling = evaluator.budget.requests, settings.max_model_requests
     if asked is not None and asked > ceiling:
-        hint = f"ask for at most {ceiling}, or have the operator raise EVALUATOR_HOST_MAX_MODEL_REQUESTS"
+        hint = f"ask for at most {ceiling}, or let the operator raise EVALUATOR_HOST_MAX_MODEL_REQUESTS"
         found.append(Problem("evaluator.budget.requests", f"{asked} is over this host's ceiling of {ceiling}", hint))
     return found
 

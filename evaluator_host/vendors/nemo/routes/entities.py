@@ -73,7 +73,7 @@ def workspaces_api(namespaces: Namespaces, access: Access) -> APIRouter:
 
     @router.post("", status_code=201, response_model=parts.Described, responses=parts.TAKEN)
     async def create_workspace(body: WorkspaceIn, request: Request) -> Response:
-        """Create a namespace in the workspace of the caller's key."""
+        """Create a namespace in your key's workspace."""
         with AuditedCall(access, caller_of(request.scope), "nemo.workspaces.create") as caller:
             return json_response(await namespaces.create(caller.workspace, body.name, body.description), 201)
 

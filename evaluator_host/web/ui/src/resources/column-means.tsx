@@ -1,4 +1,4 @@
-/** Mean and pass rate of a job by the values of a column. */
+/** Mean and pass rate of a job for each value of a column. */
 import { call } from "../api/http";
 import { isObject } from "../json";
 import { Button } from "../components/button";
