@@ -138,6 +138,6 @@ def _missing(missing: MissingImport) -> str:
     place = f"line {missing.line}" if missing.file is None else f"{missing.file}, line {missing.line}"
     pin = f"; probably pin {missing.pin}" if missing.pin else ""
     if missing.pin and missing.path:
-        pin = f"; for a package of that name, pin {missing.pin}"
+        pin = f"; if you mean the package of that name, pin {missing.pin}"
     path = f"; the project has no {missing.path}" if missing.path else ""
     return f"{missing.module} ({place}){path}{pin}"

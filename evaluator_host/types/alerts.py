@@ -112,7 +112,8 @@ class AlertReport:
     ]
     checked_at: Annotated[datetime | None, Doc("Time of the last check of the metric; None before the first check.")]
     deliveries: Annotated[
-        tuple[DeliveryReport, ...], Doc("The alert's last 20 messages, and up to 100 that wait, the newest first.")
+        tuple[DeliveryReport, ...],
+        Doc("The alert's last 20 messages, and older ones that wait to be sent; at most 100, newest first."),
     ]
     unsent: Annotated[int, Doc("Number of messages that were dropped before they were sent, because 100 waited.")]
     created_at: Annotated[datetime, Doc("In UTC.")]

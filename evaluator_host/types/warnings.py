@@ -59,7 +59,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="raise `max_tokens` in `inference`",
         ),
         "unused_variables": WarningKind(
-            "the row has `variables` that the contract does not pass", doubtful=True, mend=Mend.MAPPING
+            "the row has `variables` that the contract does not pass to the code", doubtful=True, mend=Mend.MAPPING
         ),
         "unused_config": WarningKind(
             "`settings.config` has keys that the contract does not read",

@@ -8,7 +8,7 @@ import { parse } from './parser.mjs';
 const LISTS = new Set(('checks customEvaluators evals evaluator evaluators funcs graders metric metrics rewardFuncs rewardFunctions scorer scorers scores scoringFunctions '
   + 'custom_evaluators reward_funcs reward_functions scoring_functions').split(' '));
 const SAYS = new RegExp(`\\b(?:${[...LISTS].join('|')})\\b`, 'i');
-/** Matches function names by which a function seems to score, but not names such as `registerScorer`. */
+/** Matches the names of functions that seem to score, but not names such as `registerScorer`. */
 export const SCORES = /^(?!register[A-Z_]).*?(?:^(?:assert|check|evaluate|judge|validate|verify)(?=[A-Z_])|(?:^|_)(?:assertion|assertions|check|checks|grade|grader|metric|reward|score|scorer)(?![a-z])|(?:Assertion|Assertions|Check|Checks|Grade|Grader|Metric|Reward|Score|Scorer)(?![a-z]))/;
 const MOST_CHARS = 500_000;
 const SHOWN = 10;

@@ -96,7 +96,7 @@ class Known {
     }
   }
 
-  /** @param {Node[]} nodes @param {number} steps @returns {Node[] | null} those that are known */
+  /** @param {Node[]} nodes @param {number} steps @returns {Node[] | null} the functions that the nodes may stand for; null if none are known */
   #all(nodes, steps) {
     const found = nodes.map((one) => this.functionsOf(one, steps - 1)).filter((one) => one !== null);
     return found.length === 0 ? null : found.flat();

@@ -165,7 +165,7 @@ function lackedIn(faults, check, known) {
 
 /**
  * Return the missing modules if they are the only problem: clients of models and platforms that are not pinned, or modules
- * that a package imports but does not bring. Such an import fails when it runs, as in Node.
+ * that a package imports, but neither contains nor depends on. Such an import fails when it runs, as in Node.
  *
  * @param {import('./bundle.mjs').Fault[]} faults
  * @param {boolean} check whether clients have to be reported, too

@@ -39,7 +39,7 @@ async def test_traces_as_rows_take_bounded_memory_and_do_not_hold_the_event_loop
         # a server also freezes its objects when it starts
         gc.freeze()
         with budget.hold(WORKSPACE) as memory, watching() as watch:
-            with pytest.raises(TooLarge, match="together have over 16 MB"):
+            with pytest.raises(TooLarge, match="have over 16 MB in total"):
                 await traffic.rows_of_traces(WORKSPACE, "exact", numbers[:4], memory=memory)
             with pytest.raises(TooLarge, match=r"about 1\d\d MB of memory as rows"):
                 await traffic.rows_of_traces(WORKSPACE, "exact", numbers[4:], memory=memory)

@@ -209,7 +209,7 @@ class BodyRoute(JsonRoute):
             self.app = self._answer
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that has a method and the path of this route, or raise an error as `begin` does."""
+        """Answer a request whose method and path match this route; raise the same errors as `begin`."""
         self.begin(scope)
         await self._answer(scope, receive, send)
 
@@ -362,5 +362,5 @@ async def json_list(
 
 
 async def large_json_response(value: object) -> Response:
-    """Encode a value that may be large as a JSON response, in a thread."""
+    """Return a value as a JSON response; encode it in a thread, because it may be large."""
     return await asyncio.to_thread(json_response, value)

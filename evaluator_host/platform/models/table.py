@@ -81,7 +81,7 @@ class RecordedAnswer:
 
 
 class ModelTable(Repository):
-    """The use of models, recorded answers, and the hosts that were allowed with `allow_host`."""
+    """Stores model usage, recorded answers, and the hosts that were allowed with `allow_host`."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

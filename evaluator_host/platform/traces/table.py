@@ -104,7 +104,7 @@ class Traces(Repository):
         """Return `{number: OTLP/JSON}` for an evaluator's traces with these numbers.
 
         Raises:
-          TooLarge: several traces together have over 16 MB.
+          TooLarge: several traces have over 16 MB in total.
         """
         query: Any = select(TraceTable.id, TraceTable.trace).join(
             EvaluatorTable, EvaluatorTable.id == TraceTable.evaluator_id
@@ -112,7 +112,7 @@ class Traces(Repository):
         query = query.where(named(workspace_id, name), TraceTable.id.in_(numbers)).order_by(TraceTable.id)
         rows = await self._database.fetch_part(query, most_bytes=_PAGE_BYTES)
         if sum(len(row[1]) for row in rows) >= _PAGE_BYTES and len({*numbers}) > 1:
-            raise TooLarge(f"these traces together have over {_PAGE_BYTES >> 20} MB; take fewer at a time")
+            raise TooLarge(f"these traces have over {_PAGE_BYTES >> 20} MB in total; request fewer at a time")
         return {row[0]: row[1] for row in rows}
 
     async def live_statistics(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:

@@ -72,8 +72,8 @@ def class_name(name: str) -> str:
     """
     if _NAME.fullmatch(name) is None:
         raise InvalidRequest(
-            f"{name!r} is not a name for an evaluator; use letters (one first), digits, dashes, underscores: "
-            "my-custom-evaluator"
+            f"{name!r} is not a valid name for an evaluator; start with a letter, then use letters, digits, dashes or "
+            "underscores, as in my-custom-evaluator"
         )
     named = "".join(word[0].upper() + word[1:] for word in _WORDS.findall(name))
     return named if named.endswith("Evaluator") else f"{named}Evaluator"

@@ -163,7 +163,7 @@ def slices_of(code: str) -> Slices | None:
 
 
 def needed_for_rows(source: str, names: list[str]) -> list[Statement] | None:
-    """Return the statements that rows need, or None if they are not known.
+    """Return the statements that calls for a row need, or None if these statements cannot be determined.
 
     Args:
       source: The program.

@@ -99,5 +99,5 @@ def test_files_are_called_as_uipath_calls_them() -> None:
 
 @pytest.mark.parametrize("name", ["", "9x", "a/b", "../a", "a.b", "é", "x" * 90])
 def test_a_text_that_is_not_a_name_is_refused(name: str) -> None:
-    with pytest.raises(InvalidRequest, match="is not a name for an evaluator"):
+    with pytest.raises(InvalidRequest, match="is not a valid name for an evaluator"):
         evaluator_code(name)

@@ -218,7 +218,7 @@ async def adopt(
         await asyncio.to_thread(context.folder.put, stage, record)
         await context.backend.prepare(context.folder.environment(record))
     except BaseException:
-        with contextlib.suppress(HostError):  # report the error of the build, not one of its cleanup
+        with contextlib.suppress(HostError):  # report the build's error, not one from the cleanup
             await asyncio.shield(context.backend.drop_environment(lock.digest))
         raise
     return record

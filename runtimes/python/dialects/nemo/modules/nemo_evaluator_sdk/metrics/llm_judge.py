@@ -35,7 +35,7 @@ _NO_MAX_TOKENS = "'max_tokens' is not supported with this model"
 
 
 class LLMJudgeMetric(LLMJudge):
-    """Scores rows with a model. Each score is a number; a rubric score also has the label of the rubric's level."""
+    """Scores rows with a model. Each score is a number; a rubric score also has the label of the chosen level."""
 
     job_type: SupportedJobTypes = SupportedJobTypes.ONLINE
 
