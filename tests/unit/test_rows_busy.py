@@ -11,6 +11,7 @@ import pytest
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.pool import Pool
 from evaluator_host.engine.pool import fair_share as shares
+from evaluator_host.engine.service import calls as row_calls
 from evaluator_host.engine.service import calls_first
 from evaluator_host.engine.service import rows as row_streams
 from evaluator_host.engine.service.calls_first import CallsFirst
@@ -66,6 +67,27 @@ async def test_a_second_sandbox_that_is_not_to_be_had_does_not_fail_the_rows(tmp
     async with opened(max_sandboxes=2, max_per_evaluator=2, queue_limit=1) as (pool, _):
         found = await _all(aiter(stream(pool, "ok", "ok", folder=tmp_path, parallelism=2)))
         assert [result.status for _, result, _ in found] == ["scored", "scored"]
+
+
+async def test_other_tasks_run_while_as_many_rows_as_permitted_wait_for_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks = iter([("ask",), ("ask",)])
+
+    async def answered(_models: object, row: Row, _asks: object, **_: object) -> Row:
+        await asyncio.sleep(0.05)
+        return row
+
+    monkeypatch.setattr(row_calls, "_AT_MODELS", 2)
+    monkeypatch.setattr(row_calls, "asked_for", lambda *_: next(asks, ()))
+    monkeypatch.setattr(row_calls, "answered", answered)
+    async with opened(max_sandboxes=1) as (pool, _):
+        leases = []
+        lease = pool.lease_sandbox
+        monkeypatch.setattr(pool, "lease_sandbox", lambda wanted: leases.append(wanted) or lease(wanted))
+        found = await _all(aiter(stream(pool, *["ok"] * 5, folder=tmp_path)))
+        assert sorted((index, result.status) for index, result, _ in found) == [(row, "scored") for row in range(5)]
+        assert len(leases) < 5
 
 
 async def test_rows_for_which_there_is_no_place_are_refused(tmp_path: Path) -> None:

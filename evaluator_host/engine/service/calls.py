@@ -198,7 +198,7 @@ class RowCalls:
           HostBusy: no sandbox got enough processor time for a single call.
           SandboxUnavailable: no sandbox can be started.
         """
-        while (self._returned or not (self._exhausted or self._arriving)) or await self._wait_for_more():
+        while await self._wait_for_more():
             since = time.perf_counter() - self._prepared.environment_ms / 1000
             lease = await self._lease()
             if isinstance(lease, Failed):
