@@ -10,7 +10,7 @@ import pytest
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
-from tests.differential.compare import differences, require_sections, unexplained
+from tests.differential.compare import differences, unexplained
 from tests.differential.packages import PROGRAMS, real_python
 from tests.differential.programs import agenta_cases
 
@@ -52,7 +52,6 @@ async def test_evaluators_score_as_in_the_real_package(service: Service, real: d
     assert len(fields) > 60
     left = unexplained(fields, EXPLAINED)
     assert left == {}, json.dumps(left, indent=1)
-    require_sections(EXPLAINED)
 
 
 def _of_agenta(found: dict[str, Any]) -> dict[str, Any]:

@@ -231,6 +231,13 @@ def test_every_heading_that_a_page_or_a_description_links_to_exists(file: Path) 
     assert [one for one in links if one[1] not in headings(ROOT / "docs" / f"{one[0]}.md")] == []
 
 
+def test_every_section_of_the_docs_that_a_test_names_exists() -> None:
+    quoted = re.compile(r'"([\w/-]+\.md)#([\w-]+)"')
+    named = {one for file in (ROOT / "tests").rglob("*.py") for one in quoted.findall(file.read_text())}
+    assert len(named) > 10
+    assert [one for one in sorted(named) if one[1] not in headings(ROOT / "docs" / one[0])] == []
+
+
 def headings(document: Path) -> set[str]:
     """Return the anchors of a document's headings, as GitHub and the pages make them."""
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
