@@ -8,7 +8,7 @@
 #   MAP         the column for each field of a row, separated by spaces: outputs=answer
 #   FAIL_UNDER  the lowest mean
 #   BASELINE    results of an earlier run (`evaluator-host run … --out FILE`); empty for a first run, which is not compared
-#   MAX_DROP    how far the mean may be below that of BASELINE
+#   MAX_DROP    the largest permitted drop of the mean from BASELINE
 #   OPTIONS     further options of `evaluator-host run`: --package rapidfuzz==3.14.1
 #   RESULTS     the folder for the files that are written (evaluator-results): results.jsonl, junit.xml, summary.md
 set -eu

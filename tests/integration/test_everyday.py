@@ -216,7 +216,10 @@ def test_a_comparison_names_rows_that_passed_only_before(client: Client, url: st
     (back,) = client.jobs.compare(*reversed(jobs))
     assert (back.passes_lost, back.passes_lost_rows, back.passes_gained) == (0, (), 2)
     shown = command(url, "jobs", "compare", *jobs)
-    assert "2 rows passed only in the earlier job\nnot passed now, though the score did not fall: rows 0, 3\n" in shown
+    assert (
+        "2 rows passed only in the earlier job\npassed before but not now, although the score did not fall: rows 0, 3\n"
+        in shown
+    )
 
 
 @pytest.mark.long

@@ -78,7 +78,7 @@ class EvaluatorPool:
         self.size = 0  # number of the evaluator's sandboxes: idle, leased and starting
         # slots whose rows wait for an answer from outside; for each, the MB of its limit that are free during the wait
         self.paused: dict[Slot, int] = {}
-        # until this time, no sandbox of this evaluator is ended to make room for another evaluator
+        # until this time, a sandbox that becomes free goes to the waiting callers of this evaluator first
         self.turn_until = 0.0
         self.uses = 0  # recent leases, for `EvaluatorPools.coldest_first`
         self.bundle: Json = None  # compiled code from the runner, for the next sandbox

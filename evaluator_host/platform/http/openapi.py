@@ -234,7 +234,7 @@ def _operation(method: str, path: str) -> str:
     if method == "post" and len(fixed) > 1 and len(parts) > 2 and not is_item and path.startswith("/v1"):
         return last[:1].lower() + last[1:] + "".join(owners)  # the path ends in a verb, as in pauseJob
     if method == "post" and not is_item and not last.endswith("s"):
-        return last[:1].lower() + last[1:] + "".join(owners)  # the path is only a verb, as in evaluate
+        return last[:1].lower() + last[1:] + "".join(owners)  # the path ends in a singular word, as in estimateJob
     if is_item or method in ("put", "patch"):
         return _VERBS[method] + "".join(owners) + _singular(last)
     if method == "get":

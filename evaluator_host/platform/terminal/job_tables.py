@@ -402,7 +402,8 @@ def _passes(one: Comparison) -> str:
         made += f"{counted(one.passes_lost, 'row')} passed only in the earlier job{gained}\n"
     if rows := one.passes_lost_rows:
         first = ", ".join(map(str, rows[:CHANGES_SHOWN])) + (", …" if len(rows) > CHANGES_SHOWN else "")
-        made += f"not passed now, though the score did not fall: {'row' if len(rows) == 1 else 'rows'} {first}\n"
+        named = f"{'row' if len(rows) == 1 else 'rows'} {first}"
+        made += f"passed before but not now, although the score did not fall: {named}\n"
     return made
 
 
