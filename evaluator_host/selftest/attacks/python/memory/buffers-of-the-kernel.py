@@ -17,5 +17,5 @@ def attack(inputs):
         pass
     if size < 128 << 20:
         return None
-    time.sleep(2)  # gives the watchdog time, because it looks only 20 times a second
+    time.sleep(5)  # gives the watchdog time, also on a busy machine
     return f"{size >> 20} MB in sockets"

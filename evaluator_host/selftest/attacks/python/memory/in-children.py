@@ -15,7 +15,7 @@ def attack(inputs):
             time.sleep(60)
     os.close(writer)
     os.set_blocking(reader, False)
-    filled, dead, until = 0, 0, time.monotonic() + 15
+    filled, dead, until = 0, 0, time.monotonic() + 10
     while filled < 6 and not dead and time.monotonic() < until:
         time.sleep(0.1)
         try:
@@ -23,5 +23,5 @@ def attack(inputs):
         except BlockingIOError:
             pass
         dead = sum(line.split()[2:3] == ["Z"] for line in map(stat_of, filter(str.isdigit, os.listdir("/proc"))))
-    time.sleep(2)  # gives the watchdog time, because it looks only 20 times a second
+    time.sleep(5)  # gives the watchdog time, also on a busy machine
     return filled == 6 and not dead and "six children hold 50 MB each"
