@@ -104,6 +104,7 @@ def test_a_machine_without_a_backend_refuses_to_run_code_and_says_what_to_instal
         "PATH": str(tmp_path),  # a PATH without bwrap
         "DOCKER_HOST": f"unix://{tmp_path}/no-engine.sock",
         "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR),
+        "EVALUATOR_HOST_DATABASE_URL": os.environ["EVALUATOR_HOST_DATABASE_URL"],
         "HOME": os.environ["HOME"],
     }
     served = forked.run(["serve", "--port", "0"], env=bare)
