@@ -32,7 +32,7 @@ PAGES: Final = frozenset((
 """The first part of each page's path; src/routes.ts has the rest."""
 
 _ASSETS: Final = "/assets/"
-_FOREVER: Final = "public, max-age=31536000, immutable"  # for ever, because file names contain a hash of the content
+_FOREVER: Final = "public, max-age=31536000, immutable"  # safe, because a file's name contains a hash of its content
 _MEDIA_TYPES: Final = {
     "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "txt": "text/plain", "wasm": "application/wasm",
 }  # fmt: skip

@@ -72,7 +72,7 @@ async def test_a_job_without_the_outputs_that_its_code_reads_does_not_start(
     await page.goto("/jobs/new?evaluator=compares&dataset=support")
     await expect(page.get_by_label("Source of field 1")).to_have_value("reply")
     await page.get_by_role("button", name="Remove field 1").click()
-    await expect(page.get_by_role("list", name="Missing columns")).to_contain_text("No column gives the outputs")
+    await expect(page.get_by_role("list", name="Missing columns")).to_contain_text("No column contains the outputs")
     await page.get_by_role("button", name="Start the job").click()
     await expect(page.get_by_role("alert")).to_contain_text("did you mean outputs=reply?")
 
@@ -173,7 +173,7 @@ async def test_columns_are_mapped_by_name_and_missing_ones_are_named(page: Page,
         await expect(sources.nth(at)).to_have_value(source)
     await expect(page.get_by_label("Field 3", exact=True)).to_have_value("inputs.Author")
     missing = page.get_by_role("list", name="Missing columns")
-    await expect(missing).to_have_text("reads-columns reads city, which no column gives. Map city")
+    await expect(missing).to_have_text("reads-columns reads city, but no column contains it. Map city")
     await picture(page, "job-new-missing")
     await missing.get_by_role("button", name="Map city").click()
     await expect(missing).to_have_count(0)
@@ -284,7 +284,7 @@ async def test_a_job_over_a_replaced_data_set_is_compared_and_run_again(
     await page.goto(f"/jobs/{first}")
     await page.get_by_role("link", name="Run again").click()
     await expect(
-        page.get_by_text("quiz has been replaced since: this job will take version 2; that one had version 1.")
+        page.get_by_text("quiz has been replaced since: this job will use version 2; the earlier job used version 1.")
     ).to_be_visible()
     await expect(page.get_by_role("combobox", name="Data set")).to_have_value("quiz")
     older = await asyncio.to_thread(client.jobs.create, ["length@1"], "quiz@1")

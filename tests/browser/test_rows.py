@@ -200,4 +200,4 @@ async def test_parameters_and_row_keys_are_completed_first(page: Page) -> None:
     x, y = await page.evaluate(MIDDLE_OF_TRACE)
     await page.mouse.move(x - 2, y)
     await page.mouse.move(x, y)
-    await expect(page.locator(".cm-known")).to_contain_text("its spans")
+    await expect(page.locator(".cm-known")).to_contain_text("the spans of your application")

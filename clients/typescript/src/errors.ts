@@ -43,7 +43,7 @@ export async function errorOf(response: Response): Promise<HostError> {
     body = null;
   }
   if (typeof body !== "object" || body === null || typeof body.code !== "string") {
-    return new HostUnreachable(`${response.url} answered ${response.status}, but not as an Evaluator Host does`, response.status);
+    return new HostUnreachable(`${response.url} answered ${response.status}, but not as an Evaluator Host does; check the address`, response.status);
   }
   const after = Number(response.headers.get("Retry-After") ?? Number.NaN);
   const faults = (body.errors ?? []).map(({ field, message, hint }) => `\n  ${field}: ${message}${hint ? ` (${hint})` : ""}`);

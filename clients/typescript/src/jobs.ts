@@ -12,7 +12,7 @@ export interface JobOptions extends Partial<Omit<JobIn, "evaluators" | "dataset"
   mapping?: Record<string, string>;
   /** A model that produces the outputs first. */
   target?: JobIn["target"];
-  /** Name for people, shown in lists and found by `search`. */
+  /** Name of the job, shown in lists and found by `search`. */
   name?: JobIn["name"];
   config?: Partial<NonNullable<JobIn["config"]>>;
   /** A repeated call with the same key returns the job that the first call made. */
@@ -32,7 +32,7 @@ export class Jobs {
 
   /**
    * Start a job.
-   * @param evaluators Evaluators with their code, and names of stored ones, which results then show.
+   * @param evaluators Evaluators with their code, or names of stored evaluators.
    * @param dataset Name of a data set, rows, or an eval set.
    */
   create(evaluators: Evaluator[], dataset: JobIn["dataset"] | JsonObject[], { idempotencyKey, ...more }: JobOptions = {}): Promise<JobReport> {
@@ -141,7 +141,7 @@ export class Jobs {
     return this.#http.json("GET", path(id, `compare/${segment(other)}/pairs`), { query });
   }
 
-  /** Return all rows from the row `first` on as a file: a stream of bytes, which Node's `writeFile` accepts. */
+  /** Return all rows, starting at row `first`, as a file: a stream of bytes, which Node's `writeFile` accepts. */
   async download(id: string, format: "jsonl" | "csv" | "parquet" = "jsonl", query: { evaluator?: string; first?: number } = {}): Promise<ByteStream> {
     const response = await this.#http.send("GET", path(id, `rows.${format}`), { query });
     return (response.body ?? new Blob([]).stream()) as ByteStream;

@@ -1,4 +1,4 @@
-// Writes the licences of the bundled packages beside the built files, as these licences require.
+// Writes the licences of the bundled packages next to the built files, as these licences require.
 import { readdir, readFile } from "node:fs/promises";
 
 const TEXTS = /^(licen[cs]e|notice|copying|third-party-notices|swagger-ui-bundle\.js\.license)(\.(md|txt))?$/i; // Swagger UI is a bundle itself

@@ -1,4 +1,4 @@
-// JSX that becomes markup while the pages are built, for elements and components without state: texts are written as they are.
+// JSX that becomes markup while the pages are built, for elements and components without state: text is not escaped.
 export const Fragment = ({ children }) => children;
 
 export function jsx(tag, { children, ...rest }) {

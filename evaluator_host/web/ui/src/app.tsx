@@ -50,7 +50,7 @@ export function App() {
 const Palette = lazily<{ onClose: () => void }>(() => import("./frame/palette"));
 const HelpMenu = lazily<{ onClose: () => void }>(() => import("./frame/help-menu"));
 
-/** Ctrl+K, Cmd+K for the palette; a question mark, outside fields, for help. */
+/** Opens the palette on Ctrl+K or Cmd+K, and the help on a question mark outside fields. */
 function useFrameKeys(open: (what: "palette" | "help") => void): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {

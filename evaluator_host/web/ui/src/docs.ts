@@ -46,7 +46,7 @@ function accessible({ React }: Swagger): unknown {
   return { components: { InfoContainer: () => null, DeepLink } };
 }
 
-/** Names the text fields of requests, lets the keyboard scroll the examples, and puts the schemas beside the tags, as these parts appear. */
+/** Labels the text fields of requests, lets the keyboard scroll the examples, and gives the heading of the schemas the level of the tags' headings, as soon as these parts appear. */
 function describeParts(): void {
   for (const field of document.querySelectorAll("#api textarea:not([aria-label])")) field.setAttribute("aria-label", "Request body");
   for (const example of document.querySelectorAll("#api pre:not([tabindex])")) example.setAttribute("tabindex", "0");

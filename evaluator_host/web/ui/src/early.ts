@@ -36,7 +36,7 @@ function start(): void {
 }
 
 if (document.visibilityState === "hidden") {
-  start(); // a tab in the background has no frames
+  start(); // a tab in the background paints no frames
 } else {
   document.addEventListener("visibilitychange", start, { once: true });
   requestAnimationFrame(() => setTimeout(start)); // loading these files earlier would delay the first frame

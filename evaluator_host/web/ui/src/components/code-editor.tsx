@@ -23,13 +23,13 @@ interface CodeEditorProps {
   marks?: readonly Mark[];
   readOnly?: boolean;
   hint?: string;
-  /** Ctrl+Enter, Cmd+Enter. */
+  /** Called on Ctrl+Enter or Cmd+Enter. */
   onSubmit?: () => void;
-  /** The first syntax error that the editor itself sees after a change, or none. */
+  /** Called after a change with the first syntax error that the editor's own parser finds, or null. */
   onSyntax?: (fault: Mark | null) => void;
-  /** Facts about the code besides its grammar, for completion. */
+  /** Returns facts about the code that completion needs in addition to the grammar. */
   known?: () => Known;
-  /** The server that knows names and types of the language and of packages; null if there is none. */
+  /** Returns the server that knows names and types of the language and of packages; null if there is none. */
   server?: () => LanguageServer | null;
   wrap?: boolean;
   handle?: Ref<CodeEditorHandle>;

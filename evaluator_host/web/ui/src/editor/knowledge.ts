@@ -107,7 +107,7 @@ function keysAt(context: CompletionContext, [, name = "", steps = "", opening = 
   return { from: context.pos - typed.length, options, validFor: /^[\w ]*$/ };
 }
 
-/** Writes a key, and moves the cursor behind the quote and the bracket that the editor has already closed. */
+/** Inserts a key, and moves the cursor past the quote and the bracket with which the editor has already closed it. */
 function withClosing(key: string, opening: string): (view: EditorView, completion: Completion, from: number, to: number) => void {
   const closing = opening.includes("[") ? `${opening.at(-1)}]` : "";
   return (view, completion, from, to) => {

@@ -31,13 +31,13 @@ export interface MirrorOptions {
   readOnly: boolean;
   hint: string;
   onChange: (text: string) => void;
-  /** Ctrl+Enter, Cmd+Enter. */
+  /** Called on Ctrl+Enter or Cmd+Enter. */
   onSubmit: () => void;
-  /** The first syntax error that the editor's own parser sees after a change, or none. */
+  /** Called after a change with the first syntax error that the editor's own parser finds, or null. */
   onSyntax?: ((fault: Mark | null) => void) | undefined;
-  /** Facts about the code besides its grammar; parameters and row keys are completed first. */
+  /** Returns facts about the code in addition to its grammar; parameters and row keys are completed first. */
   known?: (() => Known) | undefined;
-  /** The server that knows names and types of the language and of packages; null if there is none. */
+  /** Returns the server that knows names and types of the language and of packages; null if there is none. */
   server?: (() => LanguageServer | null) | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The command palette: pages, actions, stored things, jobs, examples and the documentation, found by a few letters. */
+/** The command palette: finds pages, actions, stored objects, jobs, examples and documentation by a few letters. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { DatasetReport, EvaluatorReport, JobReport } from "../api/types";

@@ -14,7 +14,7 @@ import type { LabelQueue } from "../api/types";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
-/** Label queues: rows that wait for people. */
+/** The list of label queues. */
 export default function LabelsPage({ query }: PageProps) {
   const found = useLoaded((signal) => call<LabelQueue[]>("GET", "/v1/label-queues", { signal }), []);
   const [adding, setAdding] = useState(query.has("new"));

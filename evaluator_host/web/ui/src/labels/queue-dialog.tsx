@@ -85,7 +85,7 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
           <Field label="To" type="number" step="any" value={given.max} onValue={(max) => set({ max })} />
         </div>
       )}
-      <TextArea label="Instructions" rows={3} value={given.instructions} onValue={(instructions) => set({ instructions })} hint="Shown to people beside each row." />
+      <TextArea label="Instructions" rows={3} value={given.instructions} onValue={(instructions) => set({ instructions })} hint="Shown next to each row." />
       <label class="check">
         <input type="checkbox" checked={given.results} onChange={(event) => set({ results: event.currentTarget.checked })} />
         <span>

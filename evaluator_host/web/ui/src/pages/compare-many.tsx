@@ -15,7 +15,7 @@ import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
-/** Return no comparisons for an error about jobs over other rows; throw any other error, so that it is shown. */
+/** Return an empty list if the error says that the jobs scored different rows. Throw any other error, so that it is shown. */
 function ofOtherRows(error: unknown): Comparison[] {
   if (error instanceof ApiError && error.status === 422) return [];
   throw error;
@@ -29,7 +29,7 @@ export default function CompareManyPage({ query }: PageProps) {
   const against = useLoaded((signal) => Promise.all(jobs.slice(1).map((job) => call<Comparison[]>("GET", `/v1/jobs/${jobs[0]!.id}/compare/${job.id}`, { signal }).catch(ofOtherRows))), [jobs.map(({ id }) => id).join(",")]);
   const comparisons = against.value ?? [];
   const changed = changedRows(comparisons.flat());
-  // jobs over the same rows as the first one
+  // jobs that scored the same rows as the first job
   const alike = jobs.filter((_, at) => at === 0 || (comparisons[at - 1]?.length ?? 0) > 0);
   const sides = alike.map((job): Side => ({ job, label: job.name ?? shortId(job.id) }));
   const matching = useFoundRows(ids.at(-1) ?? "", null, query);

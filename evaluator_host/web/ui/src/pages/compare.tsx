@@ -24,7 +24,7 @@ interface Ids {
   after: string;
 }
 
-/** Two jobs over the same rows. */
+/** Compares two jobs that scored the same rows. */
 export default function ComparePage({ params, query }: PageProps) {
   const ids = { before: params["before"] ?? "", after: params["after"] ?? "" };
   const route = `/v1/jobs/${encodeURIComponent(ids.before)}/compare/${encodeURIComponent(ids.after)}`;
@@ -139,7 +139,7 @@ function firstOf({ passes_lost, passes_lost_rows: rows }: Comparison): string {
   return count(rows.length) + (rows.length === 100 && passes_lost > 100 ? " or more" : "");
 }
 
-/** Says how many of the better rows only failed before, whatever they score now. */
+/** Says how many of the better rows failed before. */
 function failedBefore({ gained }: Comparison): string {
   return gained > 0 ? `, of which ${count(gained)} failed before` : "";
 }

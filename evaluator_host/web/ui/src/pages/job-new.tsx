@@ -56,25 +56,25 @@ async function earlierJob(id: string, signal: AbortSignal): Promise<{ job: JobRe
   return { job, ran };
 }
 
-/** A note about the rows of a job, if the new job does not take the same. */
+/** A note about the rows of the earlier job, if the new job does not use the same rows. */
 function Rows({ job }: { job: JobReport }) {
   const name = job.dataset_name;
   if (isReplaced(job)) {
     return (
       <p class="note note-info">
-        {name} has been replaced since: this job will take version {job.dataset_newest}; that one had version {job.dataset_version}.
+        {name} has been replaced since: this job will use version {job.dataset_newest}; the earlier job used version {job.dataset_version}.
       </p>
     );
   }
   if (!hasOwnRows(job)) return null;
-  return <p class="note note-warn">{name === null ? "That job brought its own rows, which are not in a stored data set." : `${name} has been deleted since.`} Choose a data set.</p>;
+  return <p class="note note-warn">{name === null ? "The earlier job had its own rows, which are not in a stored data set." : `${name} has been deleted since.`} Choose a data set.</p>;
 }
 
 interface FormProps {
   start: JobForm;
   evaluators: readonly EvaluatorReport[];
   datasets: readonly DatasetReport[];
-  /** Whether the form is for a schedule; it then asks for the times at once if it is complete. */
+  /** Whether the form is for a schedule. If it is also complete, it asks for the times immediately. */
   scheduled: boolean;
 }
 

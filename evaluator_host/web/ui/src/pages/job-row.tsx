@@ -25,7 +25,7 @@ export default function JobRowPage({ params }: PageProps) {
   return (
     <div class="page">
       <PageHead title={`Row ${count(index)}`} up={{ to: `/jobs/${id}`, label: job?.title ?? `Job ${shortId(id)}` }}>
-        <nav class="page-actions line" aria-label="Rows beside this one">
+        <nav class="page-actions line" aria-label="Previous and next row">
           {index > 0 && (
             <Link to={`/jobs/${id}/rows/${index - 1}`} class="button button-plain">
               ‹ Previous

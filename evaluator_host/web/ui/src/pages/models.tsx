@@ -153,7 +153,7 @@ function Models({ found, tests, onTest, onChange }: ModelsProps) {
   );
 }
 
-/** The hosts that evaluators may ask; those that were allowed on this page can be forbidden again. */
+/** The hosts on which evaluators may call models. Hosts that were allowed on this page can be forbidden again. */
 function Hosts({ models }: { models: readonly RegisteredModel[] }) {
   const hosts = useLoaded((signal) => call<ModelHosts>("GET", "/v1/model-hosts", { signal }), [models]);
   if (hosts.value === null || (hosts.value.may_allow && hosts.value.hosts.length === 0)) return null;

@@ -66,7 +66,7 @@ function ChoiceDialog({ source, onAdded, onClose }: { source: Source; onAdded: (
     <Dialog title={`Add ${rows} to a data set`} onClose={onClose} onSubmit={() => void add()} actions={actions}>
       <Select label="Data set" value={target} onValue={setChosen} options={[{ value: "", label: "A new one" }, ...names.map((one) => ({ value: one, label: one }))]} />
       {target === "" && <Field label="Its name" value={name} onValue={setName} autocomplete="off" spellcheck={false} hint="Use letters, digits, dots, dashes and underscores." />}
-      {target !== "" && <p class="field-hint small">The result is the next version of {target}; the one before stays.</p>}
+      {target !== "" && <p class="field-hint small">The result is the next version of {target}; the current version stays.</p>}
       {sets.error !== null && <ErrorNote error={sets.error} onRetry={sets.reload} />}
       {error !== null && <ErrorNote error={error} />}
     </Dialog>

@@ -12,7 +12,7 @@ import type { ColumnStatistics, Columns, GroupStatistics, JobReport, JobRow } fr
 
 const LONGEST = 200; // maximum number of characters of a value that gets its own statistics
 
-/** A column to choose: its path, and its name for people. */
+/** A column to choose: its path, and the name that is shown. */
 export interface Grouping {
   value: string;
   label: string;

@@ -1,4 +1,4 @@
-/** The rows of a data set: searched, filtered and sorted by the host, a page at a time; changed, added and removed. The address has every choice. */
+/** The rows of a data set: searched, filtered and sorted by the host, a page at a time; changed, added and removed. Every choice is in the address. */
 import { useEffect, useState } from "preact/hooks";
 import { editDataset, pageOfRows, type Search } from "../api/dataset-rows";
 import { Button } from "../components/button";

@@ -36,7 +36,7 @@ function significant(value: number): string {
   return shownBelow(1, value, String(Number(size >= 1000 ? value.toFixed(1) : value.toPrecision(4))));
 }
 
-/** `text` of a number; if it looks like `whole` though the number is just below, a text with more digits: 0.99996. */
+/** Returns `text`, which shows a number. If `text` looks like `whole`, but the number is just below it, returns more digits: 0.99996. */
 export function shownBelow(whole: number, value: number, text: string): string {
   const lacking = whole - Math.abs(value);
   if (Math.abs(Number(text)) !== whole || lacking <= 1e-9) return text;

@@ -23,7 +23,7 @@ export interface TargetForm {
 /** An evaluator with settings that apply only to this job. */
 export interface Own {
   draft: Draft;
-  /** The stored evaluator; null for one that is not stored. */
+  /** The stored evaluator; null if the evaluator is not stored. */
   stored: Draft | null;
   contract: Contract | null;
 }
@@ -35,7 +35,7 @@ export interface JobForm {
   dataset: string;
   /** The user's lines; null while the host's suggestion is used. */
   mapping: readonly MappingLine[] | null;
-  /** Lines to keep beside those that the host suggests. */
+  /** Lines to keep in addition to the lines that the host suggests. */
   mapped: readonly MappingLine[];
   parallelism: string;
   limit: string;

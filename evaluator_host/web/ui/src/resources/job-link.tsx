@@ -4,7 +4,7 @@ import { useLoaded } from "../components/use-loaded";
 import { Link } from "../router";
 import { shortId } from "./format";
 
-/** A link to a job, with its title once `job` is there. */
+/** A link to a job, with its title once `job` is loaded. */
 export function JobLink({ id, job }: { id: string; job: JobReport | undefined }) {
   return <Link to={`/jobs/${id}`}>{job?.title ?? `job ${shortId(id)}`}</Link>;
 }

@@ -415,7 +415,7 @@ function ColumnChoice({ offered, chosen, onChosen }: { offered: readonly Column[
   );
 }
 
-/** Keys of the panel beside the table: j and k for the next and the previous row of the page, Escape to close it. */
+/** Keys of the panel next to the table: j and k for the next and the previous row of the page, Escape to close it. */
 function usePeekKeys(lines: readonly Line[], peek: number | null): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
@@ -437,7 +437,7 @@ function usePeekKeys(lines: readonly Line[], peek: number | null): void {
   }, [peek]);
 }
 
-/** A panel beside the table with one row: the input of the evaluators, and every result. */
+/** A panel next to the table that shows one row: the input of the evaluators, and every result. */
 function Peek({ job, index, lines }: { job: JobReport; index: number; lines: readonly Line[] }) {
   const found = useLoaded((signal) => call<JobRowDetail>("GET", `/v1/jobs/${job.id}/rows/${index}`, { signal }), [job.id, index]);
   const at = lines.findIndex((line) => line.index === index);

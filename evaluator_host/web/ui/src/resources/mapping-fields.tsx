@@ -64,7 +64,7 @@ function Missing({ reads, outputs, onMap }: { reads: readonly Read[]; outputs: b
     <ul class="note note-warn mapping-missing" aria-label="Missing columns">
       {outputs && (
         <li>
-          No column gives the outputs, so the rows have none.{" "}
+          No column contains the outputs, so the rows have none.{" "}
           <button type="button" class="link-button" onClick={() => onMap("outputs")}>
             Map outputs
           </button>
@@ -72,7 +72,7 @@ function Missing({ reads, outputs, onMap }: { reads: readonly Read[]; outputs: b
       )}
       {reads.map(({ evaluator, name }) => (
         <li key={`${evaluator} ${name}`}>
-          {evaluator} reads <code>{name}</code>, which no column gives.{" "}
+          {evaluator} reads <code>{name}</code>, but no column contains it.{" "}
           <button type="button" class="link-button" onClick={() => onMap(name === "correct_answer" ? name : `inputs.${name}`)}>
             Map {name}
           </button>

@@ -152,7 +152,7 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
       {asks && (
         <label class="check">
           <input type="checkbox" checked={form.allow} onChange={(event) => set({ allow: event.currentTarget.checked })} />
-          <span>Evaluators of this host may ask {host.name}</span>
+          <span>Evaluators of this host may call models on {host.name}</span>
         </label>
       )}
       <details class="fold" open={provider.value.startsWith("other") || given !== null}>

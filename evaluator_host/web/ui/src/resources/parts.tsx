@@ -11,7 +11,7 @@ interface HeadProps {
   title: ComponentChildren;
   /** The parent page. */
   up?: { to: string; label: string };
-  /** A chip beside the title. */
+  /** A chip next to the title. */
   mark?: ComponentChildren;
   children?: ComponentChildren;
 }

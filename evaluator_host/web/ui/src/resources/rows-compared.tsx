@@ -99,7 +99,7 @@ function outputIn({ job }: Side, [first]: readonly JobRow[]): string {
   return first === undefined ? "" : asText(outputOf(job, first));
 }
 
-/** One row of several jobs: its texts in each job beside those in the first. `rows` are the rows through which *Next* goes. */
+/** One row in several jobs: its texts in each job next to its texts in the first job. *Next* goes through `rows`. */
 export function RowsCompared({ sides, row, rows }: { sides: readonly Side[]; row: number; rows: readonly number[] }) {
   const found = useLoaded((signal) => detailsOf(sides, row, signal), [sides.map(({ job }) => job.id).join(), row]);
   const at = rows.indexOf(row);
@@ -146,7 +146,7 @@ function Texts({ sides, found }: { sides: readonly Side[]; found: Found }) {
   );
 }
 
-/** The text in the first job, beside each text that differs from it. */
+/** Shows the text in the first job next to each text that differs from it. */
 function Differing({ title, sides, texts }: { title: string; sides: readonly Side[]; texts: readonly string[] }) {
   const first = texts[0]!;
   const others = sides.map((side, at) => ({ side, text: texts[at]! })).filter(({ text }) => text !== first);

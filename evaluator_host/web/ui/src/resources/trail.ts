@@ -1,4 +1,4 @@
-/** The pages of rows visited so far. The host's cursors only go forward, so the tab keeps the way back. */
+/** The pages of rows visited so far. The host's cursors only go forward, so the tab remembers the earlier pages. */
 import { keepInTab, recallInTab } from "../storage";
 
 export interface Step {

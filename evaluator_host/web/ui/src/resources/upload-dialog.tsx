@@ -84,7 +84,7 @@ export function UploadDialog({ file, taken, replaced, onDone, onClose }: UploadP
       <p class="wrap">
         {file.name}, a file of {bytes(file.size)}
       </p>
-      {replaced !== undefined && <p class="muted">The present version stays among the versions of {replaced}; existing jobs keep their rows.</p>}
+      {replaced !== undefined && <p class="muted">The current version stays in the list of versions of {replaced}; existing jobs keep their rows.</p>}
       {replaced === undefined && <Field label="Name" value={name} onValue={setName} hint={replaces ? "A data set with this name exists. The upload replaces it; existing jobs keep their rows." : "Use letters, digits, dots, dashes and underscores."} disabled={sending} />}
       <Select label="Format" value={format} onValue={setFormat} options={OPTIONS} disabled={sending} />
       {sending && <Sending share={share} />}

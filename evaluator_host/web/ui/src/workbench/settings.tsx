@@ -50,7 +50,7 @@ export function SettingsPanel(props: FieldsProps) {
   );
 }
 
-/** The grants of the code, each as a list with commas. */
+/** The grants of the code, each as a list separated by commas. */
 function Grants({ draft, change }: Pick<FieldsProps, "draft" | "change">) {
   const { models = [], network = [], secrets = {}, budget = { requests: null, tokens: null, cost: null } } = draft.grants ?? {};
   const set = (changes: Partial<NonNullable<Draft["grants"]>>) => change({ grants: { models, network, secrets, budget, ...changes } });
@@ -73,7 +73,7 @@ function Grants({ draft, change }: Pick<FieldsProps, "draft" | "change">) {
   );
 }
 
-/** A list with commas, read when the field loses the focus. */
+/** A field for a list separated by commas, which is read when the field loses the focus. */
 function Listed({ value, onValue, ...rest }: { label: string; hint: string; value: string; placeholder: string; onValue: (names: string[]) => void }) {
   const [text, setText] = useState<string | null>(null);
   const read = (written: string) => written.split(",").map((one) => one.trim()).filter((one) => one !== "");

@@ -11,7 +11,7 @@ interface Given {
 
 const INPUTS: Given = { name: "inputs", what: "the row’s inputs: every column of a data set", value: (row) => row.inputs ?? {} };
 const OUTPUTS: Given = { name: "outputs", what: "what your application answered", value: (row) => row.outputs };
-const TRACE: Given = { name: "trace", what: "its spans, or nothing", value: (row) => row.trace ?? undefined };
+const TRACE: Given = { name: "trace", what: "the spans of your application, or nothing", value: (row) => row.trace ?? undefined };
 
 const CALLS: Record<string, readonly Given[]> = {
   evaluate: [INPUTS, OUTPUTS, TRACE],
@@ -25,8 +25,8 @@ const CALLS: Record<string, readonly Given[]> = {
 
 export const RETURNS = [
   { key: "score", what: "a number; 0 to 1 is best", type: "number" },
-  { key: "passed", what: "true or false, instead of the threshold", type: "boolean" },
-  { key: "reason", what: "a text: why", type: "string" },
+  { key: "passed", what: "true or false; the threshold then does not count", type: "boolean" },
+  { key: "reason", what: "text that explains the score", type: "string" },
   { key: "label", what: "a short text, such as a category", type: "string" },
 ] as const;
 
