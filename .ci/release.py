@@ -41,7 +41,7 @@ LOCKS = ("requirements-build.lock", "requirements.lock", "evaluator_host/web/ui/
 
 
 def main() -> None:
-    """Write all files of a release beside the packages."""
+    """Write all files of a release into the folder of the packages."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--image", metavar="NAME", help="save this image of the host, too")
     image: str | None = parser.parse_args().image
