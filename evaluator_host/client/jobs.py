@@ -91,7 +91,7 @@ class JobVerbs(Verbs[TransportT]):
           replay: Whether to record and reuse the answers of granted models.
           budget: Limits for the whole job's use of granted models; None for no limit.
           failures: Whether failed rows are left out of mean and pass rate, or count as 0 and as not passed.
-          name: Name for people, shown in lists and found by `search`.
+          name: Name of the job, shown in lists and found by `search`.
           idempotency_key: A repeated call with the same key returns the job that the first call made.
 
         Raises:
@@ -195,7 +195,7 @@ class JobVerbs(Verbs[TransportT]):
 
         Args:
           job_id: Id of the job.
-          name: The new name, for people; None removes the name.
+          name: The new name; None removes the name.
         """
         return await self._transport.send(Call("PATCH", _path(job_id), JobReport, encode({"name": name})))
 
@@ -394,7 +394,7 @@ class JobVerbs(Verbs[TransportT]):
           InvalidRequest: there is no such format, or its files cannot be resumed.
           NotFound: there is no such job or evaluator.
 
-        After an error, the file is unchanged. The part that has arrived is in a file beside it, `<name>.part`.
+        After an error, the file is unchanged. The part that has arrived is in a file in the same folder, `<name>.part`.
         """
         format_, part, blocking = Format.of_name(str(file)), Path(f"{file}.part"), self._transport.call_blocking
         if format_ not in _FILES:

@@ -82,7 +82,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
           index: Number of the row.
           label: true or false, a number, or a choice; None removes the label, so that the row waits again.
           skip: Whether to skip the row, which then gets no label.
-          note: Text for people.
+          note: Remark on the label.
           by: Name of the person; a host with keys uses the name of the key instead.
 
         Raises:

@@ -55,7 +55,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         Args:
           name: Name of the evaluator.
           evaluator: The code and its settings.
-          description: Description for people.
+          description: Description, shown to users.
           sampling: Fraction of live traces to score, 0 to 1.
           tags: Words by which `all` can find the evaluator: `all(tag="tone")`.
           message: Reason for this version.
@@ -91,7 +91,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         Args:
           name: Name of the evaluator.
           evaluator: The code and its settings.
-          description: Description for people; None keeps the old one.
+          description: Description, shown to users; None keeps the old one.
           sampling: Fraction of live traces to score, 0 to 1; None keeps the old one.
           tags: Words to find the evaluator by; None keeps the old ones.
           message: Reason for this version.
@@ -135,7 +135,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
         Args:
           name: Name of the evaluator.
-          description: Description for people; None keeps the old one.
+          description: Description, shown to users; None keeps the old one.
           sampling: Fraction of live traces to score, 0 to 1; None keeps the old one.
           tags: Words to find the evaluator by; None keeps the old ones.
         """
@@ -300,7 +300,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         first: int = 0,
         limit: int = 100,
     ) -> FoundRows:
-        """Return the rows of a data set that contain a text and meet all conditions.
+        """Return the rows of a data set that contain the text and meet all conditions.
 
         Args:
           name: Name of the data set.

@@ -55,7 +55,10 @@ def find_slices(code: str, language: str, most: int) -> list[dict[str, str]]:
 
 
 def listed_elsewhere(code: str, language: str) -> list[str]:
-    """Return the source of each listed evaluator that is imported or has no name; an empty list if all are so."""
+    """Return the source of each listed evaluator that the code does not define, because it is imported or has no name.
+
+    If this holds for all listed evaluators, return an empty list.
+    """
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)
     imported = {name for one in statements if one.imports for name in one.binds}
@@ -107,7 +110,7 @@ def _text(statements: list[_Statement], chosen: set[int]) -> str:
 
 
 def _python_lists(code: str) -> list[tuple[str, str | None]]:
-    """Return the source of each evaluator in a list of evaluators, and the name with which the source begins."""
+    """Return `(source, first name in it)` for each evaluator in a list; in `rules.exact()`, that name is `rules`."""
     try:
         nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -207,7 +210,7 @@ def _scripts(code: str) -> list[_Statement]:
 
 
 def _script_lists(code: str) -> list[tuple[str, str | None]]:
-    """Return the source of each evaluator in a list of evaluators, and the name with which the source begins."""
+    """Return `(source, first name in it)` for each evaluator in a list; in `rules.exact()`, that name is `rules`."""
     found: list[tuple[str, str | None]] = []
     for pair in nodes_below(syntax_tree(code).root_node):
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")

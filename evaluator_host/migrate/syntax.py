@@ -1,4 +1,4 @@
-"""Parses a program into a syntax tree. Refuses programs that are so large or deep that they could crash the parser."""
+"""Parses a program into a syntax tree. Refuses programs whose size or nesting could crash the parser."""
 
 from collections.abc import Iterator
 from functools import lru_cache

@@ -69,13 +69,13 @@ async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding
     try:
         marks = await asyncio.to_thread(SecretBox(revealed(settings.secrets_key), settings.data_dir).marks)
     except Misconfigured as error:
-        return Finding("secrets", ok=False, detail=error.detail, fix="put back the secrets.key of a backup")
+        return Finding("secrets", ok=False, detail=error.detail, fix="restore the file secrets.key from a backup")
     closed = await store.secrets.list_closed(marks) if store is not None else []
     if closed:
         more = " …" if len(closed) > _NAMED else ""
         detail = f"no key of this host can decrypt {', '.join(closed[:_NAMED])}{more}"
-        fix = "give this host the key that they were set with (secrets.key of a backup), or set them again"
+        fix = "give this host the key that encrypted them (restore secrets.key from a backup), or set them again"
         return Finding("secrets", ok=False, detail=detail, fix=fix)
     open_all = f"every secret can be decrypted, with {counted(len(marks), 'key')}"
-    detail = open_all if marks else "none yet; the first `secrets set` makes a key"
+    detail = open_all if marks else "there are no secrets yet; the first `secrets set` creates a key"
     return Finding("secrets", ok=True, detail=detail)

@@ -1,4 +1,4 @@
-"""Finds the modules of all resources, in the folders here and in plugins."""
+"""Finds the modules of all resources, in the folders of this package and in plugins."""
 
 from collections.abc import Iterator
 from functools import cache

@@ -28,7 +28,7 @@ class Host:
     Args:
       service: The service that evaluates.
       store: The database.
-      given: Parts that run in another process, such as the runner of jobs.
+      given: Objects through which this host uses parts that run in another process, such as the runner of jobs.
     """
 
     def __init__(self, service: Service, store: Store, *given: object) -> None:
@@ -72,7 +72,7 @@ class Host:
 async def open_host(service: Service, store: Store, *given: object) -> AsyncIterator[Host]:
     """Yield a host, and run the tasks of its resources until the block ends. Running jobs then go back to the queue.
 
-    `given` are parts that run in another process, see `Host`.
+    See `Host` for `given`.
 
     Raises:
       StoreUnavailable: the database does not answer.

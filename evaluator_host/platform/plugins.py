@@ -22,7 +22,7 @@ class Plugin:
 
     Attributes:
       wires: APIs of other platforms (`Wire` objects), by their names in `EVALUATOR_HOST_WIRES`.
-      imports: Reads the platform's own files: a configuration, an export.
+      imports: Reads the platform's own files, such as configurations and exports.
       row_document: Reads rows from a JSON document in the platform's own format.
       find_project: Takes the path of a Python file. Returns the `Project` that the file belongs to; None for a file
         outside the platform's projects.

@@ -59,7 +59,7 @@ class Resource:
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:  # noqa: ARG002 - for subclasses
-        """Return the given object with all its names, if this resource stores it and it has several names.
+        """If this resource stores the object under several names, return it with all of them.
 
         Otherwise return None.
         """

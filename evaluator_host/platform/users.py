@@ -27,10 +27,10 @@ class UsedObject:
 
 
 class Asked(Protocol):
-    """A part of the host that stores objects, which may use objects of other parts."""
+    """A part of the host that stores objects. These may use objects that other parts store."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:
-        """Return the given object with all its names; None unless this part stores it and it has several names."""
+        """If this part stores the object under several names, return it with all of them. Otherwise return None."""
         ...
 
     async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:

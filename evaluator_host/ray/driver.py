@@ -94,7 +94,7 @@ class Driver:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, source: asyncio.StreamReader) -> None:
-        """Read chunks from the host and send them to nodes, until the input ends or the message `end` comes."""
+        """Read chunks from the host and send them to nodes, until the input ends or the message `end` arrives."""
         watching = asyncio.create_task(self._watch())
         try:
             while True:

@@ -68,7 +68,7 @@ class AlertRule:
     ] = None
     below: Annotated[float | None, Doc("The alert fires when the metric is below this value.")] = None
     above: Annotated[float | None, Doc("The alert fires when the metric is above this value.")] = None
-    window_minutes: Annotated[int, Doc("For `live`: how many minutes of traces to look back on.", ge=1, le=10_080)] = 60
+    window_minutes: Annotated[int, Doc("For `live`: use the traces of this many minutes.", ge=1, le=10_080)] = 60
     min_rows: Annotated[
         int, Doc("The alert fires only if the metric covers at least this many rows or traces.", ge=1, le=1_000_000)
     ] = 1

@@ -320,9 +320,7 @@ class JobError:
     """Why a job failed."""
 
     code: Annotated[str, Doc("Code of the exception, or `max_failures`, or `internal`.")]
-    message: Annotated[
-        str, Doc("Message for people; for `max_failures` it begins with the message of the first failed row.")
-    ]
+    message: Annotated[str, Doc("The reason; for `max_failures` it begins with the message of the first failed row.")]
     row: Annotated[int | None, Doc("Number of the first failed row, for `max_failures`.")] = None
 
 

@@ -16,7 +16,7 @@ _MANY_DIGITS: Final = b"0" * 300  # a number with so many digits may exceed a do
 _HUGE: Final = b"e000"  # an exponent of three digits; `_LIKE` makes each digit 0
 # how many matches of _HUGE to look at in a piece before assuming a huge number; most matches are in strings
 _MOST_HUGE: Final = 100
-_MOST_LEVELS: Final = 200  # maximum levels of nesting; one of the host's encoders refuses a few more
+_MOST_LEVELS: Final = 200  # maximum levels of nesting; one of the host's encoders allows only a few more
 _LEVELS_AT_ONCE: Final = 64
 _MOST_ITEMS: Final = 2000  # maximum number of items in a list; splitting so many takes 2 ms
 _SHORT_BYTES: Final = 4 << 10

@@ -24,7 +24,7 @@ class Remark:
 
     Attributes:
       line: Line of the old code, from 1; None for the whole code.
-      message: Message for people.
+      message: Text of the remark.
     """
 
     line: int | None

@@ -28,7 +28,7 @@ def nearest_name(given: str, known: Iterable[str], *, alike: float = _ALIKE) -> 
         matcher.set_seq1(one)
         if matcher.real_quick_ratio() >= alike and (most := matcher.quick_ratio()) >= alike:
             same = next((at for at, (a, b) in enumerate(zip(one, wanted, strict=False)) if a != b), len(wanted))
-            # among names with the same letters, those with the longest equal beginning come first
+            # among names with the same letters, those with the longest common prefix come first
             likely.append((most + same / _LETTERS, one))
     similar = []
     for _, one in nlargest(_COMPARED, likely):

@@ -1,4 +1,4 @@
-"""Reads numbers in texts, and formats scores for people; only 1 is shown as 1 or 100 %, and only 0 as 0 %."""
+"""Parses numbers in strings, and formats scores for display: only 1 is shown as 1 or 100 %, and only 0 as 0 %."""
 
 import math
 import re

@@ -27,7 +27,7 @@ class EvaluatorReport:
     name: Annotated[str, Doc("Name, unique within the workspace.")]
     version: Annotated[int, Doc("This version, from 1.")]
     latest: Annotated[int, Doc("The newest version.")]
-    description: Annotated[str, Doc("Description for people; the same for all versions.")]
+    description: Annotated[str, Doc("Description, shown to users; the same for all versions.")]
     sampling: Annotated[float, Doc("Fraction of live traces to score, 0 to 1; the same for all versions.")]
     digest: Annotated[str, Doc("`sha256:…` of the content.")]
     contract: Annotated[Contract | None, Doc("The contract that applies; None when the evaluator did not load.")]

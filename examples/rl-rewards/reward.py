@@ -2,7 +2,7 @@ import re
 
 
 def evaluate(inputs, outputs, trace):
-    tests = [compile(test, "test", "exec") for test in inputs["tests"]]  # a test that is not Python fails the row
+    tests = [compile(test, "test", "exec") for test in inputs["tests"]]  # if a test is not valid Python, the row fails
     fenced = re.search(r"```(?:python)?\n(.*?)```", outputs, re.DOTALL)
     namespace = {}
     try:

@@ -329,7 +329,7 @@ def test_a_database_of_which_one_file_is_read_only(machine: Machine) -> None:
     )
     served = machine.command("serve", "--port", "0")
     assert (done.returncode, served.returncode) == (3, 3)
-    assert "let the user of this host write to the file, its folder, and the -wal and -shm beside it" in served.stderr
+    assert "let the user of this host write to the file, its folder, and the -wal and -shm files there" in served.stderr
 
 
 @pytest.mark.long
@@ -427,7 +427,7 @@ def test_doctor_says_that_an_engine_answers_nothing_or_nonsense(answer: bytes | 
 
 
 Noted = tuple[Callable[[Machine], None], str, str, str]
-_CA, _KEY = "correct or unset EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE", "secrets.key of a backup"
+_CA, _KEY = "correct or unset EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE", "secrets.key from a backup"
 # faults with which a host still starts although some calls fail; several are tested at once to save time
 NOTED: list[list[Noted]] = [
     [
@@ -560,8 +560,8 @@ SETTINGS_OF_WORKSPACES = {
     "EVALUATOR_HOST_WORKSPACE_LIMITS": '{"research": {"workspace_mb": 100}, "default": {"rate_limit_per_s": 5}}',
 }
 UNKNOWN_WORKSPACES = """\
-there is no workspace defualt, which the settings name (EVALUATOR_HOST_MODELS: house, EVALUATOR_HOST_NETWORK_HOSTS: defualt/api.test:443); did you mean default?
-there is no workspace research, which the settings name (EVALUATOR_HOST_CODE_SECRETS: research/token, EVALUATOR_HOST_WORKSPACE_LIMITS); `evaluator-host keys create NAME --workspace research` creates it
+there is no workspace defualt, but the settings name it (EVALUATOR_HOST_MODELS: house, EVALUATOR_HOST_NETWORK_HOSTS: defualt/api.test:443); did you mean default?
+there is no workspace research, but the settings name it (EVALUATOR_HOST_CODE_SECRETS: research/token, EVALUATOR_HOST_WORKSPACE_LIMITS); `evaluator-host keys create NAME --workspace research` creates it
 """.splitlines()
 
 

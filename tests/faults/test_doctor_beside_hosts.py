@@ -107,7 +107,10 @@ def test_a_data_directory_without_the_rows_of_another_host(engine: str, database
         own = doctor(host.port, **environment)["rows and files"]
         other = doctor(free_port(), **environment, EVALUATOR_HOST_DATA_DIR=str(new_home(tmp_path)))["rows and files"]
     assert not other["ok"]
-    assert f"are not in {tmp_path / 'data'}: jobs over them wait for the host that has them" in other["detail"]
+    assert (
+        f"are not in {tmp_path / 'data'}: jobs that use these data sets wait for the host that has the rows"
+        in other["detail"]
+    )
     assert "let all hosts of the database share their data directory or EVALUATOR_HOST_STORAGE_URL" in other["fix"]
     assert "are not in" not in own["detail"]
 

@@ -491,14 +491,15 @@ def test_a_folder_goes_along_and_a_checkout_gives_what_the_project_lacks(folder:
     assert (run.returncode, bool(re.search(r"score +3", run.stdout))) == (0, True), run.stdout + run.stderr
     root = (folder / "repo/evals").resolve()
     assert (
-        f"4 files are sent with it, from {root}: data/a.txt, pyproject.toml, shared/words.py, data/b.png" in run.stderr
+        f"4 files are sent with the evaluator, from {root}: data/a.txt, pyproject.toml, shared/words.py, data/b.png"
+        in run.stderr
     )
     assert cli(folder, "check", "repo/evals/score.py", *whole).returncode == 0
     made = cli(
         folder, "evaluators", "create", "folder", "repo/evals/score.py", "--files", "repo/evals/data", *whole[2:]
     )
     assert made.returncode == 0, made.stderr
-    assert "3 files are sent with it, from " in made.stderr
+    assert "3 files are sent with the evaluator, from " in made.stderr
     stored = server.client.get("/v1/evaluators/folder").json()["evaluator"]
     assert (sorted(stored["files"]), stored["path"]) == (["data/a.txt", "shared/words.py"], "score.py")
     (folder / "pair.jsonl").write_text('{"question": "1", "output": "a"}\n')

@@ -187,7 +187,10 @@ async def test_doctor_says_that_rows_are_in_the_data_directory_of_another_host(
     found = await Home(tmp_path / "another").doctor(database_url)
     assert not found.ok
     assert "the rows of 1 data set of " in found.detail
-    assert f"are not in {tmp_path / 'another'}: jobs over them wait for the host that has them" in found.detail
+    assert (
+        f"are not in {tmp_path / 'another'}: jobs that use these data sets wait for the host that has the rows"
+        in found.detail
+    )
     assert "share their data directory or EVALUATOR_HOST_STORAGE_URL" in str(found.fix)
 
 

@@ -443,8 +443,8 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
         ({"url": "https://[::1/hook"}, "is not a URL"),
         ({"url": "https://example.com", "schedule": "weekly"}, "watches a job, a schedule or live traces"),
         ({"url": "https://example.com", "above": 1.0}, "exactly one bound"),
-        ({"metric": Metric.PASS_RATE, "below": 80}, "pass_rate is between 0 and 1, but the bound is 80"),
-        ({"metric": Metric.FAILURE_RATE, "below": None, "above": 5}, "failure_rate is between 0 and 1"),
+        ({"metric": Metric.PASS_RATE, "below": 80}, "pass_rate is always between 0 and 1, but the bound is 80"),
+        ({"metric": Metric.FAILURE_RATE, "below": None, "above": 5}, "failure_rate is always between 0 and 1"),
         ({"url": "https://example.com", "job": "job_0"}, "there is no job"),
     ],
 )

@@ -327,10 +327,10 @@ def test_labels_of_another_kind_than_the_results_are_reported() -> None:
     )
     assert of_pairs((1, 1), (0, 1), (0, 0)).note is None
     assert of_pairs((4, 0.8), (5, 1)).note == (
-        "people's labels (4, 5) are never those of the evaluator (0.8, 1), so no row can agree"
+        "people's labels (4, 5) and the evaluator's (0.8, 1) have none in common, so no row can agree"
     )
     assert of_pairs(("pass", 1), ("fail", 1), label="ok", passed=True).note == (
-        "people's labels (pass, fail) are never those of the evaluator (ok), so no row can agree; "
+        "people's labels (pass, fail) and the evaluator's (ok) have none in common, so no row can agree; "
         "the evaluator gave the same verdict on all rows, so there is no kappa"
     )
 

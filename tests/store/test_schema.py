@@ -287,7 +287,7 @@ def test_a_database_of_another_program_is_left_alone(where: Address) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE workspaces (id INTEGER)")
     engine.dispose()
-    with pytest.raises(Misconfigured, match="database of its own"):
+    with pytest.raises(Misconfigured, match="a separate database"):
         migrate(where)
     assert asked(where, "SELECT * FROM workspaces") == []
 

@@ -81,7 +81,7 @@ async def test_another_key_opens_nothing_and_the_error_says_what_to_do(database_
         assert not (tmp_path / "secrets.key").exists()
     async with open_store(database_url, tmp_path, secrets_key=keys[1]) as store:
         with pytest.raises(
-            Misconfigured, match=r"another key .*EVALUATOR_HOST_SECRETS_KEY.*secrets set openai"
+            Misconfigured, match=r"a key that this host does not have .*EVALUATOR_HOST_SECRETS_KEY.*secrets set openai"
         ) as wrong:
             await store.secrets.reveal(WORKSPACE, "openai")
         assert keys[1] not in str(wrong.value)

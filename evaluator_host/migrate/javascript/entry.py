@@ -129,7 +129,7 @@ def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
     fourth = found[LEGACY - 1]
     optional = fourth.default is not None or fourth.node.type == "optional_parameter"
     if optional and not (found[0].is_named_first or fourth.is_named_fourth):
-        raise Current  # these are the three new arguments, and an option that the author added
+        raise Current  # the first three parameters are the new ones, the fourth is an option of the author
     return Legacy(node, draft.names.scopes[node.id], tuple(found[:LEGACY]), names)
 
 

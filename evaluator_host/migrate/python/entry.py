@@ -119,7 +119,7 @@ def _require_four(legacy: Legacy, more: list[Node]) -> None:
         raise refuse(legacy.node, "the function takes no arguments")
     named = positional[0].is_named_first or positional[3].is_named_fourth
     if positional[3].default is not None and not named:
-        raise Current  # these are the three new arguments, and an option that the author added
+        raise Current  # the first three parameters are the new ones, the fourth is an option of the author
 
 
 def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:

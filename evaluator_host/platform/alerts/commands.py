@@ -26,9 +26,7 @@ def create_alert(
     metric: Annotated[Metric, typer.Option(help="The metric to watch.")] = Metric.MEAN,
     below: Annotated[float | None, typer.Option(help="Fire when the metric is below this.")] = None,
     above: Annotated[float | None, typer.Option(help="Fire when the metric is above this.")] = None,
-    window_minutes: Annotated[
-        int, typer.Option(min=1, help="With --live: how many minutes of traces to look back on.")
-    ] = 60,
+    window_minutes: Annotated[int, typer.Option(min=1, help="With --live: use the traces of the last N minutes.")] = 60,
     min_rows: Annotated[int, typer.Option(min=1, help="Fire only if the metric covers at least this many rows.")] = 1,
     secret: Annotated[str | None, typer.Option(help="Name of the secret that signs the messages.")] = None,
     client: ClientOption,

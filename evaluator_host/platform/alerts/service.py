@@ -46,12 +46,12 @@ PUBLIC: Final = "public"  # word in EVALUATOR_HOST_WEBHOOK_HOSTS for every host 
 _MOST: Final = 100  # maximum number of alerts in a workspace
 _LOOK_EVERY_S: Final = 5.0
 _JOBS_AT_ONCE: Final = 100
-_KEPT: Final = 20  # number of sent messages to keep, the newest ones
+_KEPT: Final = 20  # number of sent messages to keep: the newest are kept
 _WAITING: Final = 100  # maximum number of messages to keep, sent or not
 _WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds to wait after each failed attempt to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host stopped before it sent the message"
-# a missed run has the time for which it was scheduled, which may be a few seconds before the alert was created
+# a missed run counts from the time for which it was scheduled, which may be just before the alert was created
 _RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)
 # jobs of the last minute are read again, because a job is stored a moment after it has ended
 _OVERLAP: Final = timedelta(minutes=1)
@@ -142,7 +142,7 @@ class MissedRuns(Protocol):
 class Alerts:
     """The alerts of one host.
 
-    Every method that takes the `name` of an existing alert raises `NotFound` if there is none.
+    Every method for an existing alert raises `NotFound` if there is no alert with that name.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class Alerts:
                 self._wake.clear()
 
     async def _decode(self, every: Sequence[StoredObject]) -> None:
-        """Decode the alerts that have changed since the last check, in a thread: an alert may have 100 messages."""
+        """Decode the alerts that have changed since the last check. Use a thread: an alert may have 100 messages."""
         known = {one.id: found for one in every if (found := self._decoded.get(one.id)) and found[0] is one}
         new = [one for one in every if one.id not in known]
         self._decoded = known | await asyncio.to_thread(
@@ -622,4 +622,4 @@ def _require_rate(rule: AlertRule) -> None:
         return
     field, bound = ("above", rule.above) if rule.below is None else ("below", rule.below)
     for note in threshold_notes(bound):
-        raise _refused(field, f"{rule.metric} is between 0 and 1, but the bound is {bound:g}", str(note.remedy))
+        raise _refused(field, f"{rule.metric} is always between 0 and 1, but the bound is {bound:g}", str(note.remedy))

@@ -13,10 +13,10 @@ from evaluator_host.types.evaluator import EncodedRow, Evaluator, Json, Row
 from evaluator_host.types.json_values import decode_json
 
 _DECODED_BYTES: Final = 64 << 10  # maximum size of a large row's inputs that are decoded for a message
-_GIVE: Final = 'give each row its outputs; if the rows have none on purpose, write "outputs": "none" beside the rows'
+_GIVE: Final = 'give each row its outputs; if the rows need no outputs, write "outputs": "none" next to "rows"'
 
 Outputs: TypeAlias = Literal["none"] | None
-"""With `none`, the rows have no outputs on purpose."""
+"""`none` means that the rows need no outputs."""
 
 
 async def require_outputs(

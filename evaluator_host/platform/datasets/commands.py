@@ -38,7 +38,7 @@ def upload(
     ],
     *,
     name: Annotated[str | None, typer.Option(help="Name of the data set.", show_default="the file's")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a data set of this name.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the data set that has this name.")] = False,
     format_: options.FormatOption = None,
     client: ClientOption,
     as_json: options.JsonOption = False,

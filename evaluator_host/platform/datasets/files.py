@@ -201,7 +201,7 @@ class RowsFolder:
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
     def orphans(self, known: Collection[str]) -> list[str]:
-        """Return folders to remove: unfinished folders of hosts that ended, and old folders with ids not in `known`."""
+        """Return folders to remove: unfinished ones of hosts that have ended, and old ones with ids not in `known`."""
         if not self.path.is_dir():
             return []
         found = []
@@ -316,7 +316,7 @@ class _Writer:
         if self._size > self._limits.max_bytes:
             most = self._limits.max_bytes >> 20
             raise TooLarge(f"the rows have more than {most} MB; send them as several data sets")
-        # check while rows are written: rows that share values may be much larger than the uploaded file
+        # check while rows are written: if rows share values, they may be much larger than the uploaded file
         if self._size - self._checked > _CHECKED_BYTES:
             self._checked = self._size
             if (error := lacks_disk(self._stage, self._limits.reserve_bytes)) is not None:

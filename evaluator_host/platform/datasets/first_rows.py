@@ -220,7 +220,7 @@ class FirstRows:
         count = len(self.records)
         where = "its row" if count == 1 else f"its first {count} rows" if count == FIRST_ROWS else f"all {count} rows"
         message = f"the column {column} of {self.name} is empty in {where}"
-        hint = "; ".join([*self.notes, "map another column, or give outputs=none if the rows have no outputs"])
+        hint = "; ".join([*self.notes, "map another column, or write outputs=none if the rows have no outputs"])
         field = self._field("mapping.outputs")
         return InvalidRequest(message, problems=(Problem(field, f"{name} reads outputs", hint),))
 

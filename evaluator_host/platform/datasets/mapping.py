@@ -38,7 +38,7 @@ _SHOWN = 8
 _SHOWN_CHARS = 120
 _FIELDS: Final = 1000
 _CHARS: Final = 1 << 20
-NEW_CHARS: Final = 64 << 10  # maximum length of a new job's mapping, which each list of jobs shows
+NEW_CHARS: Final = 64 << 10  # maximum length of a new job's mapping, because each list of jobs contains it
 
 
 class BadRow(Exception):
@@ -234,7 +234,7 @@ def outputs_column(columns: Container[str]) -> str | None:
 
 
 def column_of(source: str) -> str:
-    """Return a source; if it is a template that only names a column, return the column's name."""
+    """Return the column in a template that only names a column (`{{ answer }}`). Return other sources unchanged."""
     lone = _LONE.fullmatch(source)
     return lone[1] if lone else source
 
@@ -290,7 +290,7 @@ def is_keyed(record: dict[str, Any]) -> bool:
 def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outputs_come: bool) -> Given:
     """Return the row for one evaluator, with the criteria for this evaluator.
 
-    Return a skip if the row has no criteria for the evaluator, or an error if the row has no output.
+    Return a `Skipped` if the row has no criteria for the evaluator, or an error if the row has no output.
 
     Args:
       row: The mapped record.

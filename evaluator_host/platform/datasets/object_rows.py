@@ -88,8 +88,8 @@ class Bucket:
         except failures as error:
             reason = str(error).partition("\n")[0]
             raise StoreUnavailable(
-                f"the storage {self._url} does not answer as it should: {reason}; check "
-                "EVALUATOR_HOST_STORAGE_URL and the rights of its user"
+                f"the storage {self._url} does not work: {reason}; check "
+                "EVALUATOR_HOST_STORAGE_URL and what its user may do"
             ) from error
 
 
@@ -97,7 +97,7 @@ class ObjectRows(RowsFolder):
     """Stores the rows of a database's data sets in a bucket, and keeps copies in a local folder. The methods block.
 
     Args:
-      folder: Local folder for uploads under way, and for copies.
+      folder: Local folder for unfinished uploads and for copies.
       url: `s3://bucket/prefix`.
 
     Raises:
@@ -128,7 +128,7 @@ class ObjectRows(RowsFolder):
         yield from self._remote_rows(dataset_id, first)
 
     def json_pieces(self, dataset_id: str, first: int, *, limit: int) -> Iterator[bytes]:
-        """Yield rows as a JSON array, as `RowsFolder` does. Rows that are read from the bucket are whole in memory."""
+        """Yield rows as a JSON array, as `RowsFolder` does. A row from the bucket is in memory as a whole."""
         if super().has_rows(dataset_id) or self._size(dataset_id) <= _CACHED_BYTES:
             self._copied(dataset_id)
             yield from super().json_pieces(dataset_id, first, limit=limit)

@@ -65,9 +65,9 @@ class OrphanFiles:
                 _FINDING,
                 ok=False,
                 detail=f"the rows of {counted(len(missing), 'data set')} of {address} are not in {self._data_dir}: "
-                "jobs over them wait for the host that has them",
+                "jobs that use these data sets wait for the host that has the rows",
                 fix="let all hosts of the database share their data directory or EVALUATOR_HOST_STORAGE_URL; after a "
-                "restore, put back the folders of the same backup",
+                "restore, also restore the folders from the same backup",
             )
         return await asyncio.to_thread(self._finding, known, identity, address)
 

@@ -1,8 +1,8 @@
 """Reads the rows of a Parquet file as JSON values.
 
-A value that Python's types cannot hold (nanoseconds, the year 12000) is computed from Arrow's own number. A row with a
-value that cannot be written at all becomes a `BadRow`, because the content of a file must never look like a fault of
-the host.
+A value that Python's types cannot hold (nanoseconds, the year 12000) is computed from the number that Arrow stores. A
+row with a value that cannot be written at all becomes a `BadRow`, because the content of a file must never look like a
+fault of the host.
 """
 
 import base64

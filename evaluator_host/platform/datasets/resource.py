@@ -64,7 +64,7 @@ class DatasetResource(Resource):
         return (Task("the task that removes unreferenced files", self._sweep_again),)
 
     async def _sweep_again(self) -> None:
-        """Remove unreferenced files every hour, because the sweep at the start spares new files."""
+        """Remove unreferenced files every hour, because the sweep at the start leaves new files."""
         while True:
             await asyncio.sleep(_SWEEP_EVERY_S)
             try:

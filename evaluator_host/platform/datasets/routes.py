@@ -211,7 +211,7 @@ def _queries(shelf: DatasetService) -> APIRouter:
         first: Annotated[WholeNumber, Query(ge=0, description="Number of matching rows to skip.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
-        """Find and sort rows of a data set that contain a text and meet conditions on columns."""
+        """Find and sort the rows of a data set that contain some text and meet conditions on columns."""
         found = await shelf.search_rows(
             workspace, name, text=text, where=where or (), sort=sort, first=first, limit=limit
         )

@@ -54,7 +54,7 @@ _TRIES: Final = 3  # how many times to try an edit if other callers change the d
 class DatasetService:
     """The data sets of one host.
 
-    Every method that takes the name of an existing data set raises `NotFound` if there is none.
+    Every method for an existing data set raises `NotFound` if there is no data set with that name.
     """
 
     store: Datasets
@@ -72,7 +72,7 @@ class DatasetService:
     ) -> DatasetReport:
         """Store the rows of a file that arrives in chunks, and return the data set. The whole file is never in memory.
 
-        With `replace`, the new data set replaces a data set with the same name; jobs over the old data set keep its
+        With `replace`, the new data set replaces a data set with the same name; jobs that use the old data set keep its
         rows.
 
         Raises:
@@ -182,7 +182,7 @@ class DatasetService:
         input_bytes: int,
         formats: Collection[Format] = (),
     ) -> DatasetFacts:
-        """Write rows in a limited process, as far as the workspace and the disk have room for them."""
+        """Write rows in a limited process, which fails if the workspace or the disk does not have room for them."""
         room = await storing.room_bytes()
         most = self.max_bytes if room is None else min(self.max_bytes, room)
         limits = CallLimits(
@@ -301,7 +301,7 @@ class DatasetService:
     ) -> DatasetReport:
         """Store an edited copy of a data set as its next version, and return this version.
 
-        Jobs over older versions keep their rows.
+        Jobs that use older versions keep their rows.
 
         `changed` maps row numbers, which begin at 0, to new rows. With `create`, the added rows become a new data set
         if no data set has this name. `version` is the newest version that the caller knows; it is needed because row

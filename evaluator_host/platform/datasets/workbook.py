@@ -222,7 +222,7 @@ def _elements(source: IO[bytes]) -> Iterator[tuple[str, str, dict[str, str]]]:
 
 
 class _Text:
-    """Collects the text of `<t>` and `<v>`, without the phonetic text (`<rPh>`) beside it."""
+    """Collects the text of `<t>` and `<v>`, without the phonetic text (`<rPh>`)."""
 
     def __init__(self, parser: expat.XMLParserType) -> None:
         self._parser = parser

@@ -112,7 +112,7 @@ class EvaluatorIn(Body):
     files: Annotated[dict[str, str], Few] = Field(
         default_factory=dict,
         max_length=_FILES,
-        description="Further files that the code imports or reads, keyed by path: helpers/text.py. They count as code.",
+        description="Further files that the code imports or reads, keyed by path: helpers/text.py.",
     )
     path: str | None = Field(
         None, description="Path of the code among its files: evals/score.py. Default: evaluator.py in the root folder."
@@ -185,7 +185,7 @@ _known: Final[dict[bytes, EvaluatorIn]] = {}  # evaluators of earlier requests, 
 
 
 def _validated_once(given: Any, validate: ValidatorFunctionWrapHandler) -> Any:
-    """Return the evaluator of an earlier request with the same JSON; validate an evaluator that is new."""
+    """Return the evaluator of an earlier request with the same JSON. If there is none, validate the JSON."""
     try:
         text = orjson.dumps(given)
     except TypeError:  # raised for an integer beyond 64 bits, or for very deep nesting
@@ -238,7 +238,7 @@ class RowIn(Body):
 
     @property
     def gives_outputs(self) -> bool:
-        """Whether the request gives outputs for this row, even if they are null."""
+        """Whether the request has outputs for this row, even if they are null."""
         return "outputs" in self.model_fields_set
 
     def to_row(self) -> Row:
@@ -266,7 +266,7 @@ class EncodedRowIn(RowIn):
 
     @property
     def gives_outputs(self) -> bool:
-        """Whether the request gives outputs for this row, even if they are null."""
+        """Whether the request has outputs for this row, even if they are null."""
         return "outputs" in self._encoded.fields
 
     def given(self) -> EncodedRow:
@@ -317,7 +317,7 @@ class BatchIn(Body):
     )
     outputs: Literal["none"] | None = Field(
         None,
-        description="none: the rows have no outputs on purpose. Otherwise code that reads outputs is refused.",
+        description="none: the rows need no outputs. Otherwise code that reads outputs is refused if no row has any.",
     )
     replay: ReplayField = Replay.OFF
 

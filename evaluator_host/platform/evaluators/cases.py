@@ -1,6 +1,6 @@
 """Reads and checks test cases: rows with the result that an evaluator should give.
 
-Cases are stored with the evaluator's version, or in a file beside the evaluator's file.
+Cases are stored with the evaluator's version, or in a file next to the evaluator's file.
 
 A case is a row with `expect`, and with `case`, its name. `expect` must be an object with some of `score` (within
 `tolerance`), `min`, `max`, `above`, `below`, `passed`, `label` and `error` (a code, the type of an exception, or true

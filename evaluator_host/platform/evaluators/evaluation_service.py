@@ -113,7 +113,7 @@ async def pins_to_add(target: EvaluationService, given: LoadedEvaluator, result:
 
 
 def with_declared(result: EvaluationResult, given: LoadedEvaluator) -> EvaluationResult:
-    """Return the result with a hint that names the versions in a lock file beside the evaluator."""
+    """Return the result with a hint that names the versions in a lock file of the evaluator's project."""
     error = result.error
     if error is None or error.hint is None:
         return result

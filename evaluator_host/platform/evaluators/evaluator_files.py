@@ -80,14 +80,14 @@ class LoadedEvaluator:
     requires_python: str | None = None
     told: tuple[str, ...] = ()  # messages that say which files are sent and which are not
     data: dict[str, Path] = field(default_factory=dict)  # paths of the data files on this machine, keyed by digest
-    declared: dict[str, str] = field(default_factory=dict)  # pins in a lock file beside the evaluator, keyed by package
+    declared: dict[str, str] = field(default_factory=dict)  # pins in a lock file of the project, keyed by package
 
 
 def read_evaluator(
     file: Path,  # file with the source
     language: Language | None,  # language of the file; None if the suffix decides
     *,
-    host: Settings,  # settings that name the package indexes, which suggest a version for an inexact pin
+    host: Settings,  # settings with the package indexes, where a version for an inexact pin is looked up
     project: Project | None = None,  # project whose files are sent; None for the project that contains the file
     extra: Sequence[Path] = (),  # further files to send, and folders of data files
     # folders whose files are all sent; a folder that contains `file` is the project's root
@@ -165,7 +165,7 @@ def _may_take(name: str, evaluator: Evaluator) -> bool:
 
 
 def _replaced() -> set[str]:
-    """Return the names of the packages that other platforms publish.
+    """Return the names of packages that other platforms publish.
 
     The host has a small replacement for each such package, and pins the package only if the replacement lacks something
     that the code uses.
@@ -183,7 +183,7 @@ def _told_of(declared: Sequence[DeclaredPin], evaluator: Evaluator) -> Iterator[
 
 
 def _declaring(file: Path, around: Project, language: Language) -> Iterator[dict[str, str]]:
-    """Yield the texts of files that pin versions, keyed by file name, for each folder from `file` up to the checkout.
+    """For each folder from `file` up to the root of the checkout, yield the texts of files that pin versions, by name.
 
     The folders above count because a package in a workspace has only package.json in its own folder; the lock file is
     in the workspace's root.
@@ -193,7 +193,7 @@ def _declaring(file: Path, around: Project, language: Language) -> Iterator[dict
     for folder in (inner, *(above for above in inner.parents if above.is_relative_to(top))):
         found = {}
         for path in (folder / name for name in declared_names(language)):
-            with suppress(OSError):  # a file that is missing, or that this user cannot read, pins nothing
+            with suppress(OSError):  # a file that is missing, or that this user cannot read, is ignored
                 if path.stat().st_size <= _LOCK_BYTES:
                     found[path.name] = path.read_text("utf-8", "replace")
         yield found
@@ -202,8 +202,8 @@ def _declaring(file: Path, around: Project, language: Language) -> Iterator[dict
 def _told(evaluator: Evaluator, project: Project, others: Sequence[Path]) -> Iterator[str]:
     paths = [*evaluator.files, *evaluator.data]
     if paths:
-        count = "1 file is sent with it," if len(paths) == 1 else f"{len(paths)} files are sent with it,"
-        yield f"{count} from {project.root}: {_listed(paths)}"
+        sent = "1 file is sent" if len(paths) == 1 else f"{len(paths)} files are sent"
+        yield f"{sent} with the evaluator, from {project.root}: {_listed(paths)}"
     if others:
         names = [os.path.relpath(path, project.root.resolve()) for path in others]
         yield f"left out, because it is not a file or is a link to a place outside the folder: {_listed(names)}"

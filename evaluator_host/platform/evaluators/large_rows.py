@@ -38,7 +38,7 @@ _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
 _DECODED_MB: Final = 512  # memory limit of the child process, in MB; 32 MB of ordinary text never need as much
 # maximum size of a body that a thread of the host cuts into rows, which takes at most 40 ms
 _CUT_BYTES: Final = 8 << 20
-# maps the first byte of a value's JSON to a value of the same type, which replaces it when the types are checked
+# maps the first byte of a JSON value to a short value of the same type, which stands for it when types are checked
 _SHAPES: Final[dict[bytes, Any]] = {
     b"{": {},
     b"[": [0],

@@ -49,7 +49,7 @@ class ResolvedEvaluator:
 class EvaluatorRegistry:
     """The named evaluators of one host.
 
-    Every method that takes the `name` of a stored evaluator raises `NotFound` if there is none, or no such version.
+    Every method for a stored evaluator raises `NotFound` if there is no evaluator with that name, or no such version.
     """
 
     service: Service

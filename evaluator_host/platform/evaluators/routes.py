@@ -46,12 +46,12 @@ class NewVersionIn(EvaluatorIn):
 
     model_config = example(code=EXACT_MATCH, threshold=0.5)
 
-    description: str | None = Field(None, max_length=4000, description="Description for people. Default: unchanged.")
+    description: str | None = Field(None, max_length=4000, description="Description for users. Default: unchanged.")
     sampling: float | None = Field(
         None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged; for a new evaluator, 1."
     )
     tags: TagsIn = Field(None, description="Tags to find the evaluator by. Default: unchanged.")
-    message: str = Field("", max_length=1000, description="Reason for this version, for people.")
+    message: str = Field("", max_length=1000, description="Reason for this version.")
     cases: CasesIn = Field(
         None, description="Test cases: rows, each with the result that is expected. Default: unchanged."
     )
@@ -75,7 +75,7 @@ class EvaluatorFactsIn(Body):
 
     model_config = example(tags=["regression", "tone"])
 
-    description: str | None = Field(None, max_length=4000, description="Description for people. Default: unchanged.")
+    description: str | None = Field(None, max_length=4000, description="Description for users. Default: unchanged.")
     sampling: float | None = Field(
         None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged."
     )

@@ -98,7 +98,7 @@ class NameFacts:
     A field that is None keeps its value, or gets its default in a new evaluator.
     """
 
-    description: str | None = None  # description for people; empty for a new evaluator
+    description: str | None = None  # description, shown to users; empty for a new evaluator
     sampling: float | None = None  # fraction of live traces to score, 0 to 1; 1 for a new evaluator
     tags: Sequence[str] | None = None  # tags; None keeps the present tags; a new evaluator has no tags
 
@@ -131,7 +131,7 @@ class StoredVersion:
 class Evaluators(Repository):
     """The named evaluators in the database.
 
-    Every method that takes the `name` of a stored evaluator raises `NotFound` if there is none.
+    Every method for a stored evaluator raises `NotFound` if there is no evaluator with that name.
     """
 
     async def create_evaluator(
@@ -153,7 +153,7 @@ class Evaluators(Repository):
                 await _insert(connection, evaluator_id, 1, content, now)
         except IntegrityError as error:
             raise NameTaken(
-                f"there is an evaluator named {name}; make its next version (PUT, `evaluators update`), "
+                f"there is an evaluator named {name}; create its next version (PUT, `evaluators update`), "
                 "or choose another name"
             ) from error
         return await self.get_version(workspace_id, name, 1)

@@ -46,7 +46,7 @@ WholeNumber: TypeAlias = Annotated[int, Field(le=MOST), AfterValidator(_not_belo
 """An integer that databases, files and every JSON parser can store exactly. Each integer of a request has this type."""
 
 Moment: TypeAlias = Annotated[datetime, AfterValidator(_in_utc)]
-"""A time in UTC; one without an offset is taken as UTC."""
+"""A time in UTC. A time without an offset is taken as UTC."""
 
 
 def require_small(value: Any) -> Any:

@@ -33,7 +33,7 @@ COMPLETE: Final = "evaluator_host.complete"
 """Entry of a request's scope: the whole body has been received, though perhaps not read."""
 _CONTINUE: Final = b"HTTP/1.1 100 "
 _LINE_END: Final = b"\r\n"
-# security headers of every response: the bytes that show that a response already has the header, and its line
+# pairs for the security headers of every response: bytes that a response with this header contains, and its line
 _SECURITY_HEADERS: Final = tuple(
     (b"\r\n%b: " % name, b"%b: %b\r\n" % (name, value))
     for name, value in (

@@ -310,7 +310,7 @@ def weigh(body: bytes) -> int:
 def too_many_values(weight: int) -> InvalidRequest:
     """Return the error for a body that takes too much memory once it is decoded: `weight` bytes."""
     return InvalidRequest(
-        f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
+        f"the body has so many values that they would take about {weight >> 20} MB of memory; send fewer"
     )
 
 
@@ -342,7 +342,7 @@ async def json_list(
         yield b"]" if mark == b"," else b"[]"
 
     arrived = texts()
-    # an error becomes a response only before the first part is sent
+    # read the first part now, because an error can become an error response only before anything is sent
     begun, ended = await anext(arrived), False
     while not ended and len(begun) <= LARGE_BYTES:
         following = await anext(arrived, b"")

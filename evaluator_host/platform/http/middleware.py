@@ -34,7 +34,7 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.json_values import LARGE_BYTES
 
-# copies of a body in memory at the same time: its parts, the whole, the sandbox's row, the sandbox's frame
+# copies of a body in memory at the same time: the received chunks, the joined body, and the sandbox's row and frame
 BODY_COPIES: Final = 4
 BYTES_PER_S: Final = 256 * 1024  # average speed above which a body has no time limit
 _DISCARD_S: Final = 3.0
@@ -68,11 +68,11 @@ class AccessMiddleware:
         body_bytes: int,  # size limit of a body
         upload_bytes: int,  # size limit of an upload, which goes to disk while it arrives
         body_timeout_s: float,  # time limit for a body; a body that arrives steadily may take longer
-        memory_bytes: int,  # memory for all requests under way; see `MemoryBudget`
+        memory_bytes: int,  # memory for all requests together; see `MemoryBudget`
         open_paths: Iterable[str] = (),  # paths that need no key, besides the probes
         # whether a request is a GET for a page of the workbench, which needs no key
         is_page: Callable[[Scope], bool] = lambda _: False,
-        # a context that counts an evaluation of one row while it is under way; None to count none
+        # a context that counts an evaluation of one row while it runs; None to count none
         calls: Callable[[], AbstractContextManager[None]] | None = None,
         # called with the error code of each response with status 429
         count_refused: Callable[[str], None] = lambda _: None,
@@ -140,7 +140,7 @@ class AccessMiddleware:
         return self._upload_bytes if upload else self._body_bytes, self._body_timeout_s
 
     def _check(self, headers: dict[bytes, str], ceiling: int) -> int:
-        """Check the headers, and return the size of the body that they state; 0 if they state no size."""
+        """Check the headers, and return the size of the body according to them; 0 if they do not contain the size."""
         host = headers.get(b"host", "").lower()
         named = _HOST.fullmatch(host)
         if named is None or (named.group(1) or named.group(2)) not in self._hosts:
@@ -154,7 +154,7 @@ class AccessMiddleware:
                 f"web pages of {origin[:100]!r} may not use this host; call it from this host's own pages, or from "
                 "a program"
             )
-        # A browser that sends no Origin still names a request from another site; following a link is allowed.
+        # a browser that sends no Origin still marks requests from other sites; following a link is allowed
         if headers.get(b"sec-fetch-site") == "cross-site" and headers.get(b"sec-fetch-mode") != "navigate":
             raise Refused(
                 "web pages of another site may not use this host; call it from this host's own pages, or from a program"

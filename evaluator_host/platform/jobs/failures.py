@@ -26,7 +26,7 @@ class TooManyFailures(Exception):
 class RowFailures:
     """Decides when too many results of a job have failed. At most `most` results may fail; None allows any number.
 
-    `evaluators` is the number of evaluators, and so the number of results of a row.
+    `evaluators` is the number of the job's evaluators. Each row has one result from each of them.
     """
 
     def __init__(self, most: int | None, *, evaluators: int = 1) -> None:

@@ -72,7 +72,7 @@ def _unmade(reason: BadRow) -> EvaluationError:
 class Generation:
     """Calls a model for several rows concurrently."""
 
-    endpoint: Endpoint  # the model
+    endpoint: Endpoint  # endpoint of the model
     writer: ResultWriter  # writer that stores the answers
     _: KW_ONLY
     # called with each row whose call finally failed, and the error; an exception that this function raises ends the

@@ -44,7 +44,7 @@ from evaluator_host.types.numbers import sum_of
 from evaluator_host.types.outcome import ModelUsage, Note, Status
 from evaluator_host.types.warnings import DOUBTFUL, WarningTally
 
-_USED: Final = '"usage":{'  # the JSON of every result that used models contains this text; so do some other results
+_USED: Final = '"usage":{'  # text in the JSON of every result that used models; some other results contain it, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class StoredResult:
     error_code: str | None
     run_ms: float  # milliseconds in the sandbox
     metrics: str  # `{name: number}` as JSON
-    # the `EvaluationResult`; whole when it was read from the store, otherwise without `metrics` and the shared part
+    # the `EvaluationResult`: complete when read from the store, but without `metrics` and the shared part when written
     result: str
     shared: int | None = None  # id of the `SharedPart`; None for a result that was stored whole
 
@@ -94,7 +94,7 @@ class JobQueue(Repository):
     async def waiting(self, *, each: int, besides: Collection[str] = ()) -> list[Job]:
         """Return queued jobs, oldest first, at most `each` per workspace.
 
-        Jobs over the data sets in `besides` are left out.
+        Leave out jobs that use the data sets in `besides`.
         """
         place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
         queued = (
@@ -123,7 +123,7 @@ class JobQueue(Repository):
     async def release_job(
         self, job_id: str, owner: str, status: JobStatus, *, running_s: float = 0.0, error: str | None = None
     ) -> bool:
-        """Give up a job with a new status; return whether this host still owned it.
+        """Release a job with a new status; return whether this host still owned it.
 
         `running_s` seconds are added to the job's running time. If the new status is paused, but a caller has just
         cancelled or resumed the job, the job is cancelled or queued instead. A job with an `error` is not queued again.
@@ -309,7 +309,7 @@ async def _count(
         chosen = (table.job_id == job_id) & (table.position == position)
         told = {row: found for (of, row), found in notes.items() if of == position}
         if scores or told:
-            warnings = table.warnings if told else literal("")  # warnings may be long
+            warnings = table.warnings if told else literal("")  # they may be long, so avoid reading them
             before = (await connection.execute(select(table.total, warnings.label("warnings")).where(chosen))).one()
             values["total"] = str(Fraction(before.total) + sum_of(scores))
             values |= {"warnings": _warnings_with(before.warnings, told)} if told else {}

@@ -127,7 +127,7 @@ class JobIn(Body):
     )
     target: TargetIn | None = Field(None, description="A model that produces the outputs first; see docs/jobs.md.")
     config: JobConfigIn = JobConfigIn()
-    name: JobName | None = Field(None, description="Name for people; lists show it, and `search` finds it.")
+    name: JobName | None = Field(None, description="Name of the job; lists show it, and `search` finds it.")
 
     def to_spec(self) -> JobSpec:
         """Return the spec of the job, for `JobService.create_job`.

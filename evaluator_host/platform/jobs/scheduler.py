@@ -165,7 +165,9 @@ class Scheduler:
             elsewhere = datasets - await self._readable(datasets)
             if not elsewhere:
                 return queued
-            _log.warning("jobs over the data sets %s wait for a host that has the rows", ", ".join(sorted(elsewhere)))
+            _log.warning(
+                "jobs that use the data sets %s wait for a host that has the rows", ", ".join(sorted(elsewhere))
+            )
             self._elsewhere |= elsewhere
 
     async def _readable(self, datasets: set[str]) -> set[str]:

@@ -580,7 +580,7 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
 
 
 _FAILED: Final = '{"status":"failed"'  # how the JSON of a failed result begins
-# the request of every job that counts failed rows as 0 contains this text; so do some other requests
+# text in the request of every job that counts failed rows as 0; some other requests contain it, too
 _ZERO: Final = '"failures":"zero"'
 
 
@@ -600,7 +600,8 @@ def _only_config(element: Any, compiler: Any, **more: Any) -> str:
 @compiles(_OnlyConfig, "postgresql")
 def _only_config_of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
     request = compiler.process(element.clauses, **more)
-    # PostgreSQL cannot read a NUL or half of an emoji in any text; the texts of `config` have no escapes
+    # PostgreSQL refuses JSON with an escaped NUL or half of a surrogate pair, so all escapes are replaced; the strings
+    # in `config` have none
     plain = rf"regexp_replace({request}, '\\(u[0-9a-fA-F]{{4}}|.)', '?', 'g')"
     return f"json_build_object('config', coalesce(CAST({plain} AS JSON) -> 'config', '{{}}'))::text"
 

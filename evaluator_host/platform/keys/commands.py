@@ -76,7 +76,7 @@ def create(
 async def _create(
     store: "Store", name: str, workspace: str, expires_at: datetime | None
 ) -> tuple[str | None, tuple["ApiKey", str]]:
-    """Create a key. Return advice on its workspace if that is new, and the key with its text."""
+    """Create a key. Return the key with its text, after advice on the key's workspace (None if it is not new)."""
     new = None
     if workspace != DEFAULT_WORKSPACE and await store.workspaces.advice_on_unknown([workspace]):
         others = sorted({DEFAULT_WORKSPACE, *(key.workspace for key in await store.keys.list_keys())})

@@ -54,7 +54,7 @@ _CONTENT: Final = Adapter(_Content)
 class LabelQueues:
     """Creates, fills and reads the label queues of one host.
 
-    Every method that takes the `name` of an existing queue raises `NotFound` if there is none.
+    Every method for an existing queue raises `NotFound` if there is no queue with that name.
     """
 
     labels: Labels
@@ -367,7 +367,7 @@ def _require_task(task: LabelTask) -> None:
             "choices", f"a queue of kind {task.kind} has no choices", "leave them out, or set kind to choice"
         )
     if not task.min < task.max:
-        raise _refused("max", f"`max` is {task.max:g}, but must be above `min`, {task.min:g}", "give a greater `max`")
+        raise _refused("max", f"`max` is {task.max:g}, but must be above `min`, {task.min:g}", "give a larger `max`")
 
 
 def _require_label(task: LabelTask, label: Json) -> None:

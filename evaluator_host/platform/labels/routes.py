@@ -39,7 +39,7 @@ class LabelIn(PersonIn):
         None, description="A label of the queue's kind; null removes the label."
     )
     skip: bool = Field(default=False, description="Skip the row: it gets no label.")
-    note: str = Field("", max_length=10_000, description="Description for people.")
+    note: str = Field("", max_length=10_000, description="Remark on the label.")
 
 
 class LabelQueueIn(Body):

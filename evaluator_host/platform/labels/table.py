@@ -256,7 +256,7 @@ class Labels(Repository):
         await self._database.change_rows(update(LabelTable).where(this).values(**values))
 
     async def key_name(self, key_id: str) -> str:
-        """Return the name of an API key, which label queues use as the name of the person."""
+        """Return the name of an API key. On a host with keys, this is the name of the person who labels."""
         return str(await self._database.fetch_value(select(ApiKeyTable.name).where(ApiKeyTable.id == key_id)))
 
 

@@ -197,7 +197,7 @@ def import_answers(
     if as_json:
         print_json(kept)
     else:
-        err.print(plain(f"{counted(kept.answers, 'answer')} recorded now"))
+        err.print(plain(f"the workspace now has {counted(kept.answers, 'recorded answer')}"))
 
 
 @app.command(name="forget")

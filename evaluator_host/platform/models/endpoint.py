@@ -175,7 +175,7 @@ class ModelAnswer:
     """The result of one model call, or the error of its last attempt."""
 
     output: Json  # string, or `{"tool_calls": […]}`; None when the call failed
-    error: str | None  # the error for people, redacted; None when the call succeeded
+    error: str | None  # message of the error, redacted; None when the call succeeded
     latency_ms: float  # milliseconds of the attempt that got an answer, or of the last attempt if none did
     # `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "body", "response", "tokens", "cost",
     # …}`: `body` is the request as it was sent, or None if it has over 2 MB; `response` is the whole response, or None

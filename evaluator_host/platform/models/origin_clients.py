@@ -40,7 +40,7 @@ class OriginClients:
 
     @asynccontextmanager
     async def lend(self, url: str) -> AsyncIterator[httpx.AsyncClient]:
-        """Yield the client for a URL. Afterwards, close the longest unused clients if there are too many."""
+        """Yield the client for a URL. Then close the clients unused for longest, if there are too many."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in self._clients:

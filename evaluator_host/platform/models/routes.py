@@ -127,7 +127,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
     @router.post("", status_code=201, response_model=RegisteredModel, responses=_REFUSED)
     async def add(body: ModelIn, caller: CallerOf) -> Response:
-        """Register a model. The operator decides on which hosts models may be."""
+        """Register a model. The operator decides on which hosts evaluators may call models."""
         key = body.key.get_secret_value() if body.key is not None else None
         async with allowed(body.allow_host, body.url, caller):
             with AuditedCall(access, caller, "models.create", body.name):

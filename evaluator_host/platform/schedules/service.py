@@ -60,14 +60,14 @@ _STORED: Final = Adapter(_Schedule)
 class Schedules:
     """The schedules of one host.
 
-    Every method that takes the `name` of an existing schedule raises `NotFound` if there is none.
+    Every method for an existing schedule raises `NotFound` if there is no schedule with that name.
     """
 
     def __init__(self, objects: Objects, jobs: JobService) -> None:
         self._objects = objects
         self._jobs = jobs
         self._wake = asyncio.Event()
-        # for each schedule id: a stored schedule that needs no check now, and the first and last moment of that time
+        # for each schedule id: a stored schedule that needs no check for some time, and when that time begins and ends
         self._waiting: dict[str, tuple[StoredObject, datetime, datetime]] = {}
 
     async def add_schedule(

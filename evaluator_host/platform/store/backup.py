@@ -56,7 +56,9 @@ def restore_database(address: Address, copy: Path, revisions: Mapping[str, str])
         )  # fmt: skip
         return
     if address.file.exists():
-        raise Misconfigured(f"there is already a database: {address.file}. Name an empty --data-dir, or move it away")
+        raise Misconfigured(
+            f"there is already a database: {address.file}. Give an empty folder as --data-dir, or move the file away"
+        )
     address.file.parent.mkdir(parents=True, exist_ok=True)
     partial = address.file.with_name(f"{address.file.name}.partial")
     try:
@@ -67,7 +69,7 @@ def restore_database(address: Address, copy: Path, revisions: Mapping[str, str])
             shutil.copyfileobj(source, made)
             made.flush()
             os.fsync(made.fileno())
-        partial.rename(address.file)  # this is one step, so that a killed command leaves no incomplete database
+        partial.rename(address.file)  # renaming is a single step, so a killed command leaves no incomplete database
     finally:
         partial.unlink(missing_ok=True)
 

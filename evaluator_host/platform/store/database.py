@@ -70,7 +70,7 @@ _ANSWERING: Final = {  # connection parameters with which a lost PostgreSQL serv
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-_LOST: Final = {  # settings with which PostgreSQL frees the locks of a host whose machine has vanished or stands still
+_LOST: Final = {  # settings with which PostgreSQL frees the locks of a host whose machine is gone or does not respond
     "tcp_keepalives_idle": 10,
     "tcp_keepalives_interval": 5,
     "tcp_keepalives_count": 4,
@@ -85,7 +85,7 @@ _SECRET: Final = ("password", "sslpassword")  # parameters of a URL that are sec
 _MORE_CONNECTIONS: Final = "raise max_connections of the server, or let fewer programs connect to it"
 _TO_DO: Final = (  # words in the driver's error, each with advice on what to do
     ("unable to open database file", "check that its folder exists, and that the user of this host may write to it"),
-    ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
+    ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm files there"),
     ("disk is full", DISK_FULL),
     ("database is locked", "try again; if this machine is not busy, end the process that locks the database"),
     ("timeout expired", "find out why the server does not answer, or correct EVALUATOR_HOST_DATABASE_URL"),
@@ -132,7 +132,8 @@ def address(database_url: str | None, data_dir: Path) -> Address:
       data_dir: Data directory of the host.
 
     Raises:
-      Misconfigured: the URL is not valid, or of another kind of database. The message omits the URL (its password).
+      Misconfigured: the URL is not valid, or of another kind of database. The message
+        omits the URL, because it may contain a password.
     """
     if not database_url:
         return sqlite_address(data_dir / FILE_NAME)
@@ -446,7 +447,7 @@ def _unavailable(address: Address, error: Exception) -> StoreUnavailable:
 
 
 def prepare_engine(engine: SyncEngine) -> SyncEngine:
-    """Make the connections of a SQLAlchemy engine refuse the encoding SQL_ASCII, and not keep locks once they are lost.
+    """Make connections of a SQLAlchemy engine refuse the encoding SQL_ASCII, and free their locks when they are lost.
 
     Only connections to PostgreSQL are changed.
     """
@@ -458,7 +459,8 @@ def prepare_engine(engine: SyncEngine) -> SyncEngine:
                 "with UTF8: CREATE DATABASE evaluators ENCODING 'UTF8' TEMPLATE template0"
             )
         cursor = connection.cursor()
-        # poolers refuse these as parameters of a connection; stricter values of the operator stay, and 0 means no limit
+        # connection poolers do not accept these settings as connection parameters, so a query sets them; a stricter
+        # value that the operator has set stays (0 means no limit)
         cursor.execute(
             "SELECT set_config(name, LEAST(NULLIF(setting::int, 0), most)::text, false) "
             "FROM pg_settings JOIN unnest(%s::text[], %s::int[]) AS lost (name, most) USING (name)",

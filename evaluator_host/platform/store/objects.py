@@ -35,7 +35,7 @@ class StoredObject:
 class Objects(Repository):
     """The objects in the database.
 
-    Every method that takes the `name` of a stored object raises `NotFound` if there is none.
+    Every method for a stored object raises `NotFound` if there is no object with that name.
     """
 
     def __init__(self, database: Database) -> None:

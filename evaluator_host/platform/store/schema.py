@@ -170,7 +170,7 @@ def _upgrade(connection: Connection, address: Address, copies: ExitStack) -> Non
     except ProgrammingError as error:
         raise Misconfigured(
             f"the tables of Evaluator Host cannot be created in {address}: {str(error.orig).splitlines()[0]}. "
-            "Give it a database of its own, and a user that may create tables there"
+            "Give Evaluator Host a separate database, and a user that may create tables there"
         ) from error
     for group in (*missing, *older):
         connection.execute(delete(_VERSIONS).where(_VERSIONS.c.package == group.package))
@@ -205,7 +205,7 @@ def _require_untaken(connection: Connection, address: Address, missing: list[Tab
         raise _of_an_early_commit(address, f"has the table {_TABLE_BEFORE_1_0}")
     if taken:
         raise Misconfigured(
-            f"{address} has tables of another program: {', '.join(taken)}. Give it a database of its own"
+            f"{address} has tables of another program: {', '.join(taken)}. Give Evaluator Host a separate database"
         )
 
 
@@ -284,7 +284,7 @@ def _arguments(address: Address) -> dict[str, Any]:
 
 @contextmanager
 def _alone(address: Address) -> Iterator[None]:
-    """Lock a file beside a SQLite database during the block, and create the database if it is missing.
+    """Lock a file next to a SQLite database during the block, and create the database if it is missing.
 
     For PostgreSQL, do nothing, because migrations lock the database itself.
     """
@@ -294,7 +294,7 @@ def _alone(address: Address) -> Iterator[None]:
     lock = FileLock(address.file.with_suffix(".lock"))
     lock.acquire(wait=True)
     try:
-        # only the file's owner may read it, because it has hashes of keys
+        # only the file's owner may read it, because it contains hashes of API keys
         os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         _note_writer(address.file)
         with closing(sqlite3.connect(address.file, timeout=_WAIT_S)) as connection:

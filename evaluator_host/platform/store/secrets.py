@@ -88,9 +88,9 @@ class SecretBox:
         key = next((one for one in self._keys() if _mark(one) == mark), None)
         if sealed[:1] != _VERSION or key is None:
             raise Misconfigured(
-                f"the secret {name} was encrypted with another key than this host's ({self._source}). Give this "
-                f"host the key that it was set with ({_SETTING}, or the file secrets.key of that host's data "
-                f"directory), or set the secret again: evaluator-host secrets set {name}"
+                f"the secret {name} was encrypted with a key that this host does not have in {self._source}. Give this "
+                f"host that key ({_SETTING}, or the file secrets.key in the data directory of the host that "
+                f"encrypted the secret), or set the secret again: evaluator-host secrets set {name}"
             )
         try:
             return AESGCM(key).decrypt(nonce, rest, _bound(workspace_id, name)).decode()
@@ -135,7 +135,7 @@ class SecretBox:
           Misconfigured: the key file cannot be read or written, or the keys are in the settings.
         """
         if self._given is not None:
-            raise Misconfigured(f"the keys are in {_SETTING}: remove all but the first of them there")
+            raise Misconfigured(f"the keys are in {_SETTING}: remove all keys but the first there")
         newest, *old = self._keys()
         if old:
             self._write(replace_file, [newest])
@@ -179,8 +179,8 @@ def _read(file: Path) -> str:
         text = file.read_text("ascii")
     except FileNotFoundError as error:
         raise Misconfigured(
-            f"this host has no key to decrypt its secrets: there is no {file}, and {_SETTING} is not set. Give it the "
-            "key that they were encrypted with, or set the secrets again"
+            f"this host has no key to decrypt its secrets: there is no {file}, and {_SETTING} is not set. Give it "
+            "the key that encrypted them, or set the secrets again"
         ) from error
     except (OSError, ValueError) as error:
         if (lacks := MachineExhausted.cause_of(error)) is not None:
@@ -213,7 +213,7 @@ class KeyRotation:
 class Secrets(Repository):
     """The secrets in the database; `box` encrypts them.
 
-    Every method that takes the `name` of a stored secret raises `NotFound` if there is none.
+    Every method for a stored secret raises `NotFound` if there is no secret with that name.
     """
 
     def __init__(self, database: Database, box: SecretBox) -> None:

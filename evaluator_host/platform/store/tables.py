@@ -61,7 +61,7 @@ def _refuse() -> datetime:
 
 
 class Size(NamedTuple):
-    """A query that returns how many bytes of one kind each workspace stores; `owner` is the column of workspaces."""
+    """A query that returns how many bytes of one kind each workspace stores; `owner` is the column of workspace ids."""
 
     kind: str
     owner: InstrumentedAttribute[str]
@@ -163,7 +163,7 @@ class SecretTable(Table):
 
 
 class AuditTable(Table):
-    """The audit log. It contains no data of rows."""
+    """The audit log. It contains no row data."""
 
     __tablename__ = "audit"
     __table_args__ = (Index("ix_audit_workspace_id_at", "workspace_id", "at"), Index("ix_audit_at", "at"))

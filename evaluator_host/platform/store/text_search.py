@@ -1,4 +1,4 @@
-"""Searches texts, ignoring upper and lower case, with the same result on SQLite and PostgreSQL."""
+"""Searches text columns, ignoring upper and lower case, with the same result on SQLite and PostgreSQL."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def _lower_of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
 
 
 def contains_text(column: Any, text: str) -> ColumnElement[bool]:
-    """Return the condition that a column contains a text, in upper or lower case."""
+    """Return the SQL condition that a column contains `text`, ignoring upper and lower case."""
     pairs = {one.upper(): one.lower() for one in text}
     others = {upper: lower for upper, lower in pairs.items() if not upper.isascii() and len(upper) == len(lower) == 1}
     lowered = _Lower(column, literal("".join(others)), literal("".join(others.values())))

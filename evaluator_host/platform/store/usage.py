@@ -21,8 +21,8 @@ from evaluator_host.types.stored import UsageReport
 _KINDS: Final = [one.name for one in fields(UsageReport) if one.name.endswith("_bytes") and one.default == 0][1:]
 _MEASURED_S: Final = 5.0  # seconds for which a measurement is reused; a workspace may exceed its quota in this time
 _REFUSED_S: Final = 0.5  # seconds until a workspace over its quota is measured again, since it may have deleted data
-# bytes of an upload after which the disk is checked again; until then, 32 uploads write less than the free space that
-# EVALUATOR_HOST_FREE_DISK_MB keeps by default
+# bytes of an upload after which the disk is checked again; between two checks, even 32 uploads together write less than
+# the free space that EVALUATOR_HOST_FREE_DISK_MB keeps by default
 _CHECKED_BYTES: Final = 4 << 20
 _MB: Final = 1 << 20
 
@@ -53,7 +53,7 @@ class Quota:
 @dataclass(frozen=True, slots=True)
 class _Measured:
     at: float  # monotonic time
-    held: int  # bytes that the workspace stored at that time, and bytes that were allowed since then
+    held: int  # bytes that the workspace stored at that time, plus the bytes that it was allowed to store since then
     most: int  # maximum number of bytes that the workspace may store; 0 for no limit
 
     def fits(self, more_bytes: int) -> bool:

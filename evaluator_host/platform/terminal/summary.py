@@ -166,7 +166,7 @@ class Summary:
         }
 
     def to_table(self, *, bad_lines: int, seconds: float) -> Text:
-        """Format the summary as a table for people."""
+        """Format the summary as a table."""
         found = self.to_json(bad_lines=bad_lines, seconds=seconds)
         run_ms, failure = found["run_ms"], found["first_failure"]
         return facts(

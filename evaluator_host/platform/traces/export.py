@@ -36,7 +36,7 @@ _HEAD: Final = 4  # number of bytes that contain the length of the head
 class TraceSpans:
     """The spans in one request that belong to one trace, or to the traces of one session."""
 
-    trace_id: str  # id in hex, or as it was sent
+    trace_id: str  # id in hex, or unchanged if it was sent in another form
     spans: int  # number of spans
     rooted: bool  # whether one of the spans is a root
     groups: bytes  # one or more elements of `resourceSpans`, as JSON, with commas between them

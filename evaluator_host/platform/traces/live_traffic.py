@@ -38,7 +38,7 @@ from evaluator_host.types.stored import TraceReport
 
 # seconds without a span after which a trace with a root is scored; exporters send every 5 seconds
 QUIET_S: Final = 6.0
-# the same for a trace without a root, whose root may still be running
+# seconds without a span after which a trace without a root is scored; its root may still be running
 SILENT_S: Final = 120.0
 SESSION_QUIET_S: Final = 60.0  # seconds without a span after which a session is complete
 _LOOK_EVERY_S: Final = 0.25
@@ -244,7 +244,7 @@ class Traffic:
         # these are set even if the session is refused, because its next spans would otherwise begin another session
         pending.last, pending.waits_s, pending.version = now, waits_s, version
         if pending.refused:
-            # only one span of a trace may name the session, and the later spans must not be scored as a separate trace
+            # perhaps only this span of the trace names the session; later spans must not be scored as a separate trace
             self._join(key, pending, spans.traces[: max(0, TRACE_SPANS - len(pending.traces))], [])
             self._held[key.workspace] -= sum(one.size for one in waiting)
             return spans.spans + sum(one.spans for one in waiting)

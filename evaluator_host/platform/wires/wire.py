@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evaluator_host.platform.wires.calls import WireCalls
 
 MARGIN_S: Final = 0.5
-"""Seconds by which a row ends before its wire must respond, and a wire responds before its caller gives up."""
+"""Seconds from the time limit of a row to that of its wire, and from the wire's time limit to that of its caller."""
 
 _SKEW_S: Final = 300
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})

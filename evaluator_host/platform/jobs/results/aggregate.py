@@ -160,7 +160,7 @@ def _histogram(ordered: "array[float]") -> tuple[Bin, ...]:
 def _inner_edges(low: float, width: float, high: float) -> list[float]:
     """Return the edges between bins without rounding errors, so that 0.3 is not below the edge 0.1 + 0.1 + 0.1.
 
-    If the values are so close that rounded edges would not rise, the edges are not rounded.
+    If the values are so close together that rounded edges would not rise, the edges are not rounded.
     """
     edges = [low + at * width for at in range(1, _BINS)]
     rounded = [float(f"{edge:.12g}") for edge in edges]

@@ -207,7 +207,8 @@ def _note(by_score: int, human: Counter[str], said: Counter[str]) -> str | None:
         )
     elif human and human.keys().isdisjoint(said) and not said.keys() <= _SAID:
         notes.append(
-            f"people's labels ({_some(human)}) are never those of the evaluator ({_some(said)}), so no row can agree"
+            f"people's labels ({_some(human)}) and the evaluator's ({_some(said)}) have none in common, so no row can "
+            "agree"
         )
     return "; ".join(notes) or None
 

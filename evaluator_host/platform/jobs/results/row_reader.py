@@ -142,7 +142,7 @@ class RowReader:
         # only rows with this text in a value. One call searches 5,000 results, so a page may have fewer rows than
         # `limit`, or none, although there is a next page
         text: str | None = None,
-        where: Sequence[str] = (),  # only rows that meet these conditions on columns, searched as for `text`
+        where: Sequence[str] = (),  # only rows that meet these conditions on columns; limited like `text`
         total: bool = False,  # whether to also count all rows that match the filter, whatever their text and columns
         # whether to return short forms (`row_preview`), which need only the beginning of a large result
         brief: bool = False,
@@ -490,7 +490,7 @@ def _cut(text: str | None, most: int = _TEXT) -> str | None:
 
 
 class _Cutter:
-    """Shortens one value: keeps only the first `_VALUES` values in it."""
+    """Shortens one value: keeps only the first `_VALUES` of the values that it contains."""
 
     def __init__(self) -> None:
         self._left = _VALUES

@@ -31,7 +31,7 @@ _FLUSH_S: Final = 1.0  # seconds after which counts are written and unused reque
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which other processes have given back their unused requests
 _SPENT_S: Final = 5.0  # seconds until a spent budget is checked again
 _FRESH_S: Final = 1.0  # seconds until the other processes' tokens and cost are read again
-_NEAR: Final = 0.9  # used fraction of a budget for tokens or cost from which both are read before each request
+_NEAR: Final = 0.9  # fraction of a budget; if more tokens or cost are used, both are read before each request
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost", "unpriced")
 
 

@@ -89,7 +89,7 @@ def host_port(text: str, *, port: int) -> HostPort | None:
 
 
 def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Return whether an address is public. One that contains another address (6to4, Teredo, ISATAP) is not public."""
+    """Return whether an address is public. An address with another address in it (6to4, Teredo, ISATAP) is not."""
     if not address.is_global or address.is_multicast or any(address in network for network in _NOT_PUBLIC):
         return False
     if isinstance(address, ipaddress.IPv4Address):

@@ -70,7 +70,7 @@ class OperatorGrants:
             named.setdefault(one, []).append("EVALUATOR_HOST_WORKSPACE_LIMITS")
         unknown = await self._workspaces.advice_on_unknown(named) if named else {}
         return [
-            f"there is no workspace {one}, which the settings name ({', '.join(named[one])}); {advice}"
+            f"there is no workspace {one}, but the settings name it ({', '.join(named[one])}); {advice}"
             for one, advice in unknown.items()
         ]
 
