@@ -116,7 +116,8 @@ async def choose_backend(settings: Settings, supervisor: Supervisor | None = Non
     """
     if settings.sandbox is SandboxChoice.NONE:
         _log.warning(
-            "sandbox=none: user code runs as this user, with this user's files and network. Run only your own code!"
+            "sandbox=none: user code runs as this user, and can use this user's files and network. "
+            "Run only your own code!"
         )
     if settings.sandbox is not SandboxChoice.AUTO:
         return await _tried(settings.sandbox, settings, supervisor)

@@ -37,8 +37,8 @@ _FOLDERS: Final = 50_000  # maximum number of folders in a workspace's layouts; 
 _NO_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 _READ_BYTES: Final = 1 << 20
 _CHECKED_BYTES: Final = 4 << 20  # the free disk space is checked each time an upload has sent this many bytes
-_FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # every user may read, because each sandbox has a user of its own
-# mode of the folders that contain layouts: other users cannot list these, and nobody can guess a layout's name
+_FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # every user may read the files, because each sandbox runs as a different user
+# mode of the folders that contain layouts: other users can enter but not list them, and cannot guess a layout's name
 _PASSED: Final = 0o711
 
 
@@ -47,7 +47,7 @@ class DataFiles:
 
     Args:
       folder: Folder in which the files are stored.
-      most_bytes: Size limit of one file, and of a workspace's files together.
+      most_bytes: Size limit of one file, and also of all files of a workspace in total.
       reserve_bytes: Bytes that have to stay free on the disk.
       unused_s: A layout that no evaluator has used for this many seconds is removed. This time must be longer than the
         life of a sandbox.
@@ -81,7 +81,7 @@ class DataFiles:
         """Store a file of this machine, unless it is already stored.
 
         Raises:
-          HostError: as in `receive`.
+          HostError: for the same reasons as in `receive`.
         """
         digest = await asyncio.to_thread(digest_of, path)
         with suppress(NotFound):
@@ -281,8 +281,8 @@ def _require_folders(layouts: Path, own: int) -> None:
     if others + own > _FOLDERS:
         raise OverQuota(
             f"this evaluator's data files need {own} folders, and those of the workspace's other evaluators take "
-            f"{others} of at most {_FOLDERS}; put its files in fewer folders, or try again once other evaluators have "
-            "not run for a few hours"
+            f"{others} of at most {_FOLDERS}; put this evaluator's files into fewer folders, or try again once other "
+            "evaluators have not run for a few hours"
         )
 
 

@@ -47,7 +47,7 @@ async def open_engine(
     models: "Models | None" = None,  # answers the model requests of evaluators; with None, such requests fail
     on_set_used: SetUsed | None = None,  # called with a workspace and the digest of a package set that it uses
     supervisor: Supervisor | None = None,  # runs the tasks of the host; None for a new one
-    # backend that another process of this host has tried; None to try those in the settings
+    # backend that another process of this host has tested; None to choose one as the settings say
     backend: SandboxChoice | None = None,
     parts: int = 1,  # number of the host's processes, which divide the limits of sandboxes among themselves
     peers: Peers | None = None,  # the other processes of the host; None if there are none
@@ -113,7 +113,7 @@ def _metrics(pool: Pool, supervisor: Supervisor, peers: Peers) -> Metrics:
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
     metrics.watch(
         "sandbox_memory_mb",
-        "Memory of sandboxes: busy ones count with their limit, others with the memory in use.",
+        "Memory of sandboxes: the limits of busy ones plus the memory that others use.",
         lambda: pool.capacity.taken_mb,
     )
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)

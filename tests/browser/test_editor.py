@@ -64,7 +64,7 @@ async def test_faults_are_marked_at_their_place(page: Page) -> None:
     await write(page, CODE, "def first(a, b, c):\n    return 1\n")
     await expect(page.locator(".status-line")).to_contain_text("name first in Settings")
     await write(page, CODE, "def evaluate(asked, said, expected):\n    return said == expected\n")
-    await expect(page.get_by_role("list", name="Warnings")).to_contain_text("expected is given trace")
+    await expect(page.get_by_role("list", name="Warnings")).to_contain_text("expected gets trace")
     await page.get_by_role("button", name="Rewrite the parameters").click()
     lines = page.locator(".main-editor .cm-line")
     await expect(lines.first).to_have_text("def evaluate(asked, said, trace):")

@@ -19,12 +19,12 @@ HEADS = {
     TYPESCRIPT: "// compares\n\nexport const evaluate = ({}: any) => 1;\n",
 }
 WARNED = {
-    "input, output, expected": "`expected` is given trace",
-    "output, input, trace": "`output` is given inputs and `input` is given outputs",
-    "inputs, outputs, ground_truth": "`ground_truth` is given trace",
-    "run, example, trace": "`run` is given inputs and `example` is given outputs",
-    "question, answer, context": "`context` is given trace",
-    "input, output, expected, metadata": "`input` is given app_params and `output` is given inputs",
+    "input, output, expected": "`expected` gets `trace`",
+    "output, input, trace": "`output` gets `inputs` and `input` gets `outputs`",
+    "inputs, outputs, ground_truth": "`ground_truth` gets `trace`",
+    "run, example, trace": "`run` gets `inputs` and `example` gets `outputs`",
+    "question, answer, context": "`context` gets `trace`",
+    "input, output, expected, metadata": "`input` gets `app_params` and `output` gets `inputs`",
 }
 PLAIN = ("inputs, outputs, trace", "question, answer, trace", "a, b, c", "inputs, outputs, _expected", "row, output, t")
 PLAIN_V1 = ("app_params, inputs, output, correct_answer", "config, inputs, output, expected")

@@ -170,7 +170,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     ("def evaluate():\n    return 1", "no parameters"),
     ("evaluate = lambda a, b: 1", "takes 2 parameters"),
     ("evaluate = 1", "not a function"),
-    ("def evaluate(asked, said, expected):\n    return said == expected", "`expected` is given trace"),
+    ("def evaluate(asked, said, expected):\n    return said == expected", "`expected` gets `trace`"),
     ("def evaluate(label, said, metadata):\n    return 1", "by position"),
     ("def evaluate(asked, said, expected, metadata):\n    return 1", "by position"),
     ("return 1", "syntax_error"),

@@ -27,7 +27,7 @@ def error(message: str) -> EvaluationError:
         ("No module named 'numpy.linalg'", MissingImport("numpy", 1, "numpy==2.4.6"), PY, "add numpy==2.4.6"),
         ("No module named 'cv2'", MissingImport("cv2", 1, "opencv-python"), PY, "add an exact pin of opencv-python to"),
         ("No module named 'own'", MissingImport("own", 1, None, None, "own.py"), PY, '{"own.py": "…"}'),
-        ("No module named 'rubric'", MissingImport("rubric", 1, "rubric==1.0", None, "rubric.py"), PY, 'rubric is probably a file of yours: send it in `files`, by its path: {"rubric.py": "…"}; for a package of that name, add rubric==1.0'),
+        ("No module named 'rubric'", MissingImport("rubric", 1, "rubric==1.0", None, "rubric.py"), PY, 'rubric is probably a file of yours: send it in `files`, by its path: {"rubric.py": "…"}; if you mean the package of that name, add rubric==1.0'),
         ("Cannot find module './own'", MissingImport("./own", 1, None, None, "a/own"), JS, '{"a/own.js": "…"}'),
         ("Cannot find module './own.js'", MissingImport("./own.js", 1, None, None, "own.js"), TS, '{"own.ts": "…"}'),
         ("Cannot find module './own.mjs'", MissingImport("./own.mjs", 1, None, None, "own.mjs"), TS, '{"own.mjs": "…"}'),

@@ -57,7 +57,7 @@ def test_fields_beside_the_object_are_an_error_that_names_both_readings(contract
     assert isinstance(error, EvaluationError)
     assert error.code is ErrorCode.BINDING_ERROR
     assert f"the platform's row, which has all fields in {inner!r} and no 'further'" in error.message
-    assert f"or the fields themselves, of which {inner!r} is one" in error.message
+    assert f"or as the fields themselves, of which {inner!r} is one" in error.message
     assert error.hint is not None
     assert f"put 'further' into {inner!r}" in error.hint
 

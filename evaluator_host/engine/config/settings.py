@@ -29,8 +29,9 @@ SETS_FOLDER: Final = "environments"  # name of the folder, in the data directory
 
 _PORT: Final = 8710
 _PREFIX: Final = "EVALUATOR_HOST_"
-_NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")  # variables (without `EVALUATOR_HOST_`) that only commands read
-# how variables of tests, of benchmarks, and of Kubernetes (for a service) begin after `EVALUATOR_HOST_`
+# names, without `EVALUATOR_HOST_`, of variables that only commands read
+_NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")
+# after `EVALUATOR_HOST_`, names of variables that tests, benchmarks or Kubernetes services set begin with one of these
 _OF_OTHERS: Final = ("TEST_", "BENCH_", "SERVICE_", "PORT_")
 _PLAIN_VARIABLES: Final = {"port": "PORT", "database_url": "DATABASE_URL", "ca_file": "SSL_CERT_FILE"}
 _IDLE_HOST_MB: Final = 192
@@ -41,7 +42,8 @@ SANDBOX_DESCRIPTORS: Final = 6
 _FEW_DESCRIPTORS: Final = 1024
 _SANDBOX_PROCESSES: Final = 8  # processes and threads in an idle sandbox: 5 with Python, 13 with JavaScript
 _MOST_DESCRIPTORS: Final = 65_536
-_FEWEST_STARTS: Final = 2  # with only one, the starts of one workspace could make all other workspaces wait
+# lowest limit on sandboxes that start at once; if it were one, one workspace could make all others wait
+_FEWEST_STARTS: Final = 2
 _RUNNING_PER_PROCESSOR: Final = 4
 
 
@@ -116,7 +118,7 @@ def _own_cgroups(
             mount = cgroups / controllers
             group = mount / path.lstrip("/")
             yield from (group, *group.parents)[: len(Path(path).parts)]
-            yield mount  # in a container, `path` may be a path on the machine, of which some folders do not exist here
+            yield mount  # in a container, `path` may be the path outside, whose folders may not exist here
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
@@ -259,8 +261,7 @@ class Settings(BaseSettings):
         env_ignore_empty=True,
         extra="forbid",
         frozen=True,
-        # with `--debug`, a traceback shows the error; without this option, it would show the value, perhaps with a
-        # model's key
+        # commands with `--debug` print this error; it must not contain the value, which may include a model's key
         hide_input_in_errors=True,
     )
 
@@ -424,7 +425,7 @@ class Settings(BaseSettings):
     sandbox_memory_mb: int = Field(
         default_factory=half_of_memory_mb,
         ge=64,
-        description="Memory of all sandboxes: busy ones count with their limit, others with the memory in use.",
+        description="Memory for all sandboxes: the limits of busy ones plus the memory that others use.",
     )
     idle_sandboxes: int = Field(
         1, ge=0, description="How many sandboxes start in advance for each recently used environment."
@@ -541,7 +542,7 @@ class Settings(BaseSettings):
     def fitted(self, limits: Limits) -> Limits:
         """Lower an evaluator's default limits to this host's ceilings, and return its limits.
 
-        A limit that the evaluator itself sets too high stays as it is.
+        A limit that the evaluator itself sets above the ceiling stays as it is, so that the caller gets an error.
         """
         defaults, ceilings = asdict(Limits()), asdict(self.limit_ceilings)
         lower = {

@@ -146,8 +146,8 @@ def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
     beside = ", ".join(map(repr, others))[:_SHOWN]
     return EvaluationError(
         ErrorCode.BINDING_ERROR,
-        f"`variables` may be the platform's row, which has all fields in {inner!r} and no "
-        f"{beside}, or the fields themselves, of which {inner!r} is one",
+        f"`variables` can be read in two ways: as the platform's row, which has all fields in {inner!r} and no "
+        f"{beside}, or as the fields themselves, of which {inner!r} is one",
         hint=f'put {beside} into {inner!r}, or send {{"{inner}": …}} with all fields in it',
     )
 

@@ -16,7 +16,7 @@ _Named: TypeAlias = tuple[str, tuple[str, ...]]
 """The name of an entry function, and the names of its parameters."""
 _CODE: Final = "suspicious_parameters"
 _NOTHING: Final = {Language.PYTHON: "None", Language.JAVASCRIPT: "null", Language.TYPESCRIPT: "null"}
-# for each argument, names that usually mean something else, but do not mislead as names of this argument
+# for each argument, further parameter names that do not mislead, although they usually mean something else
 _FITS: Final = {
     "inputs": frozenset({"params"}),
     "outputs": frozenset({"answer", "answers", "solution"}),
@@ -28,7 +28,7 @@ _MEANING_OF_PLACE: Final = {
     **dict.fromkeys(("app_params", "context", "sample", "item"), OTHER),
 }
 _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
-"""Pairs of arguments that are never equal, so that code that compares them always scores 0."""
+"""Pairs of arguments that are never equal: code that compares them always scores 0."""
 _MOST_CHARS: Final = 200_000
 # an answer limited to so few tokens is meant to be truncated, for example a classifier's label
 _SHORT_TOKENS: Final = 16
@@ -160,7 +160,7 @@ def _suspicious(
     called = f"contract {contract} calls {entry}({', '.join(places)}) by position"
     where = f"line {function.line}: " if function is not None and function.line is not None else ""
     if wrong := _wrong(parameters, places):
-        given = " and ".join(f"`{name}` is given {place}" for name, place in wrong.items())
+        given = " and ".join(f"`{name}` gets `{place}`" for name, place in wrong.items())
         rewrite = _rewrite(language, key, entry, parameters, places, wrong)
         return (Note(_CODE, f"{where}{given}: {called}, whatever the names are", f"write {rewrite}"),)
     if places and (reason := _unread(function, parameters, places)):
@@ -190,9 +190,8 @@ def _unread(function: FunctionFacts | None, parameters: tuple[str, ...], places:
     for one in function.parameters:
         for other in one.compared:
             if {plain.get(one.name), plain.get(other)} in _WHOLE:
-                return (
-                    f"`{one.name}` is compared with `{other}`, but they are given {plain[one.name]} and {plain[other]}"
-                )
+                got = f"`{one.name}` gets `{plain[one.name]}` and `{other}` gets `{plain[other]}`"
+                return f"`{one.name}` is compared with `{other}`, but {got}"
     return None
 
 

@@ -62,7 +62,8 @@ def read_yaml(text: str) -> Json:
         place = f" (line {mark.line + 1})" if mark is not None else ""
         what = getattr(error, "problem", None) or str(error).partition("\n")[0] or "the text is nested too deeply"
         raise InvalidRequest(f"the text is not valid YAML or JSON{place}: {what}") from error
-    except (LookupError, ArithmeticError, AttributeError, TypeError) as error:  # from PyYAML's functions for tags
+    # errors from PyYAML's functions that convert tagged values
+    except (LookupError, ArithmeticError, AttributeError, TypeError) as error:
         message = "the text is not valid YAML or JSON: a value does not fit its tag, such as !!bool; leave out the tag"
         raise InvalidRequest(message) from error
     _require_plain(value)
@@ -76,7 +77,7 @@ def _require_shallow(events: Iterable[Any]) -> None:
     for event in events:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            raise InvalidRequest(f"the YAML is nested more than {_DEEPEST} levels deep")
+            raise InvalidRequest(f"the YAML is nested more than {_DEEPEST} levels deep; write it with fewer levels")
 
 
 def _require_plain(value: Any) -> None:
@@ -92,15 +93,14 @@ def _require_plain(value: Any) -> None:
             elif isinstance(one, list):
                 below += one
             elif not isinstance(one, str | int | float | bool | None):
-                raise InvalidRequest(
-                    f"the text has a value of type {type(one).__name__}, which cannot be written as JSON"
-                )
+                kind = type(one).__name__
+                raise InvalidRequest(f"the text has a value of type {kind}, which JSON does not have; write a string")
             if len(below) > _MOST_VALUES:
                 break
         count += len(below)
         if count > _MOST_VALUES:
-            raise InvalidRequest(f"the YAML has more than {_MOST_VALUES:,} values")
+            raise InvalidRequest(f"the YAML has more than {_MOST_VALUES:,} values; shorten it")
         if not below:
             return
         level = below
-    raise InvalidRequest(f"the YAML is nested more than {_DEEPEST} levels deep")
+    raise InvalidRequest(f"the YAML is nested more than {_DEEPEST} levels deep; write it with fewer levels")

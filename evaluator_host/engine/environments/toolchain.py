@@ -37,7 +37,7 @@ _JAVASCRIPT: Final = RUNTIMES_DIR / "javascript"
 _RECIPE: Final = _JAVASCRIPT / "toolchain"
 _RUNNER: Final = "javascript-runner-"
 _SHELL: Final = "shell-"
-_DIGEST: Final = "digest"  # name of the file in a built runner that has the digest of the other files
+_DIGEST: Final = "digest"  # name of the file in a built runner that contains a digest of the other files
 _KEPT: Final[dict[Path, FileLock]] = {}
 _PYTHON_PACKAGES: Final = ("RestrictedPython", "jedi", "parso", "pyflakes")
 # names of folders that are not copied; `stubs` contains typeshed
@@ -367,7 +367,7 @@ async def _run(argv: tuple[str, ...], cwd: Path) -> tuple[int, str]:
 
 
 def _authorities() -> dict[str, str]:
-    """Return Node's variable for the additional certificate authorities that the host's own variables name."""
+    """Return the environment variable that makes Node trust the host's additional certificate authorities, if any."""
     named = os.environ.get("EVALUATOR_HOST_CA_FILE") or system_ca_file()
     return {"NODE_EXTRA_CA_CERTS": str(named)} if named and "NODE_EXTRA_CA_CERTS" not in os.environ else {}
 
@@ -402,7 +402,10 @@ def _platform() -> str:
     """Return npm's name for this platform, such as `linux-x64` or `darwin-arm64`."""
     machine = platform.machine().lower()
     if machine not in _MACHINES or sys.platform not in {"linux", "darwin"}:
-        raise SandboxUnavailable(f"JavaScript evaluators are not supported on {sys.platform} {machine}")
+        raise SandboxUnavailable(
+            f"JavaScript evaluators are not supported on {sys.platform} {machine}; "
+            "run the host on an x64 or arm64 machine"
+        )
     return f"{sys.platform}-{_MACHINES[machine]}"
 
 

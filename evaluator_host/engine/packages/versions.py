@@ -53,8 +53,8 @@ class VersionList:
           IndexUnavailable: the index does not answer.
         """
         if not _NAMES[language.runner].fullmatch(name):
-            problem = Problem("name", "this is not the name of a package")
-            raise InvalidRequest(f"{name[:100]!r} is not the name of a package", problems=(problem,))
+            problem = Problem("name", "this is not a valid package name")
+            raise InvalidRequest(f"{name[:100]!r} is not a valid package name", problems=(problem,))
         key = (language.runner, name)
         kept = self._kept.get(key)
         if kept is None or kept[0] < time.monotonic():

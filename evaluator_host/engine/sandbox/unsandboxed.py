@@ -43,7 +43,7 @@ class UnsandboxedBackend(LocalBackend):
 
     async def findings(self) -> list[Finding]:
         """Return the findings of `doctor` for this backend."""
-        detail = "user code runs as this user, with this user's files and network"
+        detail = "user code runs as this user, and can use this user's files and network"
         return [
             Finding("none", ok=False, detail=detail, fix="use the sandbox bubblewrap or docker for other people's code")
         ]

@@ -87,7 +87,7 @@ def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
         if one.pin is None:
             why = f" ({one.problem})" if one.problem else ""
             return f"{module} is {'probably ' if why else ''}a file of yours{why}: {file}"
-        return f"{module} is probably a file of yours: {file}; for a package of that name, {_adding(one.pin)}"
+        return f"{module} is probably a file of yours: {file}; if you mean the package of that name, {_adding(one.pin)}"
     if one.pin is None:
         if one.problem is None:
             return None

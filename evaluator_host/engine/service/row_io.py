@@ -70,7 +70,8 @@ from evaluator_host.types.warnings import WARNINGS, code_threshold_notes, remedy
 
 _PINS_PATIENCE_S: Final = 5.0  # how long a result may wait for exact pins, in seconds
 _SHOWN_KEYS, _KEY_CHARS = 10, 80
-_GAVE_UP: Final = "Timeout during "  # beginning of a log message from libraries that compare mathematics
+# start of the message that libraries for comparing formulas log at their own time limit
+_GAVE_UP: Final = "Timeout during "
 # a score from 1 to 10 is probably a rating; a score from 10 to 100 is probably a percentage
 _SCALE, _PERCENT = 10, 100
 _SHAPING: Final = CallLimits(cpu_s=20, memory_mb=1024, argument_bytes=BODY_BYTES + (1 << 20), result_bytes=BODY_BYTES)
@@ -147,7 +148,7 @@ async def bind_together(
             body += b","
         body += part
         if len(body) + 2 > BODY_BYTES:
-            return Bound(_too_long("the rows together take over", BODY_BYTES, hint="send fewer rows"))
+            return Bound(_too_long("all rows in total take over", BODY_BYTES, hint="send fewer rows"))
     return Bound(bytes(body + b"]}")) if len(body) > empty else None
 
 
@@ -174,7 +175,7 @@ class ResultContext:
     load_logs: Logs  # what a Python evaluator printed while it was loaded for this lease
     settings: EvaluatorSettings | None = None  # settings with the name of the entry; None if it is unknown
     imports: tuple[MissingImport, ...] = ()  # failed imports that the code caught
-    not_loaded: tuple[str, ...] = ()  # missing modules that the code does without
+    not_loaded: tuple[str, ...] = ()  # missing modules that the code does not need
 
 
 # contexts of earlier leases, which got a loaded sandbox without waiting
@@ -347,7 +348,7 @@ class RunInfo:
     environment: EnvironmentInfo
     sandbox: SandboxInfo
     settings: EvaluatorSettings | None = None  # settings with the name of the entry; None for the evaluator's settings
-    not_loaded: tuple[str, ...] = ()  # missing modules that the code does without
+    not_loaded: tuple[str, ...] = ()  # missing modules that the code does not need
 
     def result(
         self,
@@ -412,7 +413,7 @@ def normalise(
         scored = rules.interpret(outcome, evaluator.language, settings=settings)
     if isinstance(scored, EvaluationError):
         scored = _without_score(rules.native_of_failure(scored, evaluator.language), scored)
-    known = {note.code for note in notes} & {"missing_column"}  # the host's own warning says more
+    known = {note.code for note in notes} & {"missing_column"}  # the host's own warning has more details
     told = [note for note in outcome.notes if note.code not in known]
     warnings = (*notes, *map(rules.explain, told), *scored.notes, *_gave_up(outcome.logs))
     if scored.error is not None:

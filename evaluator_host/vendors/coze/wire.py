@@ -131,7 +131,7 @@ def probes(_below: str) -> tuple[Probe, ...]:
             {"language": "js", "code": script, **asked},
             lambda got: got.json()["output"]["ret_val"] == value,
         ),
-        Probe("the probe of its container", "GET", "/health", None, lambda got: got.status_code == 200),
+        Probe("the container's health check", "GET", "/health", None, lambda got: got.status_code == 200),
     )
 
 

@@ -33,11 +33,11 @@ LANGUAGE: Final = "code-toolbox-language"
 _KIND: Final = "daytona sandbox"
 _MOST: Final = 500  # maximum number of records in one workspace
 _FORGOTTEN: Final = timedelta(days=1)
-_NOTED: Final = timedelta(minutes=10)  # shortest time between two updates of the time of a record's last use
+_NOTED: Final = timedelta(minutes=10)  # the stored time of a record's last use is updated at most this often
 _LEASE_S: Final = 0.25
-_LEASES_END_S: Final = _LEASE_S + 0.05  # after this wait, all earlier leases have ended
+_LEASES_END_S: Final = _LEASE_S + 0.05  # seconds after which all earlier leases have ended
 _LEASES: Final = 500  # maximum number of leases that a process remembers
-_LEASED: Final = "leased"  # key of the lease in a record's content
+_LEASED: Final = "leased"  # key in a record's content; its value says whether the record is leased
 _NONE: Final = "Sandbox with ID or name {} not found"
 # content with fewer characters, and without an environment, is decoded in the event loop instead of a thread
 _SMALL: Final = 4096
@@ -124,7 +124,7 @@ class Records(Repository):
         """
         env, labels = _texts(body.get("env"), "env"), _texts(body.get("labels"), "labels")
         if sum(len(name) + len(text) for name, text in (*env.items(), *labels.items())) > _TEXT_CHARS:
-            raise ValueError(f"env and labels are over {_TEXT_CHARS >> 10} KB together; shorten them")
+            raise ValueError(f"env and labels have over {_TEXT_CHARS >> 10} KB in total; shorten them")
         asked = {name: body[name] for name in ("name", "snapshot", "target", *_INTERVALS) if _is_small(body.get(name))}
         record = SandboxRecord(workspace, env, labels, asked)
         content = await asyncio.to_thread(self._content, record)

@@ -337,5 +337,5 @@ def split_ref(reference: str, *, namespace: str, what: str) -> tuple[str, str]:
     if not slash:
         before = namespace
     if NAME.fullmatch(before) is None or NAME.fullmatch(after) is None:
-        raise InvalidRequest(f"{reference[:120]!r} is not the name of a {what}: write workspace/name")
+        raise InvalidRequest(f"{reference[:120]!r} is not a valid name of a {what}; write workspace/name")
     return before, after

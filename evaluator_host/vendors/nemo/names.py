@@ -18,7 +18,8 @@ def require_name(name: str, what: str) -> str:
     """
     if NAME.fullmatch(name) is None:
         message = (
-            f"{name[:80]!r} is not a name for a {what}: use letters, digits, dots, dashes, underscores, at most 255"
+            f"{name[:80]!r} is not a valid name for a {what}; use up to 255 letters, digits, dots, dashes and "
+            "underscores"
         )
         raise InvalidRequest.of("name", message)
     return name
@@ -33,7 +34,8 @@ def require_path(path: str) -> str:
     parts = path.split("/")
     odd = any(part in ("", ".", "..") for part in parts) or not path.isprintable() or "#" in path or "\\" in path
     if odd or len(path) > _PATH_CHARS:
-        raise InvalidRequest(f"{path[:80]!r} is not a path of a file: separate names with /, and leave out . and ..")
+        message = f"{path[:80]!r} is not a valid path of a file; separate names with /, and leave out . and .."
+        raise InvalidRequest(message)
     return path
 
 

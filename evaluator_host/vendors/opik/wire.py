@@ -142,7 +142,7 @@ def probes(_below: str) -> tuple[Probe, ...]:
     return (
         Probe("a trace", "POST", _SCORE, {"code": code, "data": data}, lambda got: bool(got.json()["scores"])),
         Probe("a request without data", "POST", _SCORE, {"code": code}, lambda got: got.json()["error"] == wrong),
-        Probe("the probe of its container", "GET", _HEALTH, None, lambda got: got.status_code == 200),
+        Probe("the container's health check", "GET", _HEALTH, None, lambda got: got.status_code == 200),
     )
 
 

@@ -135,7 +135,9 @@ class _Reader:
     def _tests(self, given: Json, where: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield each test with its path in the configuration."""
         if depth > _DEEPEST:
-            raise InvalidRequest(f"the files that {where} names refer to one another in a circle")
+            raise InvalidRequest(
+                f"the files that {where} names refer to one another in a circle; remove one of these references"
+            )
         for index, one in enumerate(_list(given)):
             place = f"{where}[{index}]" if isinstance(given, list) else where
             if isinstance(one, dict):

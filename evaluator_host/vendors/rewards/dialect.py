@@ -120,8 +120,8 @@ def _notes(rewards: list[dict[str, Any]], value: dict[str, Any]) -> tuple[Note, 
 def _grouped(found: dict[str, Any]) -> Note:
     row, alone, among = (shown(found.get(key)) for key in ("row", "alone", "among"))
     message = (
-        f"`{str(found.get('name'))[:80]}` gave row {row} the reward {alone} when it was scored alone, which is its "
-        f"score, and {among} when all rows were scored together"
+        f"`{str(found.get('name'))[:80]}` gave row {row} the reward {alone} when it was scored alone, and "
+        f"{among} when all rows were scored together; the first counts as the row's score"
     )
     return Note("rewards_of_group", message, DIALECT.warnings["rewards_of_group"].remedy)
 
@@ -204,7 +204,7 @@ DIALECT: Final = Dialect(
     warnings={
         "rewards_of_group": WarningKind(
             "a row gets a different reward when it is scored alone than when all rows are scored together",
-            remedy="read the rewards in `together`, or give each group in `variables` of one row",
+            remedy="use the rewards in `together`, or send each group as a single row, in its `variables`",
         ),
         "list_of_lists": WarningKind(
             "a column with lists reaches the code as a list of lists",

@@ -141,4 +141,6 @@ def _code(layout: Layout, path: str) -> Path:
         found = folder / path
         if found.is_file() and found.resolve().is_relative_to(layout.root.resolve()):
             return found
-    raise InvalidRequest(f"there is no file {path!r} in {layout.shown(layout.custom)}")
+    raise InvalidRequest(
+        f"there is no file {path!r} in {layout.shown(layout.custom)}; put it there, or correct evaluatorSchema"
+    )

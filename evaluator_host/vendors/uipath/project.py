@@ -168,7 +168,8 @@ def require_inside(layout: Layout, path: Path) -> None:
     """
     if not path.resolve().is_relative_to(layout.root.resolve()):
         raise InvalidRequest(
-            f"{layout.shown(path)} resolves through a link to {path.resolve()}, outside the project {layout.root}"
+            f"{layout.shown(path)} resolves through a link to {path.resolve()}, outside the project {layout.root}; "
+            "remove this link"
         )
 
 

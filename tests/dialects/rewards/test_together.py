@@ -37,10 +37,7 @@ async def test_a_reward_within_a_group_is_reported_beside_the_rewards_of_rows_al
     assert [one.score for one in results] == [1, 1, 1]
     [note] = together.warnings
     assert note.code == "rewards_of_group"
-    assert (
-        "gave row 1 the reward 1.0 when it was scored alone, which is its score, and 0.0 when all rows were"
-        in note.message
-    )
+    assert "gave row 1 the reward 1.0 when it was scored alone, and 0.0 when all rows were" in note.message
 
 
 async def test_a_function_that_gives_one_reward_for_all_rows_is_a_doubt(service: Service) -> None:
