@@ -81,7 +81,7 @@ class DataFiles:
         """Store a file of this machine, unless it is already stored.
 
         Raises:
-          HostError: for the same reasons as in `receive`.
+          HostError: see `receive`.
         """
         digest = await asyncio.to_thread(digest_of, path)
         with suppress(NotFound):

@@ -31,7 +31,7 @@ class Group(StrEnum):
     NEIGHBOURS = "neighbours"
     GATEWAY = "gateway"  # the models that an evaluator was granted
     ESCAPE = "escape"  # escapes from the isolation that the language itself provides: contexts of V8
-    HOST = "host"  # the host's own API, by requests (`host.py`)
+    HOST = "host"  # attacks that send requests to the host's API (`host.py`)
 
 
 class Guard(StrEnum):
@@ -46,7 +46,7 @@ class Guard(StrEnum):
     SECCOMP = "seccomp"
     # no capabilities, an unprivileged user, no new privileges, no further user namespaces
     CAPABILITIES = "capabilities"
-    ENVIRONMENT = "environment"  # no environment variables of the host
+    ENVIRONMENT = "environment"  # an environment without the host's variables
     MEMORY = "memory"
     PROCESSES = "processes"
     DISK = "disk"  # a /tmp of limited size

@@ -275,7 +275,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve_http(
-    settings: Settings,  # the operator's settings
+    settings: Settings,
     listener: socket.socket,  # a bound TCP socket, which may be listening already; it is closed at the end
     *,
     greet: Callable[[str], object] | None = None,  # called with each line of the greeting, once requests are accepted

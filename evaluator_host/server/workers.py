@@ -331,7 +331,8 @@ def run_calls(
         # Each process opens its own socket at this address; if they shared one, a single process would take most
         # connections.
         with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as listener:
-            for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):  # connections inherit SO_REUSEADDR
+            # connections inherit SO_REUSEADDR, so that old connections do not keep a later host from listening here
+            for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):
                 listener.setsockopt(socket.SOL_SOCKET, option, 1)
             listener.bind(address)
             await part.leave(await _refusal_of(serve_http(settings, listener, stop=part.stopping, part=part)))

@@ -162,7 +162,7 @@ function startsOf(body, entry) {
   return found;
 }
 
-/** Return the names in the evaluator at position `at` of the lists that the code reports. If a list is not written out in the code, return the names
+/** Return the names in the evaluator at position `at` of the lists that the code passes to `LIST`. If a list is not written out in the code, return the names
  * in all lists. @param {Node[]} body @param {number} at @returns {string[]} */
 function membersOf(body, at) {
   const lists = body.flatMap(listsIn).map((one) => (one.type === 'ArrowFunctionExpression' ? one.body : one));
@@ -230,7 +230,7 @@ function namesIn(node) {
   return partsOf(node).filter((one) => one !== skipped).flatMap(namesIn);
 }
 
-/** Return the parts of a node; none for a list that the code reports, because such a list is made only on request. @param {Node} node @returns {Node[]} */
+/** Return the parts of a node; for a call of `LIST`, return none, because its argument runs only on request. @param {Node} node @returns {Node[]} */
 function partsOf(node) {
   return node.callee?.name === LIST ? [] : Object.values(node).flat().filter((one) => typeof one?.type === 'string');
 }

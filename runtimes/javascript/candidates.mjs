@@ -98,7 +98,7 @@ function listedIn(source, own) {
   return found;
 }
 
-/** Return whether a name means an export, as in `{ scorer: scorer }`, and not a list. @param {string} name @param {string[]} names */
+/** Return whether a key has only the value of the same name, as in the export `{ scorer: scorer }`, which is not a list of evaluators. @param {string} name @param {string[]} names */
 function isOwn(name, names) {
   return names.length === 1 && names[0] === name;
 }

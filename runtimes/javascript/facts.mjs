@@ -35,7 +35,7 @@ const CONVERTING = ['String', 'Number', 'stringify']; // functions that return t
 /** Matches the names of functions and methods that compare two values. */
 const COMPARING = /equal|same|match|compare|^(?:is|includes|startsWith|endsWith|indexOf)$/i;
 const MOST_PAIRS = 20;
-// statements that may end a call before the next one
+// statements after which the next statement may not run
 const LEAVING = ['ReturnStatement', 'ThrowStatement', 'BreakStatement', 'ContinueStatement'];
 /** Names of methods that score. */
 const SCORING = new Set(['assert', 'check', 'evaluate', 'grade', 'judge', 'measure', 'run', 'score', 'validate']);

@@ -198,7 +198,7 @@ class ModelEndpoint(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    base_url: str  # `https://host/v1`
+    base_url: str  # such as `https://host/v1`
     model: str | None = None  # the model's name at the provider; None if callers use that name
     secret: str | None = None  # name of a secret in the caller's workspace; its value is the model's key
     key: SecretStr | None = None  # the model's key, if the operator pays for the model

@@ -28,7 +28,7 @@ class Interpret(Protocol):
     def __call__(
         self, returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
     ) -> Scored | EvaluationError:
-        """Return the score that the returned value means, or an error."""
+        """Convert the returned value to a score, or to an error."""
         ...
 
 

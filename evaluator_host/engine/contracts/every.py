@@ -103,7 +103,7 @@ def _within_only(names: list[str], chosen: str | None) -> str | None:
 
 
 class _Sources:
-    """Records the source of each metric: the evaluator and its score's name, or None for the evaluator's own score."""
+    """Records for each metric the evaluator and the name of its score, which is None for the evaluator's own score."""
 
     def __init__(self) -> None:
         self._shown: dict[str, tuple[str, str | None]] = {}

@@ -1,4 +1,4 @@
-"""The words of each programming language for values, such as `dict` or `object`, for error messages."""
+"""What values are called in each programming language, such as `dict` or `object`, for error messages."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from evaluator_host.types.evaluator import Json, Language
 
 @dataclass(frozen=True, slots=True)
 class LanguageTerms:
-    """The words for values in one programming language."""
+    """What values are called in one programming language."""
 
     shape: str
     object: str
@@ -46,7 +46,7 @@ _JAVASCRIPT: Final = LanguageTerms(
 
 
 def terms(language: Language) -> LanguageTerms:
-    """Return the words of a programming language for values."""
+    """Return what values are called in a programming language."""
     return _PYTHON if language is Language.PYTHON else _JAVASCRIPT
 
 
@@ -62,7 +62,7 @@ def valid_returns(language: Language, *, needs_score: bool = False) -> str:
 
 
 def described(value: Json, language: Language) -> str:
-    """Describe a JSON value in the words of a programming language: `a dict`, `the text 'abc'`."""
+    """Describe a JSON value in the terms of a programming language: `a dict`, `the text 'abc'`."""
     term = terms(language)
     if isinstance(value, str):
         return f"the text {value[:60]!r}"

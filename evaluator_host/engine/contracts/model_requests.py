@@ -9,7 +9,7 @@ from typing import Any, Final
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.outcome import Outcome, Returned
 
-AT_ONCE: Final = 16  # maximum number of requests that a row sends together
+AT_ONCE: Final = 16  # maximum number of model requests that one row may send at once
 _NAME_CHARS: Final = 80
 _URL_CHARS: Final = 2000
 _RETRIES: Final = 5

@@ -24,7 +24,8 @@ _VALUES: Final = 5000
 _TRACE_VALUES: Final = 400  # the limit for a trace is lower, because converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10
-_HEAD: Final = 4  # size in bytes of the number with which a child's answer begins: the length of its head
+# bytes of the number at the start of a child's answer: the length of its head (JSON with the error and the notes)
+_HEAD: Final = 4
 
 Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 """The JSON body of a row's call or an error, and notes for the row's result."""

@@ -21,9 +21,9 @@ from evaluator_host.types.outcome import Note
 _DEPTH: Final = 48  # maximum depth of spans below a root; each takes two levels of JSON, and encoders stop at 254
 _UNITS: Final = ("tokens", "costs")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_NS: Final = 2.5e20  # nanoseconds since 1970 at a moment in the year 9892
+_LAST_NS: Final = 2.5e20  # latest time that can be read, in nanoseconds since 1970; it is in the year 9892
 _SINCE_1970: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
-"""How large numbers are in each unit of time: pairs of the smallest number, and the units in a second."""
+"""Units of time, as pairs: the smallest number that is read as the unit, and how many units a second has."""
 
 _Span = dict[str, Any]
 
@@ -250,7 +250,7 @@ def _each(spans: Any) -> Iterator[tuple[str, _Span]]:
                 yield str(name), span
 
 
-# Paths that the documentation says each span has
+# Paths that each span has according to the documentation
 
 
 def _documented(span: _Span, name: str) -> _Span:

@@ -14,7 +14,7 @@ from evaluator_host.types.outcome import EvaluationError, Note
 from evaluator_host.types.warnings import remedy_of
 
 _MOST_SAFE: Final = 2**53 - 1
-_LONG: Final = re.compile(rb"[0-9]{16}")  # 16 digits in a row: JavaScript rounds no integer with fewer digits
+_LONG: Final = re.compile(rb"[0-9]{16}")  # 16 consecutive digits: JavaScript rounds no integer with fewer digits
 _AS_BIGINT: Final = b'{"integers":"bigint",'  # beginning of a body with exact integers (runtimes/PROTOCOL.md, call)
 _TIME: Final = re.compile(r"([Nn]anos?|[Nn]anoseconds|_ns|Ns|[Tt]ime|[Tt]imestamp|_at|At)$")
 _SHOWN: Final = 8

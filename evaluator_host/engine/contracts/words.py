@@ -46,7 +46,7 @@ ALIKE: Final = tuple(
 )
 """Groups of names: columns with names in the same group usually hold the same values."""
 _MEANING: Final = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
-# a longer name with one of these words means the expected answer
+# words that show that a longer name means the expected answer
 _PARTS: Final = frozenset(["expected", "gold", "golden", "truth", "gt", "wanted"])
 _PART: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 

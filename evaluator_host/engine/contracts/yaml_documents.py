@@ -55,7 +55,7 @@ def read_yaml(text: str) -> Json:
     import yaml  # noqa: PLC0415 - few processes read YAML
 
     try:
-        _require_shallow(yaml.parse(text, _loader()))  # libyaml's loader recurses until the stack overflows
+        _require_shallow(yaml.parse(text, _loader()))  # before load, whose recursion would overflow the stack
         value = yaml.load(text, _loader())  # noqa: S506 - a subclass of the safe loader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)

@@ -79,7 +79,7 @@ class Record:
     Attributes:
       key: Key of the set: `sha256:…` over its pins and runtime (`set_key`).
       digest: Digest of its lock, `sha256:…`.
-      lock: Lock file of pip or npm, as in `EnvironmentReport`; for a set in a registry, the result of `Lock.to_json`.
+      lock: Lock file of pip or npm; for a set in a registry, the result of `Lock.to_json`.
       import_ms: How many milliseconds the first import of each module took.
       notes: What users should know, for example that a module cannot be imported.
     """

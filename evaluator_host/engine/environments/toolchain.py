@@ -148,7 +148,7 @@ async def _build_runner(esbuild: Path, made: Path, sources: Path) -> None:
 
 def _seal(made: Path) -> None:
     for path in made.iterdir():
-        path.chmod(0o644)  # let every user read the file despite the umask, as in `_rename`
+        path.chmod(0o644)  # let every user read the file, whatever the umask is
     (made / _DIGEST).write_text(_contents_digest(made), "utf-8")
 
 

@@ -31,7 +31,7 @@ _BUN: Final = re.compile(r'''^ {2,8}"(@?[^@\s"]{1,100})": \["\1@([^\s"]{1,100})"
 _FROM_INDEX: Final = re.compile(r"(?:npm:)?[^@:/]{1,100}")
 # matches a range of versions in package.json (`^1.2.0`, `>=1 <3`, `1.x || 2.x`), not a tag, address or package's name
 _ONE_BOUND: Final = r"(?:(?:[\^~]|[<>]=?|=) ?)?v?\d[\w.+*-]{0,40}"
-# what separates two bounds; without a separator, a long number could be split into bounds in billions of ways
+# matches the separator of two bounds; without one, a long number could be split into bounds in billions of ways
 _BETWEEN: Final = r"(?: {0,3}\|\| {0,3}| {1,3}- {1,3}| {1,3}|(?=[\^~<>=]))"
 _RANGE: Final = re.compile(rf"{_ONE_BOUND}(?:{_BETWEEN}{_ONE_BOUND}){{0,9}}")
 _MOST: Final = 5_000  # maximum number of packages to read from one file

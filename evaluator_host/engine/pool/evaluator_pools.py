@@ -17,11 +17,12 @@ from evaluator_host.types.evaluator import Json, SandboxSpec
 from evaluator_host.types.outcome import Failed, Loaded
 
 TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another evaluator has none
-# how many evaluators without a sandbox are remembered; a larger pool remembers as many as it has sandboxes
+# how many evaluators without a sandbox to remember; a pool with more sandboxes than this remembers one for each
 EMPTY_POOLS: Final = 512
-_MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
+_MOST_USES: Final = 15  # maximum number of uses to count for one evaluator: the highest number that four bits can hold
 _SAMPLE: Final = 10  # all counts are halved once the average is this many uses per sandbox of the pool
-_WINDOW: Final = 100  # one in this many idle sandboxes, the most recently used, is protected: it is ended last
+# of each group of this many idle sandboxes, one is protected: the most recently used ones are ended last
+_WINDOW: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class EvaluatorPool:
         self.paused: dict[Slot, int] = {}
         # until this time, a sandbox that becomes free goes to the waiting callers of this evaluator first
         self.turn_until = 0.0
-        self.uses = 0  # recent leases, for `EvaluatorPools.coldest_first`
+        self.uses = 0  # number of recent leases; it decides the order of `EvaluatorPools.coldest_first`
         self.bundle: Json = None  # compiled code from the runner, for the next sandbox
 
     def grow(self, spec: SandboxSpec) -> None:

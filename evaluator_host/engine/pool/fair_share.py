@@ -37,7 +37,7 @@ class PoolLimits:
     max_per_evaluator: int = 2
     # maximum number of sandboxes per evaluator, counting those whose rows wait for an answer from outside
     max_waiting: int = 200
-    memory_mb: int = 4096  # maximum MB for the memory limits of busy sandboxes and the memory of idle ones together
+    memory_mb: int = 4096  # maximum MB for the sum of busy sandboxes' memory limits and idle sandboxes' memory use
     idle_sandboxes: int = 1  # sandboxes to start in advance for each recently used environment
     idle_ttl_s: float = 300.0  # a sandbox is ended when no row has used it for this many seconds
     max_rows: int = 100_000  # a sandbox is replaced after this many rows

@@ -110,7 +110,7 @@ class PrewarmedSandboxes:
 
     def __init__(
         self,
-        backend: Backend,  # starts the sandboxes
+        backend: Backend,
         capacity: Capacity,  # sandbox capacity of the pool
         *,
         per_spec: int,  # number of sandboxes to keep for each spec
@@ -164,7 +164,7 @@ class PrewarmedSandboxes:
             return
         if self._capacity.fits(spec):
             self._keep(asyncio.get_running_loop().create_task(self._refill(spec)))
-        # a prewarmed sandbox makes some evaluator's first call fast, which is worth more than the longest idle sandbox
+        # a prewarmed sandbox makes a first call fast, which is worth more than the sandbox that was idle longest
         elif self._make_room():
             self._wanting[spec] = None
 

@@ -40,7 +40,8 @@ _IMPORTS = 1000  # maximum number of imports that are taken from a runner; a che
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0
 _RUNNER_MOST_S = 20 * 86400.0  # maximum time limit for a runner, in seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
-_KINDS = {kind.value: kind for kind in Kind}  # the class itself would take longer to find its members
+# a dict, because the enum class would take longer to find a member by its value
+_KINDS = {kind.value: kind for kind in Kind}
 _NO_LOGS = Logs()
 # message of the runner if SIGKILL has ended the row's process
 _KILLED = "the evaluator's process was killed by SIGKILL"

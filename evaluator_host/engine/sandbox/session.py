@@ -215,7 +215,7 @@ class Sandbox:
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
         self._gates: dict[str, Gate] = {}  # gates of unanswered rows, by the row's id
-        self._redactor: Redactor | None = None  # masks the evaluator's secrets
+        self._redactor: Redactor | None = None
 
     def _masking(self, read: Callable[[Frame], _Read]) -> Callable[[Frame], _Read]:
         """Return a function that reads answers like `read`, and masks the evaluator's secrets."""
@@ -376,7 +376,7 @@ class Sandbox:
         """Wait for the outcome of the oldest unanswered row, and return it.
 
         Raises:
-          SandboxLost, HostBusy: as for `call`. `RunnerGaveUp` is also raised if SIGKILL ended the process of a row.
+          SandboxLost, HostBusy: see `call`. `RunnerGaveUp` is also raised if SIGKILL ended the process of a row.
         """
         try:
             answer, stopped = await self._read_answer(timeout_s + _START_S, messages.read_outcome)
@@ -471,7 +471,7 @@ class Sandbox:
         return self._unanswered[-1]
 
     async def _read_answer(self, limit_s: float, read: Callable[[Frame], _Read]) -> tuple[_Read, bool]:
-        """Return what `read` makes of the answer of `_answer`, and whether the call was stopped at its limit."""
+        """Wait for an answer as `_answer` does; return it as parsed by `read`, and whether the call was stopped."""
         try:
             frame, stopped = await self._answer(limit_s, stops=True)
             return await _aside(frame, self._masking(read)), stopped

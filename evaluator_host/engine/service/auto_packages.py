@@ -45,7 +45,7 @@ class TogetherOf(Protocol):
     ) -> list[str]:
         """Return exact pins for the packages in `new`, in versions that work together and with `pins`.
 
-        `ranges` are the ranges that the versions should be in, by the name of the package.
+        `ranges` maps names of packages to the version ranges from which versions are chosen if possible.
         """
         ...
 

@@ -61,13 +61,13 @@ from evaluator_host.types.outcome import (
 )
 
 _ARRIVED: Final = 256  # maximum number of rows from an asynchronous source that may wait for a sandbox
-# maximum number of rows that wait for models at once; until one has its answer, no more rows are drawn
+# maximum number of rows that wait for models at once; until one gets its answer, no further rows are taken
 _AT_MODELS: Final = 256
 _MEMORY_PER_BYTE: Final = 6  # how many bytes of memory are assumed for a byte of JSON
 _SHARES: Final = count(1)
 
 Bind: TypeAlias = Callable[[Loaded, Row | EncodedRow | EvaluationError], Awaitable[Bound]]
-"""Returns the call's body for a row, made again for each try; an error is returned unchanged."""
+"""Returns the body of a row's call, and is called again for each try; returns an error unchanged."""
 
 
 @dataclass(slots=True)
@@ -136,8 +136,8 @@ class RowCalls:
 
     def __init__(
         self,
-        pool: Pool,  # leases the sandboxes
-        prepared: Prepared,  # the evaluator
+        pool: Pool,
+        prepared: Prepared,
         bind: Bind,
         rows: Iterable[Given],  # the rows; an error or a `Skipped` in place of a row is that row's outcome
         put: Callable[[CallOutcome], Awaitable[None]],  # takes the answers, in the order in which rows finish

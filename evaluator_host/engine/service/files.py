@@ -14,7 +14,7 @@ OWN_PATHS: Final = {
     Language.JAVASCRIPT: "evaluator.js",
     Language.TYPESCRIPT: "evaluator.ts",
 }
-"""The path of the code among its files if the caller gives none, by language."""
+"""Default path of the code among its files, by language."""
 SUFFIXES: Final = {
     Language.PYTHON: (".py",),
     Language.JAVASCRIPT: (".js", ".mjs", ".cjs", ".jsx"),

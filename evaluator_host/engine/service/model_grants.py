@@ -8,14 +8,15 @@ from evaluator_host.engine.sandbox.base import Gate
 from evaluator_host.types.evaluator import Evaluator, Json, ModelBudget, Replay
 from evaluator_host.types.outcome import EvaluationError, ModelUsage
 
-GRANTED: Final = "grant://"  # URL by which a row's request to the host names a granted model
+GRANTED: Final = "grant://"  # prefix of the URL with which a row's request to the host names a granted model
 PLACEHOLDER: Final = "evaluator-host"
 _ADDRESS: Final = "http://{address}"
 _FOR_MODELS: Final[Mapping[str, str]] = {
     "OPENAI_BASE_URL": f"{_ADDRESS}/v1",
     "OPENAI_API_BASE": f"{_ADDRESS}/v1",  # read by litellm and LangChain
     "OPENAI_API_KEY": PLACEHOLDER,
-    "OPENAI_API_TYPE": "openai",  # without this, the module would contact Azure, because Azure's variables are set too
+    # without this, the package openai would contact Azure, because Azure's variables are set too
+    "OPENAI_API_TYPE": "openai",
     "AZURE_OPENAI_ENDPOINT": _ADDRESS,
     "AZURE_OPENAI_API_KEY": PLACEHOLDER,
     "AZURE_API_BASE": _ADDRESS,  # read by litellm

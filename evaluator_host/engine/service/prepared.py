@@ -126,7 +126,7 @@ def prepare(
     host's modules that replace its SDK, and `data` is the folder with its data files.
 
     Raises:
-      InvalidRequest: the evaluator is not valid, as in `require_fit`.
+      InvalidRequest: the evaluator is not valid (see `require_fit`).
     """
     require_fit(evaluator, settings)
     source = cleaned(evaluator.code, evaluator.language)

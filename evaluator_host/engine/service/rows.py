@@ -26,10 +26,10 @@ class RowStream:
 
     def __init__(
         self,
-        pool: Pool,  # leases the sandboxes
+        pool: Pool,
         processes: LimitedProcesses,  # child processes that read large rows
-        prepared: Prepared,  # the evaluator
-        rows: Iterable[Given] | AsyncIterable[Given],  # rows, as for `RowCalls`
+        prepared: Prepared,
+        rows: Iterable[Given] | AsyncIterable[Given],  # the rows; they may be anything that `RowCalls` accepts
         *,
         numbers: Iterable[int] | None = None,  # numbers of the rows; None to number them by position
         isolation: Isolation,  # `batch` lets the rows that one sandbox gets share a process or context

@@ -90,9 +90,9 @@ class Service:
 
     def __init__(
         self,
-        settings: Settings,  # settings of the operator
-        pool: Pool,  # leases sandboxes
-        metrics: Metrics,  # counts results
+        settings: Settings,
+        pool: Pool,
+        metrics: Metrics,
         environments: Environments,  # package sets of the host
         processes: LimitedProcesses,  # runs functions on callers' data, with limits on time and memory
         *,
@@ -126,8 +126,8 @@ class Service:
 
     async def evaluate(
         self,
-        evaluator: Evaluator,  # the evaluator to call
-        row: Row | EncodedRow,  # the row to score
+        evaluator: Evaluator,
+        row: Row | EncodedRow,
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult:
@@ -197,7 +197,7 @@ class Service:
 
     async def evaluate_rows(
         self,
-        evaluator: Evaluator,  # the evaluator to call
+        evaluator: Evaluator,
         # the rows; an error or a `Skipped` in place of a row is that row's outcome; an asynchronous source may be
         # endless
         rows: Iterable[Given] | AsyncIterable[Given],

@@ -25,9 +25,11 @@ from evaluator_host.engine.system.priority import give_way
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.types.json_values import encode_json
 
-# number of parts that follow, then the limits: seconds of processor time, and bytes of memory, of a file, of the result
+# head of a request: number of parts that follow; then the limits on processor time (in seconds), memory, files and the
+# result (in bytes)
 REQUEST: Final = struct.Struct("!QQQQQ")
-REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, number of bytes that follow
+# head of an answer: kind, whether the child serves another call, number of bytes that follow
+REPLY: Final = struct.Struct("!c?Q")
 _CALLS: Final = 500  # replace the child after this many calls, because native parsers may leak memory
 _GROWTH_BYTES: Final = 256 << 20  # a child's address space may grow by this many bytes after its start
 _NICE: Final = 5  # nice value of a child, so that evaluator calls get the processor first

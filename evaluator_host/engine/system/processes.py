@@ -50,7 +50,7 @@ class Finished:
 
 
 Run: TypeAlias = Callable[[Command, float], Awaitable[Finished]]
-"""Runs a command within a number of seconds, as `run` does; a build sandbox offers the same."""
+"""A function that runs a command within a number of seconds: `run`, or a function that uses a build sandbox."""
 
 
 class OutputFlood(Exception):

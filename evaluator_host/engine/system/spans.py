@@ -36,7 +36,7 @@ class Recorder(Protocol):
 
 
 class _Spans:
-    recorder: Recorder | None = None  # recorder of this process
+    recorder: Recorder | None = None
 
 
 _SPANS: Final = _Spans()

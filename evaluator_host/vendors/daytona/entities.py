@@ -156,7 +156,7 @@ class Records(Repository):
         The record may be a quarter of a second old.
 
         Raises:
-          NotFound, Misconfigured: for the same reasons as in `get`.
+          NotFound, Misconfigured: see `get`.
         """
         key, now_s = (workspace, id_or_name), time.monotonic()
         held = self._leases.get(key)

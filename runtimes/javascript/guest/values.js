@@ -196,7 +196,7 @@
 
   function writeEntry(state, key, value, at, depth, first) {
     let item = write(state, value, { __proto__: null, up: at, key, holder: undefined }, depth + 1, true);
-    if (item === undefined && key === 'score' && at.up === null) item = grow(state, 'null'); // as Python writes None
+    if (item === undefined && key === 'score' && at.up === null) item = grow(state, 'null'); // written as null, like None in Python
     if (item === undefined) return '';
     return grow(state, (first ? '' : ',') + p.quote(nameIn(state, key, at)) + ':') + item;
   }

@@ -90,7 +90,7 @@ def _without_async_twins(outline: Outline, names: list[str]) -> list[str]:
 
 
 def meant_in(namespace: dict[str, Any], names: list[str]) -> list[str]:
-    """Return the names that may be the evaluator, as `meant` does, for code that has run."""
+    """Call `meant` for code that has run. A single name is returned as it is."""
     return meant(outline_of(namespace), names) if len(names) > 1 else names
 
 

@@ -41,7 +41,7 @@ _TEXT_CHARS = 200
 class LoadFailed(Exception):
     """The code cannot be loaded. `error` has the protocol's format; `classes` describes the evaluator classes.
 
-    If an entry was found, `names` and `source` are as in `Program`.
+    If an entry was found, `names` and `source` have the meaning that they have in `Program`.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evaluator_runner.program import Program
 
 RESULT, FAILED, READY = b"R", b"F", b"L"
-ANSWER_BYTES = 33  # kind, body length, µs of run time, peak kB, bytes written to stdout and stderr
+ANSWER_BYTES = 33  # header of an answer: kind, body length, µs of run time, peak kB, bytes written to stdout and stderr
 # size of an order: a letter for whether more rows may follow, then the body's length in four bytes of seven bits each
 ORDER_BYTES = 5
 MORE, LAST = b"M", b"1"

@@ -77,7 +77,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the score as `evaluate` does; None and null mean that the function does not apply to the row."""
+    """Read the score by the rules of dialect `evaluate`. None and null mean that the function does not apply."""
     if returned.kind is Kind.NULL:
         return Scored(None, None, {}, notes=(_SKIPPED,), skipped=True)
     if returned.kind is Kind.OBJECT and isinstance(returned.value, dict):

@@ -53,7 +53,7 @@ class BuildContext:
     allow_source_builds: bool
     ceiling_mb: int
     free_disk_mb: int = 0  # number of MB to leave free on the disk of the data directory
-    # repository in a container registry; if a set's lock is known, the set is looked for there first
+    # repository in a container registry, in which the host first looks for a set whose lock is known
     packages_from: str | None = None
 
 

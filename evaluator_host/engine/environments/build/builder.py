@@ -144,7 +144,7 @@ class Builder:
 
         Raises:
           Misconfigured: bubblewrap does not work on this machine.
-          TimeoutError, OutputFlood, LimitReached: as for `run`.
+          TimeoutError, OutputFlood, LimitReached: see `run`.
         """
         sandbox = await self._find()
         if isinstance(sandbox, str):

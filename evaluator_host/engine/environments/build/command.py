@@ -143,7 +143,7 @@ class BuildSandbox:
     bubblewrap: Bubblewrap
     seccomp: bytes  # the compiled system call filter
     python: Path  # the interpreter that starts each command in the sandbox
-    limits: BuildLimits  # limits of each command
+    limits: BuildLimits
 
     async def run(
         self, command: Command, view: BuildView, *, identity: Identity, disk_watch: DiskWatch, timeout_s: float

@@ -128,7 +128,7 @@ class ProgramSandbox:
         """Call `main` with these keyword arguments; return its value, or the failure.
 
         Raises:
-          SandboxUnavailable, SandboxLost, HostBusy: as for `check_imports`.
+          SandboxUnavailable, SandboxLost, HostBusy: see `check_imports`.
         """
         body = json.dumps({"named": arguments, "exact": False}).encode()
         return await _patiently(partial(self._call, body))

@@ -112,7 +112,7 @@ async def _watched(
         last, spent_s = 0, 0.0
         known = await asyncio.to_thread(_downloaded, index.cache_dir, lock.language)
         while True:
-            # pause for as long as the last check took, as in `DiskWatch.watch`
+            # pause for as long as the last check took
             await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))
             started = time.monotonic()
             try:

@@ -58,7 +58,7 @@ class BuildView:
 
     seen: tuple[Bind, ...]  # read-only files: interpreter, libraries, uv, node, npm, DNS configuration
     writable: tuple[Bind, ...]  # folders to write to: the stage, the download cache, the command's own folder
-    links: tuple[tuple[str, Path], ...] = ()  # symbolic links, as in `HostLibraries`
+    links: tuple[tuple[str, Path], ...] = ()  # symbolic links (see `HostLibraries`)
     # folders that look empty in the sandbox: third-party packages of the interpreter, other builds' folders
     empty: tuple[Path, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # all environment variables of the build

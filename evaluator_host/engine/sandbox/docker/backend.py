@@ -159,15 +159,15 @@ class DockerBackend:
     """Starts containers as sandboxes, as a `base.Backend`.
 
     Args:
-      docker_host: Address of the engine, `unix://…` or `tcp://…` None for the local one.
+      docker_host: Address of the engine, `unix://…` or `tcp://…`; None for the local one.
         `DOCKER_CERT_PATH` and `DOCKER_TLS_VERIFY` turn on TLS.
       runtime: OCI runtime for the containers, such as `runsc`; None for the engine's default.
-      image: Runtime image, as `evaluator-host images build` made it.
+      image: Runtime image, which `evaluator-host images build` made.
       instance: Name of this host process (`instance.this_instance`). After its death, a later host finds its containers
         by this name.
       owner: Label for images of this host's package sets. If hosts share an engine, each host removes only images with
         its label.
-      data_bytes: Bytes that copies of data files may take on the engine, as in `EnvironmentImages`.
+      data_bytes: Maximum size in bytes of all copies of data files on the engine (see `EnvironmentImages`).
 
     Raises:
       Misconfigured: `docker_host` is an `ssh://` address.

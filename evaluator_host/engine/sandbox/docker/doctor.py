@@ -96,7 +96,7 @@ def _runtime(facts: EngineFacts, runtime: str | None) -> Finding:
 
 
 def _limits(facts: EngineFacts) -> Iterator[Finding]:
-    fix = "give the engine the controller (rootless: delegate it to the user's systemd slice; cgroup v2)"
+    fix = "give the engine this cgroup controller (rootless: use cgroup v2, and delegate it to the user's slice)"
     where = f"cgroup v{facts.cgroup_version or '?'}"
     for name, held in (
         ("memory limit", facts.memory_limit),

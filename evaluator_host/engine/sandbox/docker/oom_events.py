@@ -20,7 +20,7 @@ from evaluator_host.engine.system.supervisor import Supervisor
 
 _LOG: Final = logging.getLogger(__name__)
 _CGROUPS: Final = Path("/sys/fs/cgroup")
-_READ: Final = {  # by cgroup version: for each controller, the file that must exist in a container's folder
+_READ: Final = {  # for each cgroup version and controller: the file that must exist in a container's folder
     1: {MEMORY: "memory.oom_control", PIDS: "pids.events", CPU: "cpu.shares"},
     2: {MEMORY: "memory.events", PIDS: "pids.events", CPU: "cpu.weight"},
 }

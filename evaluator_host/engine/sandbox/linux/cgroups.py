@@ -33,7 +33,7 @@ _PERIOD_US: Final = 100_000
 _PROCESS: Final = {1: 1024, 2: 100}  # the kernel's number for a weight of 1.0, by cgroup version
 _LEAST: Final = {1: 2, 2: 1}
 _GREATEST: Final = {1: 262_144, 2: 10_000}
-# for each processor, a host's sandboxes together get this weight; an ordinary process has 1
+# CPU weight of all sandboxes of a host for each processor; an ordinary process has 1
 _PER_PROCESSOR: Final = 0.5
 GUEST: Final = 1.0  # weight of a sandbox, relative only to the other sandboxes of its host
 _NICER: Final = 0.8  # the weight is multiplied by this for each step of the host's nice value, as in the kernel

@@ -43,7 +43,7 @@ class Watch:
     init_pid: int  # the first process of its pid namespace, an ancestor of all others
     memory_bytes: int  # limit on memory, including files in /tmp and /dev/shm and buffers of sockets
     processes: int  # limit on the number of processes and threads combined
-    kill: Callable[[], None]  # ends the sandbox
+    kill: Callable[[], None]
     over: Over | None = None  # the limit at which the watchdog killed the sandbox; None if it has not
     name: str = ""  # name that the first process had when the watch began and bubblewrap was still setting up
     _used: tuple[float, int] | None = None  # time and result of the last measurement of `used_bytes`

@@ -102,7 +102,7 @@ def _short(scores: list[str]) -> list[str]:
 def _left_out(scores: list[str]) -> tuple[dict[str, str], ...]:
     if not scores:
         return ()
-    message = f"these scorers are not functions of the code, and are not called: {', '.join(_short(scores))}"
+    message = f"these scorers are not functions in this code, so they are not called: {', '.join(_short(scores))}"
     return ({"code": "entry_left_out", "message": message},)
 
 

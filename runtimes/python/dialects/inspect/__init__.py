@@ -53,7 +53,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return an `Entry` that calls the scorer that the decorated function `name` makes, or else the last such function.
+    """Return an `Entry` that calls the scorer that a decorated function returns: the function `name`, or else the last.
 
     Raises:
       Failure: there is no such function, or it does not return an async function.

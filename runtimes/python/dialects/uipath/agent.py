@@ -64,7 +64,7 @@ def simulate(mocks):
     import uipath.eval.mocks
 
     if not hasattr(uipath.eval.mocks, "set_behaviors"):
-        raise RuntimeError("the pinned package uipath cannot simulate mockingStrategy here: leave out its pin")
+        raise RuntimeError("mockingStrategy does not work with the pinned package uipath: leave out its pin")
     uipath.eval.mocks.set_behaviors(mocks)
 
 

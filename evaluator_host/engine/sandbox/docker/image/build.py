@@ -33,9 +33,11 @@ from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 # how long to wait for the engine, in seconds; a remote engine first has to receive 130 MB
 _BUILD_TIMEOUT_S: Final = 600
-_MACHINES: Final = {"amd64": 62, "arm64": 183}  # e_machine in an ELF file, by the engine's name for the architecture
+# value of `e_machine` in an ELF file, by the engine's name for the architecture
+_MACHINES: Final = {"amd64": 62, "arm64": 183}
 _ANSWER_S: Final = 20  # how long to wait for a registry, in seconds; firewalls that drop packets never answer
-_BOOTSTRAP_S: Final = 1800.0  # time limit for making a base, in seconds; with a good connection it takes 90 seconds
+# time limit for bootstrapping a base image, in seconds; with a good connection it takes 90 seconds
+_BOOTSTRAP_S: Final = 1800.0
 _ENV: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
 
 Progress = Callable[[str], None]
