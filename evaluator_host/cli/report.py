@@ -25,7 +25,7 @@ _SHOWN: Final = 5
 _MESSAGE_CHARACTERS: Final = 500
 
 Number: TypeAlias = Callable[["RowsReport"], float | None]
-# header of a column, and function that returns a row's cell
+# a column of a table: its header, and a function that returns the cell for a row
 Column: TypeAlias = tuple[str, Callable[["ReportedRow"], str]]
 
 
@@ -383,5 +383,5 @@ _NUMBERS: Final[tuple[tuple[str, str, Number], ...]] = (
     ("mean", ".4g", lambda report: report.mean),
     ("passed", ".1%", lambda report: report.pass_rate),
 )
-# a figure of a report, and the field of its rows from which it is computed
+# names of numbers in a report, each with the field of rows from which it is computed
 _VALUES: Final = {"mean": "score", "passed": "passed"}

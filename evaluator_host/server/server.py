@@ -349,7 +349,7 @@ async def serve_http(
 
 
 async def _settle() -> None:
-    """Wait a moment, because a host that soon ends would not regain the time, and then use large pages."""
+    """Wait, then move this process's data to large pages, which would cost a host that soon ends more than it saves."""
     await asyncio.sleep(_SETTLED_S)
     await asyncio.to_thread(use_large_pages)
 

@@ -1,4 +1,4 @@
-"""Registers the host's code for Braintrust, apart from the dialect."""
+"""Registers the host's code for Braintrust, except the dialect."""
 
 from typing import Final
 

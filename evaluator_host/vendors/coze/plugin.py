@@ -1,4 +1,4 @@
-"""Registers the host's code for Coze Loop, apart from the dialect."""
+"""Registers the host's code for Coze Loop, except the dialect."""
 
 from typing import Final
 

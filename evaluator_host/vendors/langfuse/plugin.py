@@ -1,4 +1,4 @@
-"""Registers the host's code for Langfuse, apart from the dialect."""
+"""Registers the host's code for Langfuse, except the dialect."""
 
 from typing import Final
 

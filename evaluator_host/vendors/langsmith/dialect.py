@@ -122,7 +122,7 @@ def interpret(
 
 
 def _of_pages(value: dict[str, Json], native: list[dict[str, Json]], chosen: str | None) -> Scored | EvaluationError:
-    """Convert an object with feedback by name, which functions for LangSmith's website return, to a result.
+    """Convert an object with feedback by name to a result; functions for LangSmith's website return such objects.
 
     If several pieces of feedback are numbers, the piece called `chosen` is the score. If none has this name, there is
     no score.

@@ -1,4 +1,4 @@
-"""Registers the host's code for LangSmith, apart from the dialect."""
+"""Registers the host's code for LangSmith, except the dialect."""
 
 from typing import Final
 

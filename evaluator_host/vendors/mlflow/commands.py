@@ -23,7 +23,7 @@ app = typer.Typer(name="mlflow", no_args_is_help=True)
 
 @app.callback()
 def _mlflow() -> None:
-    """Make `mlflow` a group although it has only one command."""
+    """Make typer treat `mlflow` as a group, although it has only one command."""
 
 
 @app.command()

@@ -19,7 +19,7 @@ _OUTPUTS: Final = {
     "bleu": ("sentence",),
     "rouge": ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score"),
     "tool-calling": ("function_name_accuracy", "function_name_and_args_accuracy"),
-}  # every other metric has one output, which is called like the metric's type
+}  # every other metric has a single output, whose name is the metric's type
 _CODE: Final = """import json
 
 from nemo_evaluator_sdk import {name}

@@ -1,4 +1,4 @@
-"""Registers the host's code for NeMo, apart from the dialect."""
+"""Registers the host's code for NeMo, except the dialect."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Registers the host's code for OpenAI, apart from the dialect."""
+"""Registers the host's code for OpenAI, except the dialect."""
 
 from typing import Final
 

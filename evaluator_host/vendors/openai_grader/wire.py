@@ -168,7 +168,7 @@ async def _sample(text: str) -> dict[str, Json]:
 async def _grade(
     calls: WireCalls, request: Request, grader: dict[str, Any], names: dict[str, Json]
 ) -> tuple[Graded, dict[str, Graded]]:
-    """Return a grader's result for a sample, and the results of its parts by name."""
+    """Return a grader's result for a sample, and by name the results of the graders inside a multi-grader."""
     if grader["type"] == "python":
         row = Row(variables=names)
         return _of(await calls.evaluate(request, _evaluator(grader), row), of_python=True), {}

@@ -1,4 +1,4 @@
-"""Registers the host's code for Opik, apart from the dialect."""
+"""Registers the host's code for Opik, except the dialect."""
 
 from typing import Final
 

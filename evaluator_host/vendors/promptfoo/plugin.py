@@ -1,4 +1,4 @@
-"""Registers the host's code for promptfoo, apart from the dialect."""
+"""Registers the host's code for promptfoo, except the dialect."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Registers the host's code for UiPath, apart from the dialect."""
+"""Registers the host's code for UiPath, except the dialect."""
 
 from typing import Final
 
