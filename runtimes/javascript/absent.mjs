@@ -130,7 +130,7 @@ function isOfFile(body, name) {
   return call?.callee?.name === MADE && call.arguments[0]?.type === 'Literal';
 }
 
-/** Return whether code reads a name while it loads, or later uses more of the value than a property. @param {Node} node @param {string} name @param
+/** Return whether code uses a name, other than by reading a property of its value in a function, which runs `later`. @param {Node} node @param {string} name @param
  * {boolean} later @returns {boolean} */
 function readsAtOnce(node, name, later = false) {
   if (node.type === 'Identifier') return node.name === name;

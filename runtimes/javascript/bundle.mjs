@@ -244,7 +244,7 @@ export function asFunctionBody(text) {
   });
 }
 
-/** A function gets a proxy that adds `default`; any other value is copied, as esbuild does. */
+/** The replacement for `__toESM`: it wraps a function in a proxy that adds `default`, and copies any other value, as esbuild does. */
 const CALLABLE = `(mod, isNodeMode, target) => {
  const own = (key) => Object.prototype.hasOwnProperty.call(mod, key);
  if (typeof mod === "function" && !mod.__esModule) return new Proxy(mod, {

@@ -69,7 +69,7 @@ function withoutHead(text) {
   return text.replace(/^(?:async\s+)?function\s*\*?\s*[\w$]*/, '');
 }
 
-/** @param {string[]} names @param {(name: string) => boolean} test @returns {string[]} those that pass, or all if none does */
+/** @param {string[]} names @param {(name: string) => boolean} test @returns {string[]} the names that pass the test, or all names if none passes */
 function some(names, test) {
   const found = names.filter(test);
   return found.length > 0 ? found : names;

@@ -73,7 +73,7 @@ class Known {
     }
   }
 
-  /** Keep the first meaning of a name, because the module's meaning comes before those in functions. @param {string} name @param {Node} value */
+  /** Record what a name stands for, unless this is known: names at module level come first, and hide those in functions. @param {string} name @param {Node} value */
   #add(name, value) {
     if (!this.#values.has(name)) this.#values.set(name, value);
   }

@@ -116,7 +116,7 @@ function withNames(offers, code) {
   });
 }
 
-/** Let an evaluator be called without the arguments that its types call optional, but not without those that they require. @param {Selector} selector @param {string} name @param {string} code */
+/** Let an evaluator be called without arguments that its types mark as optional, but not without required ones. @param {Selector} selector @param {string} name @param {string} code */
 function leaveOptional(selector, name, code) {
   if (!selector.needs?.length) return;
   const { optional, required } = optionalNames(code, name);
@@ -176,8 +176,8 @@ const LIKELY = /^(?:accuracy|correct|correctness|eval|evaluate|f1|hit|jaccard|ju
 const PREPARES = /^(?:aggregate|build|create|define|extract|format|get|load|make|normali[sz]e|parse|print|read|register|render|save|summari[sz]e|to|write)(?=[A-Z_])/;
 
 /**
- * Return the exported functions whose names say that they may score, and whose parameters have names. They are called only for rows that have all these
- * properties, if no other evaluator has what it needs. `taken` are the names of those other evaluators.
+ * Return the exported functions whose names say that they may score, and whose parameters have plain names. Such a function is called only if the row
+ * lacks what the other evaluators (`taken`) need, and has a property with the name of each of the function's parameters.
  *
  * @param {Offer[]} offers @param {string[]} taken @returns {{name: string, found: Found, uses: string[]}[]}
  */
@@ -628,7 +628,7 @@ function found(candidate, dialect, source, reason, byColumn = false) {
   return { contract: dialect.contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector, functions: [{ name: candidate.name, text: candidate.text }] };
 }
 
-/** The place of the output among the arguments, by contract, for the contracts whose other arguments have the row's own columns. @type {Record<string, number>} */
+/** For contracts that pass the row's own columns: the position of the argument that is the output; -1 if there is no such argument. @type {Record<string, number>} */
 const PLACES_OF_OUTPUT = { evaluate: 1, 'evaluate-v1': 2, main: -1 };
 
 /**

@@ -484,7 +484,7 @@ class Comparisons {
     return found;
   }
 
-  /** Return whether the function tests the part, or may change it. @param {Part} part */
+  /** Return whether the function tests this part of an argument, or may change it. @param {Part} part */
   #isSettled({ of, keys }) {
     return this.#written.has('*') || keys.some((key, at) => this.#written.has(key) || this.#outline.asks(at > 0 ? keys[at - 1] : of, key));
   }

@@ -1,6 +1,6 @@
 // @ts-check
-/** Replaces the names that esbuild made up in V8's messages with the user's names, and recognises code that uses a whole module where it means the
- * default export. */
+/** Replaces names that esbuild has invented with the user's names in V8's messages, and recognises code that uses a whole module where it means
+ * the default export. */
 
 const BEFORE = 5; // maximum number of lines between the start of an expression and the line of its error
 const COLUMNS = 2000;

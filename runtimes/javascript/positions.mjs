@@ -24,7 +24,7 @@ const FRAME = /^\s+at (?:(.*?) \()?.*?\bevaluator\.js:(\d+):(\d+)/;
 export class Positions {
   /** @type {import('node:module').SourceMap | null} */
   #map = null;
-  /** @type {string[] | null} of the script */
+  /** @type {string[] | null} lines of the script */
   #lines = null;
   /** The latest message with names, kept because rows often fail for the same reason. @type {{key: string, said: {message: string, hint: string | null}}} */
   #last = { key: '', said: { message: '', hint: null } };

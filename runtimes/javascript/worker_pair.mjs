@@ -11,7 +11,7 @@ const STUCK_MS = 10_000; // a thread that has not ended after this time hangs in
 const STANDBY_MS = 10_000;
 const MARGIN_MB = 32;
 const NEARLY = 0.92; // share of the memory limit at which the worker is ended; the rest is for allocations between two checks
-const POOLED_MS = 9000; // V8 keeps the pages of a freed heap for 8 s, to reuse them
+const POOLED_MS = 9000; // time in which an ended heap does not count as used memory: V8 keeps its pages for 8 s, to reuse them
 const LOG_HEADER_BYTES = 16;
 
 /** @typedef {{program: any, data: Record<string, string> | null, environment: Record<string, string> | null, selector: any, logKb: number, resultKb: number}} Order */

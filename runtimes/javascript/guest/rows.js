@@ -287,7 +287,7 @@
   /** Call all evaluators of a file that apply to a row, one after another; each has its own outcome. */
   async function callEvery(all, argsText, resultLimit, done) {
     let text = '';
-    listed(); // read the lists now, because missing modules below count for the evaluator that asks for them
+    listed(); // read the lists now, so that modules found missing from here on belong to the evaluator that uses them
     const every = thatApply(all, argsText);
     let notes = noteOf(all, every);
     const mayLack = !someHasAll(every, argsText);

@@ -8,7 +8,7 @@ const fs = require('node:fs');
 const util = require('node:util');
 const { Console } = require('node:console');
 
-const HEADER_BYTES = 16; // three Int32: bytes of stdout, bytes of stderr, truncated
+const HEADER_BYTES = 16; // a header of three Int32: bytes of stdout, bytes of stderr, whether the output was truncated
 const TO_STDERR = new Set(['warn', 'error', 'trace', 'assert']);
 const PLAIN = new Set(['log', 'info', 'debug', 'warn', 'error']);
 const METHODS = [

@@ -5,7 +5,7 @@
  * when, the supervisor writes which rows were cancelled before they began.
  */
 
-const MARKS = 128; // more than the number of unanswered rows
+const MARKS = 128; // room for marks of cancelled rows; larger than the maximum number of unanswered rows
 const BYTES = 16 + MARKS * 4;
 
 class SharedState {

@@ -1,7 +1,7 @@
 """Lists client packages for models and platforms. Code may import them without a pin (`evaluator_runner/later.py`)."""
 
 RECORDS = {"langfuse": ("Evaluation",)}
-"""Classes of these packages that only store their keyword arguments. Code can make objects of them without the pin."""
+"""Classes that only store their keyword arguments; code can create objects of them although no package is pinned."""
 
 PACKAGES = {  # the distribution that provides each module
     "anthropic": "anthropic",

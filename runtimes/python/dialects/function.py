@@ -238,7 +238,7 @@ def _chosen(outline: Outline) -> list[str]:
         return []
     possible = candidates.public(outline)
     if not possible and not outline.classes:
-        possible = list(functions)  # the only function may be private
+        possible = list(functions)  # if all functions are private, one of them may be the evaluator
     possible = [name for name in possible if name in functions and is_by_name(functions[name])]
     if not candidates.listed(outline, possible):
         possible = [name for name in possible if _takes_output(outline, name)] or possible

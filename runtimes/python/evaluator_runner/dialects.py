@@ -150,7 +150,7 @@ def recognise(code: str, *, contract: str, name: str | None) -> Recognised | Non
 
 
 def _of_every(possible: list[str], outline: Outline) -> Recognised | None:
-    """Return the dialect with the most certain sign in a file whose evaluators are all to run, or None."""
+    """For a file whose evaluators all run, return the dialect with the most certain sign; None if there is no sign."""
     from evaluator_runner.candidates import public
 
     if outline.has_own_entry:

@@ -33,7 +33,7 @@ _FIELDS_OF_CONTEXT = {
     "metrics": "inputs.get('metrics', {})",
     "name": "inputs.get('name')",
 }
-"""Fields of the object in which pydantic-evals passes a row, beside inputs, output and expected output."""
+"""Fields of the object in which pydantic-evals passes a row, besides inputs, output and expected output."""
 JUDGES: dict[str, tuple[str, ...]] = {}
 """By platform, the modules whose classes ask a model if the light modules lack them. Each dialect adds its platform."""
 _EXPECTED = (

@@ -42,7 +42,7 @@ _KEYS = {  # environment variables that must have a value before code can create
 _PLACEHOLDER = "no-key-in-a-sandbox"
 _DECORATORS = frozenset(("observe", "traceable", "trace", "traced", "tool", "chain"))
 _REGISTERS = "register"
-"""The first word in the names of decorators that keep a function elsewhere, and leave it as it is."""
+"""The first word in the names of decorators that only register a function, and do not change it."""
 _ONLY_AST = 0x400
 _SHOWN_NAMES = 50
 _NAME_CHARS = 200
@@ -117,7 +117,7 @@ def is_client(module: str) -> bool:
 
 
 def may_stand_in(module: str, known: dict[str, str]) -> bool:
-    """Return whether a placeholder may replace a module: that of a client, of a known package, or of the author."""
+    """Return whether a placeholder may replace a module: it belongs to a client, a known package or the author."""
     return is_client(module) or any(is_of(module, one) for one in known)
 
 
@@ -146,7 +146,7 @@ def lacks(module: str, name: str) -> bool:
 
 
 def lacking_of(*modules: str) -> list[str]:
-    """Return the names that code has read from these light modules, or from modules below them, but that they lack."""
+    """Return the names that these light modules (or modules below them) lack, although code has tried to read them."""
     parts = [name.rpartition(".") for name in _given]
     return [name for module, _, name in parts if any(f"{module}.".startswith(f"{one}.") for one in modules)]
 

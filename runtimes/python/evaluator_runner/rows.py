@@ -24,7 +24,7 @@ _AHEAD_BYTES = 256 * 1024
 _ERROR_BYTES = 256 * 1024  # number of bytes for an error's message and traceback as JSON
 _FORK_TRIES = 50
 _PASS_ON_S = 0.5  # seconds that the host and a row may take to pass on a large call
-_EARLY_DEATHS = 3  # number of processes in a row that may die before their first call; then the sandbox ends
+_EARLY_DEATHS = 3  # number of consecutive row processes that may die before their first call; then the sandbox ends
 # how many times to check whether the row process is dead, 1 ms apart; a count, not a time limit, because each check
 # takes longer on a busy machine
 _DYING_TRIES = 200

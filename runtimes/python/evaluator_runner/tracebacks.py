@@ -20,7 +20,7 @@ OTHERS: dict[str, list[str]] = {}
 _TEXT_CHARS = 4096
 _TRACEBACK_CHARS = 16_000
 _CHAIN = 10  # maximum number of exceptions in a chain to show
-_REPEATS = 3  # maximum number of equal frames in a row to show
+_REPEATS = 3  # maximum number of equal consecutive frames to show
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
 

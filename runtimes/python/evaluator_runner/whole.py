@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from evaluator_runner.slices import Statement
 
-_PLACELESS = "attempted relative import with no known parent package"  # message of the interpreter
+# the interpreter's message for a relative import in code that is in no package
+_PLACELESS = "attempted relative import with no known parent package"
 _FUTURE = 0x1FE0000  # flags of `__future__` imports
 
 
@@ -138,7 +139,7 @@ def _is_placeless(node: Any, raised: BaseException) -> bool:
 
 
 def _is_absent(one: Statement) -> bool:
-    """Return whether a statement is an import that gave a placeholder."""
+    """Return whether a statement imports a module that is absent and was replaced with a placeholder."""
     return bool(one.module) and later.is_stand_in(sys.modules.get(one.module))
 
 

@@ -59,7 +59,9 @@ def _takes_rollout(function: Function, *, imported: bool) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return an `Entry` that calls the reward function `name`, or without `name` those of the only rubric, or else all.
+    """Return an `Entry` that calls the reward function `name`, or by default all functions of the only rubric.
+
+    If there is no rubric either, the entry calls all reward functions of the code.
 
     Raises:
       Failure: there is no reward function, or there are several for verl.

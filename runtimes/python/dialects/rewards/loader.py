@@ -1,4 +1,4 @@
-"""Makes only the rubric from an environment's loader function, not the data set or the environment."""
+"""Runs an environment's loader function only as far as its rubric needs, without the data set and the environment."""
 
 from __future__ import annotations
 

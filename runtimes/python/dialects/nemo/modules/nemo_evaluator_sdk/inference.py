@@ -138,7 +138,7 @@ async def posted(
         last = tries > (max_retries or 0)
         try:
             answer = await client.post(url, json=body, headers=headers, timeout=timeout_s)
-        except OSError as error:  # an error of the socket itself
+        except OSError as error:  # an error of the operating system that httpx has not converted
             problem: Exception = error
         except Exception as error:  # an httpx.HTTPError; httpx is imported only if it is needed
             if type(error).__module__.partition(".")[0] != "httpx":

@@ -1,1 +1,1 @@
-"""The package's part for evaluation. Only code-based evaluators are available here."""
+"""The subpackage for evaluation. Only code-based evaluators are available here."""

@@ -1,1 +1,1 @@
-"""The package's part for evaluation. Only metrics are available here."""
+"""The subpackage for evaluation. Only metrics are available here."""

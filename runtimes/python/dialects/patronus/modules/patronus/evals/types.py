@@ -1,4 +1,4 @@
-"""The result of an evaluator. Its class refuses the same verdicts and texts as the real package's."""
+"""The result of an evaluator. The class refuses the same verdicts and texts as the class in the real package."""
 
 from enum import Enum
 

@@ -1,4 +1,4 @@
-"""The argument and the result of a code-based evaluator. These classes refuse the same values as the real package's."""
+"""The argument and the result of a code-based evaluator. They refuse the same values as in the real package."""
 
 _MISSING = object()
 
