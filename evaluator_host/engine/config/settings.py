@@ -322,7 +322,7 @@ class Settings(BaseSettings):
     judge_hosts: tuple[str, ...] | None = Field(
         None,
         description="Hosts whose models evaluators may call: name or name:port. [] allows none. "
-        "Default: those that you allow on the pages, as long as no key exists.",
+        "Default: those that you allow in the workbench, as long as no key exists.",
     )
     target_hosts: tuple[str, ...] = Field(
         (),

@@ -120,7 +120,7 @@ def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: boo
         return Provider(is_own=True, problem=f"the package {pin.text} has no {names}")
     if not is_sure and not one.names:
         unsure = (
-            f"no name that the code uses from this module shows whether the module belongs to the package {pin.text}"
+            f"the names that the code uses from this module do not show whether it belongs to the package {pin.text}"
         )
         return Provider(is_own=True, problem=unsure if is_known else _unknown(pin.name))
     return Provider(pin.text, is_own=not is_known)

@@ -435,7 +435,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"^Cannot find module '[./]",
-        "this path is a file of yours: send it in `files`, by its path from this file",
+        "it is a file of yours: send it in `files`, with its path relative to this file",
     ),
     _Advice(r"^AssertionError|\bassert\b", "return 0 or False if a check fails; a failed assertion makes the row fail"),
     _Advice(

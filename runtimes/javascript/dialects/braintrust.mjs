@@ -132,6 +132,6 @@ export const dialect = {
     if (parameters.length !== 1 || parameters[0].rest) return null;
     const keys = parameters[0].keys ?? [];
     if (!keys.every((key) => KEYS.has(key))) return null;
-    return { step: NAMED, reason: `${candidate.label} takes ${keys.length ? keys.join(', ') + ' of ' : ''}one object` };
+    return { step: NAMED, reason: `${candidate.label} takes one object${keys.length ? ' with ' + keys.join(', ') : ''}` };
   },
 };

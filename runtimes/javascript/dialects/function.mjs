@@ -39,7 +39,7 @@ export const dialect = {
     if (isListed && parameters.length > 0 && parameters.every((each) => each.keys === null && !each.rest) && !isByPosition(parameters.map((each) => each.name))) {
       return { step: BY_NAME, reason: `${candidate.label} is in a list of evaluators, and takes ${parameters.map((each) => each.name).join(', ')}`, byColumn: true };
     }
-    if (parameters.length > 0 && NAMED_SCORES.test(parameters[0].name)) return { step: BY_NAME, reason: `${candidate.label} puts the scores of several asserts together`, byColumn: true };
+    if (parameters.length > 0 && NAMED_SCORES.test(parameters[0].name)) return { step: BY_NAME, reason: `${candidate.label} combines the scores of several asserts`, byColumn: true };
     if (hasOneOutput(names) && (names.every((each) => KNOWN.has(each)) || (!destructured && SCORES.test(name)))) {
       if (!destructured && isByPosition(names)) return null;
       return { step: BY_NAME, reason: `${candidate.label} has parameters whose names say what they get: ${names.join(', ')}` };

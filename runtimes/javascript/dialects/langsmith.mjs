@@ -21,7 +21,7 @@ export const dialect = {
     if (names.length === 2 && names[0] === 'run' && names[1] === 'example') return { step: PARAMETERS, reason: `${candidate.label} has the parameters run, example` };
     const keys = parameters.length <= 2 ? parameters[0]?.keys ?? [] : [];
     if (keys.length === 0 || !keys.every((key) => SUPPORTED.has(key))) return null;
-    const reason = `${candidate.label} takes ${keys.join(', ')} of one object`;
+    const reason = `${candidate.label} takes one object with ${keys.join(', ')}`;
     if (keys.some((key) => key === 'referenceOutputs' || key === 'example' || key === 'run')) return { step: PARAMETERS, reason };
     return name !== 'evaluate' && keys.includes('outputs') && keys.every((key) => SHARED.has(key)) ? { step: ANY_NAME, reason } : null;
   },

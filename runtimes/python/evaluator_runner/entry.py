@@ -165,7 +165,7 @@ def object_of(namespace: dict[str, Any], name: str, config: dict[str, Any]) -> A
     if missing:
         raise Failure(
             "load_error",
-            f"an object of {name} cannot be made without {', '.join(missing)}",
+            f"an object of {name} cannot be created without {', '.join(missing)}",
             hint=(
                 f"make one in the code (`metric = {name}(…)`), give the class defaults, "
                 "or put the values into `settings.config`"

@@ -277,7 +277,7 @@ def _is_typing(frame: FrameType) -> bool:
 def _missing(package: str, path: str) -> ImportError:
     top = path.partition(".")[0]
     absent.record(top)
-    told = f"the package {package}, which is not pinned" if package else f"the module {top}, which is not there"
+    told = f"the package {package}, which is not pinned" if package else f"the module {top}, which does not exist"
     return ImportError(f"`{path}` needs {told}", name=path)
 
 

@@ -160,6 +160,6 @@ CASES = [
         recognised=None,
         status="failed",
         error="load_error",
-        message="an object of Mine cannot be made without threshold, word",
+        message="an object of Mine cannot be created without threshold, word",
     ),
 ]

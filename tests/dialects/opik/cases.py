@@ -203,7 +203,7 @@ CASES = [
         recognised=None,
         status="failed",
         error="load_error",
-        message="an object of Mine cannot be made without name, connection",
+        message="an object of Mine cannot be created without name, connection",
     ),
     case(
         id="a metric of threads by its documented import",

@@ -103,7 +103,7 @@ def _made(kind: type, name: str, instances: dict[str, Any], config: dict[str, An
         given = ", ".join(config) or "no arguments"
         raise Failure(
             "binding_error",
-            f"`{name}` cannot be made with {given}: {error}",
+            f"`{name}` cannot be created with {given}: {error}",
             hint="give the arguments of the metric in `settings.config`, or bind one in the code: "
             f"`metric = {name}(…)`",
         ) from None

@@ -189,9 +189,9 @@ def _refused(kind: Any, error: Exception) -> Failure:
     cause = error.__cause__ if info is not None else error
     if hasattr(cause, "errors"):
         hint = f"`settings.config` is the evaluator's configuration; {_fields(kind)}"
-        return Failure("binding_error", f"`{kind.__name__}` cannot be made: {explained(cause, 'config')}", hint=hint)
+        return Failure("binding_error", f"`{kind.__name__}` cannot be created: {explained(cause, 'config')}", hint=hint)
     if info is None:
-        return Failure("load_error", f"`{kind.__name__}` cannot be made: {text_of(error)}")
+        return Failure("load_error", f"`{kind.__name__}` cannot be created: {text_of(error)}")
     detail = info.detail.partition("\n\nTraceback")[0]
     return Failure("load_error", f"{info.title}. {detail}")
 
