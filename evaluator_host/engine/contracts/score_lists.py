@@ -119,8 +119,8 @@ def inner_scores(one: dict[str, Json], chosen: str | None) -> list[dict[str, Jso
     """Return the named scores inside an object that has neither score nor verdict, as `read_score_list` reads them.
 
     They are the list or object under a key such as `checks`: `{"checks": {"short": {"passed": true}}}`. Because metrics
-    may have different scales, a number by name, or a `value` beside a name, counts only under `scores`, or if a score
-    is chosen by its name. Return None if several keys have scores.
+    may have different scales, plain numbers (`{"short": 1}`), and a `value` in an object with a `name`, count only
+    under `scores`, or if a score is chosen by its name. Return None if several keys have scores.
     """
     if "score" in one or given_verdicts(one) or passed_share(one) is not None:
         return None

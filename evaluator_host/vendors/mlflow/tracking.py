@@ -94,7 +94,7 @@ class TrackingServer:
                 return
 
     def log_feedback(self, trace_id: str, scorer: RegisteredScorer, feedback: dict[str, Json]) -> None:
-        """Write one feedback, `{"name", "value", "rationale", "error", "metadata"}`, to a trace."""
+        """Write a piece of feedback, `{"name", "value", "rationale", "error", "metadata"}`, to a trace."""
         told: dict[str, Json] = {"value": feedback.get("value")}
         if (error := feedback.get("error")) is not None:
             told = {"error": {"error_code": "EVALUATOR_ERROR", "error_message": str(error)[:2000]}}

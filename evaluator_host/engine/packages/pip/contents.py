@@ -112,7 +112,7 @@ class Contents:
         text = self._text(info)
         word = re.compile(rf"\b{re.escape(name)}\b")
         if not (word.search(text) or _DYNAMIC.search(text) or _STAR.search(text)):
-            return False  # this decides most modules; parsing them would take a hundred times as long
+            return False  # enough for most modules; parsing them would take a hundred times as long
         try:
             tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -363,7 +363,7 @@ class DockerBackend:
         return starting.result()
 
     def _check(self) -> None:
-        """Raise SandboxUnavailable if the engine hangs; sandboxes that are ready do not show that."""
+        """Raise SandboxUnavailable if the engine hangs, even if sandboxes that started earlier are ready."""
         try:
             self._require_answers()
         except TimeoutError as error:

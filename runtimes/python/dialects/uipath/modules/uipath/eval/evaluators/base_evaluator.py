@@ -64,7 +64,10 @@ J = TypeVar("J")  # str, None, type(None) or a justification
 
 
 class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
-    """Scores executions. Create one as `Evaluator(id=…, evaluatorConfig={…})`; as before 2.7.1, `config` also works."""
+    """Scores executions. Create one as `Evaluator(id=…, evaluatorConfig={…})`.
+
+    The name of the argument before 2.7.1, `config`, also works.
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, populate_by_name=True)
 
