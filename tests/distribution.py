@@ -41,13 +41,14 @@ COLLECTED: Final = pytest.StashKey[list[pytest.Item]]()
 _UNMEASURED_S: Final = 1.0
 _PERHAPS_S: Final = 20.0  # an unmeasured part may take long, so it begins before parts that take less than this
 # The tests of a group share a host and a browser. Since making records takes a while, the tests that need them are in
-# only two groups.
+# one group.
 _BROWSER: Final = "tests/browser/"
 _PAGES: Final = {
-    "of jobs": {"job_rows", "jobs", "record_pages"},
-    "of records": {"dataset_edits", "datasets", "evaluators", "job_peek", "labels", "trust"},
+    "of records": {
+        "dataset_edits", "datasets", "evaluators", "job_peek", "job_rows", "jobs", "labels", "record_pages", "trust",
+    },
     "of code": {"editor", "migrate"},
-}
+}  # fmt: skip
 
 
 def group_of(test: str) -> str:

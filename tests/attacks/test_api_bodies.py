@@ -131,6 +131,7 @@ def test_a_body_that_dribbles_is_hung_up_on(server: Server) -> None:
         raw.close()
 
 
+@pytest.mark.long
 def test_a_slow_line_is_not_an_attack(server: Server) -> None:
     """The host accepts a body that arrives slowly and takes twice the time limit, if its rate is always above the
     lowest allowed rate.
@@ -169,7 +170,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
 def test_json_that_explodes_is_refused(server: Server, bomb: Callable[[], bytes]) -> None:
     before, body = resident_mb(server), bomb()

@@ -82,6 +82,7 @@ async def test_paths_that_lead_out_of_a_wheel_are_not_written(service: Service, 
     nothing_left(home)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("archive", REFUSED_WHEELS, ids=lambda archive: archive.name)
 async def test_a_wheel_whose_links_or_scripts_lead_out_is_refused(
     service: Service, index: Index, home: Path, archive: Archive

@@ -59,6 +59,7 @@ SHADOWS |= {
 }
 
 
+@pytest.mark.long("test_builder_imports.py has a package that harms its importer")
 async def test_hooks_of_a_set_act_in_its_own_sandboxes_alone(service: Service, index: Index, home: Path) -> None:
     index.add_python(wheel("hook", HOOKS))
     mine = await value_of(service, SEES, "hook==1.0.0")
@@ -72,6 +73,7 @@ async def test_hooks_of_a_set_act_in_its_own_sandboxes_alone(service: Service, i
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_modules_of_the_library_and_of_the_runner_are_not_shadowed(
     service: Service, index: Index, home: Path
 ) -> None:
@@ -102,6 +104,7 @@ async def test_builtins_of_node_and_of_the_runner_are_not_shadowed(service: Serv
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_commands_of_a_package_are_on_nobodys_path(service: Service, index: Index, home: Path) -> None:
     commands = "".join(f"{name} = tool:run\n" for name in ("uv", "node", "npm", "sh", "env"))
     tool = wheel("tool", {"tool.py": "def run(): pass", "tool-1.0.0.dist-info/entry_points.txt": f"[console_scripts]\n{commands}",

@@ -115,6 +115,7 @@ def files_with(secrets: tuple[str, ...], root: Path) -> list[str]:
     return found
 
 
+@pytest.mark.long("test_lock_sites.py has an index with credentials")
 async def test_credentials_are_used_and_seen_by_nobody(
     corporate: Corporate, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

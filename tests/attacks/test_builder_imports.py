@@ -99,7 +99,7 @@ def assert_named(detail: str, name: str, words: str) -> None:
     assert len(detail) < 300
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", PYTHON_HARM)
 async def test_a_python_package_that_harms_its_importer_is_named(
     service: Service, tmp_path: Path, short_box: None, name: str
@@ -108,7 +108,7 @@ async def test_a_python_package_that_harms_its_importer_is_named(
     assert_named(await tried(service, wheel(name, {f"{name}.py": code}), tmp_path, PYTHON), name, words)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", NODE_HARM)
 async def test_an_npm_package_that_harms_its_importer_is_named(
     service: Service, tmp_path: Path, short_box: None, name: str
@@ -117,6 +117,7 @@ async def test_an_npm_package_that_harms_its_importer_is_named(
     assert_named(await tried(service, npm_package(name, {"index.js": code}), tmp_path, JAVASCRIPT), name, words)
 
 
+@pytest.mark.long
 async def test_a_set_whose_package_harms_its_importer_is_not_installed(
     service: Service, index: Index, home: Path
 ) -> None:
@@ -134,6 +135,7 @@ async def test_a_set_whose_package_harms_its_importer_is_not_installed(
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_a_package_that_raises_is_noted_and_the_rest_of_its_set_works(service: Service, index: Index) -> None:
     index.add_python(wheel("raises", {"raises.py": "import nosuchlibrary"}))
     index.add_python(wheel("fine", {"fine.py": "said = 3"}))
@@ -172,6 +174,7 @@ importlib.import_module = forged
 """
 
 
+@pytest.mark.long
 async def test_a_packages_own_statements_about_its_trial_are_not_trusted(
     service: Service, index: Index, home: Path
 ) -> None:

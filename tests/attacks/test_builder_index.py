@@ -110,7 +110,7 @@ async def test_a_redirect_to_nowhere_or_into_the_host_is_refused(
     nothing_left(tmp_path)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @BOTH
 async def test_a_package_of_the_same_name_elsewhere_is_never_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin: str, language: Language

@@ -73,7 +73,7 @@ def offer_all(index: Index) -> list[Kill]:
     ]
 
 
-@pytest.mark.long
+@pytest.mark.long("test_killed_installs.py has a host that is killed while it installs")
 @pytest.mark.timeout(300)  # the test starts five hosts
 def test_a_host_killed_at_any_step_leaves_no_process_and_builds_after_its_restart(index: Index, tmp_path: Path) -> None:
     asyncio.run(lend_toolchain(tmp_path))
@@ -125,6 +125,7 @@ def cgroups_of(hosts: list[int]) -> list[str]:
     return [f"{at}/{name}" for at, folders, _ in os.walk("/sys/fs/cgroup") for name in folders if names.fullmatch(name)]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 async def test_a_host_that_is_stopped_ends_its_builds(index: Index, tmp_path: Path) -> None:
     kills = offer_all(index)[:2]

@@ -62,7 +62,7 @@ async def never_blocked(service: Service) -> AsyncIterator[None]:
     assert rows > 0
 
 
-@pytest.mark.long
+@pytest.mark.long("test_builder_index.py has answers of an index that harm the host")
 async def test_a_wheel_of_many_modules(service: Service, index: Index, home: Path) -> None:
     """A wheel with 10,000 modules blocks nobody. The host once compared each module with every other module, which took
     36 seconds.
@@ -144,7 +144,7 @@ def offer_odd(index: Index, field: str, value: object) -> str:
     return name
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("field", "value"),
     [("optionalDependencies", "x"), ("dependencies", ["a"]), ("os", [1]), ("cpu", 5), ("libc", {"a": 1}),

@@ -32,7 +32,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
         yield opened
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize(
     ("pin", "language"),
     [

@@ -94,6 +94,7 @@ async def test_it_is_an_unprivileged_user_with_our_filter(builder: Builder, home
         assert found == {**dict.fromkeys(("CapPrm", "CapEff", "CapAmb"), "0" * 16), "Seccomp": "2", "NoNewPrivs": "1"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sources", [False, True])
 async def test_only_its_own_folders_are_writable(builder: Builder, home: Path, sources: bool) -> None:
     found = await inside(builder, home, TRY_TO_WRITE, sources=sources)
@@ -189,7 +190,7 @@ print(json.dumps([reaches(), pair[1].recv(1).decode()]))
             assert await inside(builder, home, code, sources=sources) == [errno.EAFNOSUPPORT, "x"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("code", "words"),
     [

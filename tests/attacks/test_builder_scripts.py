@@ -125,6 +125,7 @@ async def test_a_dependency_without_a_wheel_is_not_built_either(service: Service
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
     permissive: tuple[Service, Path], open_index: Index
 ) -> None:

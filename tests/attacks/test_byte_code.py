@@ -45,7 +45,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
         yield opened
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("python", [OWN, OTHER])
 async def test_a_set_is_compiled_by_its_own_python(service: Service, index: Index, home: Path, python: str) -> None:
     index.add_python(wheel("many", {"many/__init__.py": "", "many/text.py": MANY}))
@@ -166,6 +166,7 @@ async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path:
     assert sum((files / name).stat().st_size for name in found) <= 1_000_000
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "said",
     [

@@ -100,6 +100,7 @@ def test_rows_that_are_sent_one_by_one_are_stored(server: Server) -> None:
         assert client.datasets.upload("short-too", [{"n": 1}] * 30_000).rows == 30_000
 
 
+@pytest.mark.long
 def test_a_connection_that_was_idle_for_longer_than_clients_keep_one_still_answers(server: Server) -> None:
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as connection:
         for wait_s in (0, 6):  # clients such as httpx keep an idle connection for 5 s

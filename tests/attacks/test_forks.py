@@ -28,7 +28,7 @@ FORKS_IN_ROWS_THAT_LOAD_AGAIN = (
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "code",
     [FORKS_IN_A_ROW, FORKS_IN_A_RAISING_ROW, FORKS_WHILE_LOADING, COPY_FAILS_TO_LOAD, FORKS_IN_ROWS_THAT_LOAD_AGAIN],

@@ -81,6 +81,7 @@ def host(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield made
 
 
+@pytest.mark.long("test_hostile_uploads.py has neighbours of a hostile upload")
 def test_a_neighbour_is_served_while_hostile_data_is_read_and_a_killed_host_leaves_no_reader(host: Host) -> None:
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 8, pa.int32()), pa.array(["x" * (30 << 20)]))
     file = io.BytesIO()

@@ -232,6 +232,7 @@ export function evaluate(inputs, outputs, trace) {
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("size", "result_kb"), [(40_000_000, 1024), (15_000_000, 16384)])
 def test_garbage_in_the_place_of_a_result_costs_little(host: Host, size: int, result_kb: int) -> None:
     limits = {"result_kb": result_kb, "memory_mb": 1024, "timeout_s": 20}

@@ -56,7 +56,7 @@ def test_the_table_says_why_each_was_stopped(backend: str) -> None:
     assert ran.stderr == ""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("backend", "guard", "caught", "advice"),
     [
@@ -111,6 +111,7 @@ def test_attacks_that_do_not_exist_are_the_callers_mistake() -> None:
     assert "leave out --group or --language" in ran.stderr
 
 
+@pytest.mark.long
 async def test_an_attack_after_which_time_runs_out_is_tried_again_alone_before_it_counts() -> None:
     told: list[AttackResult] = []
     hangs = brief("hangs", "import time\ndef attack(inputs):\n    time.sleep(60)\n")

@@ -53,7 +53,7 @@ async def host(request: pytest.FixtureRequest) -> AsyncIterator[AttackedHost]:
         yield running
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize(("host", "guards", "attacks"), list(cases()), indirect=["host"])
 async def test_gets_through_without_its_guards(
     host: AttackedHost, guards: frozenset[Guard], attacks: list[Attack], tmp_path: Path

@@ -53,6 +53,7 @@ async def test_every_example_scores_what_it_says_in_another_language(page: Page)
         assert float(scores[0]) > 0, scores
 
 
+@pytest.mark.long
 async def test_faults_are_marked_at_their_place(page: Page) -> None:
     await open_workbench(page)
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return (1,,\n")

@@ -235,6 +235,7 @@ async def test_leftovers_of_a_bubblewrap_killed_between_two_steps_are_found(back
         os.close(end)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("runner", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 def test_large_messages_both_ways_on_either_loop(runner):
     async def scenario() -> None:

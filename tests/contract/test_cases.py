@@ -55,7 +55,7 @@ async def test_case(service: Service, case: Case) -> None:
     assert not case.mismatches(result), result
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("service", ["docker"], indirect=True)
 @pytest.mark.parametrize("case", LINK)
 async def test_case_over_docker(service: Service, case: str) -> None:

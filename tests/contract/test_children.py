@@ -99,7 +99,7 @@ def program(*, imported_at_load: bool) -> str:
 service = service_of_each_start()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("at_load", [False, True], ids=["pools in a row", "pools at load"])
 async def test_children_of_python_have_what_the_evaluator_has(service: Service, at_load: bool) -> None:
     evaluator = Evaluator(program(imported_at_load=at_load), packages=JOBLIB, files=FILES, limits=LIMITS)
@@ -142,6 +142,7 @@ async def test_secrets_of_an_evaluator_are_not_in_the_file_for_children(service:
     assert (await service.evaluate(Evaluator(code), Row())).score == 1
 
 
+@pytest.mark.sampled(9)
 async def test_javascript_starts_node_by_its_name(service: Service) -> None:
     code = (
         "import { execFileSync } from 'node:child_process';\n"
@@ -156,6 +157,7 @@ FIND = f'missing=\'\'; for tool in {" ".join(SHELL_TOOLS)}; do command -v "$tool
 RUN = "sed s/a/b/ /dev/null && awk 1 /dev/null && grep -c x /dev/null; find /tmp -maxdepth 0 | xargs ls -d && bash -c 'diff /dev/null /dev/null'"
 
 
+@pytest.mark.sampled(9)
 async def test_a_sandbox_of_either_language_has_the_shells_tools(service: Service) -> None:
     python = f"import subprocess\ndef evaluate(inputs, outputs, trace):\n    return {{'score': 1, 'said': [subprocess.check_output(line, shell=True, text=True).strip() for line in {[FIND, RUN]!r}]}}"
     javascript = f"import {{ execSync }} from 'node:child_process';\nexport const evaluate = (i, o, t) => ({{ score: 1, said: {json.dumps([FIND, RUN])}.map((line) => execSync(line).toString().trim()) }})"

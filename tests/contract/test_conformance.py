@@ -87,7 +87,7 @@ def hostile_alike(language: Language, limits: dict[str, float]) -> list[str]:
     return [body for _, of, body, tight, _ in HOSTILE if (of, tight) == (language, limits)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(
     ("language", "body", "limits", "code"),
     [pytest.param(*case[1:], id=f"{case[0]}-{case[1]}") for case in HOSTILE],
@@ -126,6 +126,7 @@ PRINTS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
 async def test_printed_text_is_a_log_in_its_order_and_cut_at_its_limit(service: Service, language: Language) -> None:
     top = {PYTHON: "print('module')", JAVASCRIPT: "console.log('module');"}
@@ -169,7 +170,7 @@ SHARED_NOTHING = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(("language", "body"), SHARED_NOTHING)
 async def test_two_calls_of_one_evaluator_share_nothing(service: Service, language: Language, body: str) -> None:
     bodies = [one for of, one in SHARED_NOTHING if of is language]
@@ -293,7 +294,7 @@ async def test_a_result_says_where_and_on_what_it_ran(service: Service) -> None:
     assert result.evaluator.digest == again.evaluator.digest
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 async def test_the_total_time_of_a_row_has_all_its_parts(service: Service) -> None:
     slow = evaluator(PYTHON, "return 0.25", top="import time\ntime.sleep(0.3)")
     broken = evaluator(PYTHON, "return 0.25", top="import time\ntime.sleep(0.3)\nnone")
@@ -343,7 +344,7 @@ async def test_each_row_finds_the_files_as_they_were_sent(service: Service, lang
     scored(await service.evaluate(elsewhere, Row()), 1.0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 async def test_an_idle_sandbox_tells_what_it_uses_and_counts_by_that(service: Service) -> None:
     """An idle sandbox counts with the memory that it uses. The evaluator keeps 40 MB in its module, so its idle sandbox
     counts as 40 MB, and not as 256 MB, which is its limit.

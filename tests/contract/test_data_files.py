@@ -93,7 +93,7 @@ async def test_files_and_data_may_lie_in_one_folder(service: Service) -> None:
     assert (await service.evaluate(evaluator, Row())).score == 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("files", [{}, {"models/text.txt": "text"}], ids=["alone", "beside a text"])
 async def test_javascript_reads_them_too(service: Service, files: dict[str, str]) -> None:
     code = """

@@ -66,7 +66,7 @@ async def test_the_kernel_that_answers_is_gvisors(gvisor: Service) -> None:
     assert "gVisor" in str((await evaluated(gvisor, python(words))).reason)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("code", "errors"),
     [

@@ -146,6 +146,7 @@ async def test_has_no_order_of_a_neighbour_in_its_memory(tmp_path, caplog):
     assert "template" not in caplog.text
 
 
+@pytest.mark.long
 async def test_has_no_descriptor_of_its_template(tmp_path, monkeypatch):
     # use a descriptor with a high number, as if there were thousands of sandboxes
     child, high = template.Child, fcntl.fcntl(0, fcntl.F_DUPFD, 3000)
@@ -178,6 +179,7 @@ async def test_has_the_package_set_of_its_evaluator(tmp_path):
     await backend.close()
 
 
+@pytest.mark.long
 async def test_a_template_that_dies_is_replaced_and_its_sandboxes_are_lost_not_failed(tmp_path, started):
     async with open_engine(changed(tmp_path)) as service:
         assert (await service.evaluate(Evaluator(OK), Row())).score == 1.0
@@ -188,6 +190,7 @@ async def test_a_template_that_dies_is_replaced_and_its_sandboxes_are_lost_not_f
     assert all(one.lost for one in started)
 
 
+@pytest.mark.long
 async def test_a_stopped_template_delays_one_start_and_serves_again_when_it_goes_on(
     tmp_path, started, monkeypatch, caplog
 ):
@@ -209,6 +212,7 @@ async def test_a_stopped_template_delays_one_start_and_serves_again_when_it_goes
     assert len(started) == 1
 
 
+@pytest.mark.long
 async def test_sandboxes_start_fresh_where_a_template_may_not_make_them(tmp_path, monkeypatch, caplog):
     allowed = template.template_args
     monkeypatch.setattr(

@@ -14,6 +14,7 @@ FOLDER = Path(evaluator_host.__file__).parent / "web" / "ui" / "src" / "examples
 SUFFIXES = {Language.PYTHON: "py", Language.JAVASCRIPT: "js", Language.TYPESCRIPT: "ts"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("service", ["docker"], indirect=True)
 @pytest.mark.parametrize("language", Language)

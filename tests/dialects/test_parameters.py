@@ -56,6 +56,7 @@ def test_ordinary_names_are_not(names: str) -> None:
     assert warnings_of(names, PYTHON) == []
 
 
+@pytest.mark.sampled(3)
 @BUBBLEWRAP
 @pytest.mark.parametrize("language", HEADS)
 async def test_checks_and_results_have_the_warning(service: Service, language: Language) -> None:
@@ -156,6 +157,7 @@ async def test_the_code_that_was_meant_scores(service: Service, before: str) -> 
     assert (await service.evaluate(Evaluator(report.rewritten), ROW)).score == 1
 
 
+@pytest.mark.sampled(4)
 @BUBBLEWRAP
 @pytest.mark.parametrize("parameters", ["inputs", "{ inputs, outcome }", "[a, b]", "...all"])
 async def test_javascript_refuses_one_parameter_as_python_does(service: Service, parameters: str) -> None:
@@ -487,6 +489,7 @@ COMPARED: list[tuple[str, Row, str | None]] = [  # body of the function, a row, 
 ]
 
 
+@pytest.mark.sampled(2)
 @BUBBLEWRAP
 @pytest.mark.parametrize("language", [JAVASCRIPT, TYPESCRIPT])
 async def test_a_comparison_with_a_value_that_the_row_lacks_is_doubtful(service: Service, language: Language) -> None:

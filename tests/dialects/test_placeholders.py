@@ -61,6 +61,7 @@ BESIDE = (
 EXACT = "\ndef exact(row: Row, output: str, expected: str) -> bool:\n    return output == expected\n"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "code",
     [
@@ -144,6 +145,7 @@ async def test_a_score_that_was_made_up_without_a_file_does_not_count(service: S
     assert any(one.code == "entry_failed" and "./judge.js" in one.message for one in result.warnings)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 async def test_of_rewards_that_are_added_up_each_is_needed(service: Service) -> None:
     code = (
@@ -158,6 +160,7 @@ async def test_of_rewards_that_are_added_up_each_is_needed(service: Service) -> 
 ASKING = "import {0}\n\ndef judged(output, expected):\n    try:\n        return {1}\n    except Exception:\n        return 0.5\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("package", "asked"),
     [
@@ -239,7 +242,7 @@ GETTING = (
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("asked", "host"),
     [
@@ -291,6 +294,7 @@ EXACT_BESIDE = "\ndef exact(output, expected):\n    return output == expected\n"
 JUDGED = "\ndef judged(output, expected):\n    "
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("top", "body", "name"),
     [

@@ -390,7 +390,7 @@ def told(result: EvaluationResult) -> list[tuple[str, str | None]]:
     return [(note.message, note.remedy) for note in result.warnings if note.code == "missing_column"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(33)
 @BUBBLEWRAP
 @pytest.mark.parametrize(("contract", "language", "code"), COMPARES)
 async def test_an_expected_answer_is_never_silently_absent(
@@ -419,7 +419,7 @@ async def test_an_expected_answer_that_is_not_missed_is_not_told(service: Servic
     assert (result.score, told(result)) == (1, [])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(48)
 @BUBBLEWRAP
 @pytest.mark.parametrize(("language", "code"), [*ASKS, *ASKS_NOT])
 async def test_code_that_asks_for_the_expected_answer_is_not_told(

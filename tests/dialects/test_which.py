@@ -103,6 +103,7 @@ MEANT = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", MEANT)
 async def test_the_code_itself_says_which_function_is_meant(service: Service, case: str) -> None:
     result = await service.evaluate(Evaluator(MEANT[case]), ROW)

@@ -96,7 +96,7 @@ def test_the_documents_of_the_host_and_of_its_vendors_have_each_route_once(serve
     assert server.client.get("/openapi.json", params={"of": "nobody"}).status_code == 404
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", POSTS)
 def test_examples_are_answered_as_described(server: Server, description: Any, path: str) -> None:
     for example in examples(description, path):

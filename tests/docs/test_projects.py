@@ -48,7 +48,7 @@ def run(block: Block, server: Server, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.long
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/README.md")))
 def test_each_command_of_an_example_runs_and_prints_what_it_says(name: str, server: Server, tmp_path: Path) -> None:

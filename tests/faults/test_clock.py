@@ -90,6 +90,7 @@ def jumpy(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_clock_that_jumps_changes_no_answer_and_no_limit(jumpy: Path, tmp_path: Path) -> None:
     environment = {"PYTHONPATH": str(jumpy), "EVALUATOR_HOST_IDLE_TTL_S": "60"}
     with scene(tmp_path, data_dir=new_home(tmp_path), environment=environment) as host:

@@ -319,6 +319,7 @@ def test_doctor_and_serve_say_what_is_wrong_and_what_to_do(
     assert "hidden" not in done.stdout + served.stderr, "a password must not be printed"
 
 
+@pytest.mark.long
 def test_a_database_of_which_one_file_is_read_only(machine: Machine) -> None:
     part_of_a_database_read_only(machine)
     done = machine.command("doctor", "--json")
@@ -347,6 +348,7 @@ def test_doctor_says_that_another_process_holds_the_file(machine: Machine) -> No
     assert "database is locked; nothing was changed; try again; if this machine is not busy, end the" in one_line(done)
 
 
+@pytest.mark.long
 def test_doctor_says_that_little_disk_is_left(machine: Machine) -> None:
     machine.mount("mode=700")
     machine.own_tools()
@@ -448,7 +450,7 @@ NOTED: list[list[Noted]] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("faults", NOTED, ids=["-".join(fault.__name__ for fault, *_ in one) for one in NOTED])
 def test_doctor_says_what_will_fail_on_a_host_that_starts(faults: list[Noted], machine: Machine) -> None:
     new_home(machine.folder)

@@ -58,7 +58,7 @@ def http(status: str, body: str) -> bytes:
     return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long("test_doctor.py has a case of what the command says")
 @pytest.mark.parametrize(
     "answer",
     [None, b"", b"SSH-2.0-OpenSSH\r\n", http("404 Not Found", "<h1>none</h1>"), http("200 OK", "<h1>a page</h1>")],

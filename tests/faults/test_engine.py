@@ -32,7 +32,7 @@ def containers(host: Scene, address: str) -> list[str]:
     return [one["Id"] for one in found if f"-{host.pid}-" in one["Labels"][LABEL_INSTANCE]]
 
 
-@pytest.mark.long
+@pytest.mark.long("test_kills.py kills processes in bubblewrap")
 def test_the_engine_is_killed_and_started_again(
     engine: CrashEngine, tmp_path: Path, recovery: Callable[[float], None]
 ) -> None:
@@ -91,6 +91,7 @@ def test_a_row_is_not_blamed_for_an_engine_that_hangs(engine: CrashEngine, tmp_p
         host.recovered()
 
 
+@pytest.mark.long
 def test_the_processes_of_a_container_are_killed_from_outside(
     tmp_path: Path, recovery: Callable[[float], None]
 ) -> None:

@@ -30,6 +30,7 @@ def sleeps(host_pid: int) -> bool:
     return wake_ups(pids) - before < MOST_A_SECOND * SECONDS
 
 
+@pytest.mark.long("it waits until a host is idle")
 def test_an_idle_host_sleeps(tmp_path: Path) -> None:
     with Server(data_dir=new_home(tmp_path), log=tmp_path / "log", environment=PREWARMED) as server:
         assert server.client.get("/readyz").status_code == 200

@@ -44,6 +44,7 @@ def test_the_runner_is_killed_under_a_row_which_is_run_again(host: Scene, recove
     assert host.rows() == 2, "the row that was begun twice must be counted once"
 
 
+@pytest.mark.long
 def test_the_process_of_a_row_is_killed_which_is_run_again(host: Scene, recovery: Note) -> None:
     answer = host.evaluating(seconds=1.0)
     end(max(host.processes("runner.py")))  # the youngest process
@@ -52,6 +53,7 @@ def test_the_process_of_a_row_is_killed_which_is_run_again(host: Scene, recovery
     assert host.rows() == 2, "the row that was begun twice must be counted once"
 
 
+@pytest.mark.long
 def test_bubblewrap_is_killed_under_a_row_which_is_run_again(host: Scene, recovery: Note) -> None:
     answer = host.evaluating(seconds=1.0)
     host.until(lambda: bool(host.processes("bwrap")))
@@ -61,6 +63,7 @@ def test_bubblewrap_is_killed_under_a_row_which_is_run_again(host: Scene, recove
     assert host.rows() == 2, "the row that was begun twice must be counted once"
 
 
+@pytest.mark.long
 def test_every_sandbox_is_killed_again_and_again_under_a_batch(host: Scene) -> None:
     with ThreadPoolExecutor() as threads:
         rows = [{"inputs": {"seconds": 0.05, "number": number}} for number in range(100)]

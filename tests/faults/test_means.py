@@ -103,6 +103,7 @@ async def test_packages_are_not_installed_without_a_sandbox_because_bubblewrap_w
     assert isinstance(await builder._find(), BuildSandbox)
 
 
+@pytest.mark.long
 def test_out_of_processes(host: Scene, recovery: Note) -> None:
     with process_limit(host) as limit:
         assert set(codes(host, 4)) == {200}

@@ -105,6 +105,7 @@ def statuses(held: list[socket.socket], *, count: int) -> Counter[str]:
     return Counter(seen.values())
 
 
+@pytest.mark.long("it takes hundreds of connections; test_fairness.py has a flood of calls")
 @pytest.mark.parametrize("tenants", [600], indirect=True)
 def test_event_streams_of_one_key_are_few_and_end_with_the_host(tenants: Tenants) -> None:
     job = tenants.job(SLOW, tenants.loud)

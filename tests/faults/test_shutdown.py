@@ -44,6 +44,7 @@ def test_calls_that_outlast_the_grace_period_are_told_so(tmp_path: Path) -> None
         assert host.server.process.wait(20) == 0
 
 
+@pytest.mark.long
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     with scene(tmp_path, environment={"EVALUATOR_HOST_STOP_GRACE_S": "600"}) as host:
         running = host.evaluating(seconds=60.0, timeout_s=100.0)

@@ -75,6 +75,7 @@ async def asked(client: httpx.AsyncClient, code: str, **more: Any) -> str:
     return str(answer.raise_for_status().json()["reason"])
 
 
+@pytest.mark.long("it waits for servers that are silent; test_turns.py shares look-ups between workspaces")
 async def test_names_whose_servers_are_silent_delay_no_other_workspace(tmp_path: Path) -> None:
     library = tmp_path / "slow.so"
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library]

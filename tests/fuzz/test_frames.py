@@ -41,6 +41,7 @@ STREAMS = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.long
 @bounded(300)
 @given(frames=FRAMES, sizes=SIZES)
 def test_encoded_values_are_decoded_in_whatever_pieces_they_arrive(

@@ -50,6 +50,7 @@ def test_python_pins_are_exact_and_read_back_as_themselves(items: list[Any]) -> 
         assert read(list(reversed(items)), Language.PYTHON) == found
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_npm_pins_are_exact_and_read_back_as_themselves() -> None:
     """Every npm pin that the parser accepts is exact, and can be parsed again with the same result. Each check of a

@@ -95,7 +95,7 @@ async def jobs(
         yield Jobs(store, few, many)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize(("sort", "which"), _BY_INDEX)
 async def test_a_page_costs_the_same_of_a_larger_job(jobs: Jobs, sort: Sort, which: Filter) -> None:
     few, many = [await jobs.page(job, which, sort) for job in (jobs.few, jobs.many)]
@@ -103,6 +103,7 @@ async def test_a_page_costs_the_same_of_a_larger_job(jobs: Jobs, sort: Sort, whi
     assert many.read <= SAME * few.read
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("sort", "which"), _BY_A_PASS)
 async def test_each_statement_of_a_page_without_an_index_is_one_pass(jobs: Jobs, sort: Sort, which: Filter) -> None:
     few, many = [await jobs.page(job, which, sort) for job in (jobs.few, jobs.many)]
@@ -126,6 +127,7 @@ async def test_chosen_rows_cost_the_same_of_a_larger_job(jobs: Jobs, position: i
     assert many.read <= SAME * few.read
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("which", [_EVERY, Filter(1), _FAILED])
 async def test_a_download_is_one_pass(jobs: Jobs, which: Filter) -> None:
     async def download(job: Job) -> None:
@@ -149,6 +151,7 @@ async def test_a_download_from_a_row_on_does_not_read_those_before(jobs: Jobs) -
     assert many.read <= SAME * few.read
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("which", [_EVERY, Filter(1), _FAILED, Filter(2, status="scored")])
 async def test_a_count_by_status_reads_tallies(jobs: Jobs, which: Filter) -> None:
     counts = [sum([1 async for _ in tables(jobs.store).results.every(job.id, which)]) for job in (jobs.few, jobs.many)]
@@ -163,7 +166,7 @@ async def test_the_results_of_one_row_are_found_without_the_others(jobs: Jobs) -
     assert many.read <= SAME * few.read
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(44)
 @pytest.mark.parametrize("sort", Sort)
 @pytest.mark.parametrize("which", _FILTERS)
 async def test_pages_give_what_sorting_all_results_gives(jobs: Jobs, sort: Sort, which: Filter) -> None:

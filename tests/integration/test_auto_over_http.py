@@ -49,6 +49,7 @@ def test_a_stored_evaluator_has_exact_pins(server: Server) -> None:
     assert (again["version"], again["evaluator"]["packages"]) == (1, [pin])
 
 
+@pytest.mark.long
 def test_a_job_keeps_the_pins_of_its_start(server: Server) -> None:
     job = post(server, "/v1/jobs", evaluators=[AUTO], dataset={"rows": [{"outputs": "a"}, {"outputs": "b"}]})
     until = time.monotonic() + 120

@@ -96,7 +96,7 @@ async def test_packages_that_a_package_imports_without_declaring_them_are_instal
     assert (result.score, pins(result)) == (1, {"mathruler", "pylatexenc", "sympy", "tqdm"})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("imports", "used", "chosen"),
     [
@@ -123,7 +123,7 @@ async def test_what_a_light_module_lacks_is_installed_if_the_evaluator_uses_it(
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "code",
     [
@@ -135,6 +135,7 @@ async def test_an_import_that_rows_need_counts_beside_one_that_they_do_not(servi
     assert (await service.pinned(auto(code))).packages == ("emoji==1.0.0",)
 
 
+@pytest.mark.long
 async def test_pins_beside_auto_stay(service: Service) -> None:
     code = "import emoji, schema\n" + EVALUATE.format("[schema.Schema, emoji.emoji_count]")
     assert (await service.pinned(auto(code, packages=("auto", "emoji==1.0.0")))).packages == (
@@ -203,6 +204,7 @@ async def test_packages_that_a_script_can_do_without_are_not_installed(service: 
     assert (report.ok, report.missing_imports, report.not_loaded) == (True, (), ("zod",))
 
 
+@pytest.mark.long
 async def test_code_that_catches_the_import_and_scores_nothing_gets_its_package(service: Service) -> None:
     body = "\n    try:\n        from schema import Schema\n    except ImportError:\n        return 0\n    return 1\n"
     assert (await service.evaluate(auto(EVALUATE.replace("\n    return {}\n", body)), Row())).score == 1
@@ -287,6 +289,7 @@ async def test_real_packages_of_several_megabytes(real: Service, code: str, pack
     assert pins(result) == packages
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("packages", [("auto",), ()])
 async def test_a_version_that_a_file_of_the_project_pins(
     service: Service, index: Index, packages: tuple[str, ...]
@@ -303,6 +306,7 @@ async def test_a_version_that_a_file_of_the_project_pins(
         assert "add emoji==0.9.0 to `packages`" in str(result.error.hint)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "chosen"),
     [

@@ -108,6 +108,7 @@ def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: 
     assert (over.returncode, "already exists; choose another file name" in " ".join(over.stderr.split())) == (2, True)
 
 
+@pytest.mark.long
 def test_impossible_backups_and_restores_say_why(tmp_path: Path, databases: Databases) -> None:
     home, data = tmp_path / "home", {"EVALUATOR_HOST_DATA_DIR": str(tmp_path / "home")}
     nothing = cli("backup", str(tmp_path / "b.tar"), **data)
@@ -152,7 +153,7 @@ def test_impossible_backups_and_restores_say_why(tmp_path: Path, databases: Data
     assert not (tmp_path / "third" / "evaluator-host.db").exists()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_a_killed_command_can_be_repeated(command: str, tmp_path: Path) -> None:
     home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "b.tar"

@@ -82,7 +82,7 @@ def steps(seen: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"packages: (\w+)", seen)))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.long("test_builds.py builds over the API")
 @pytest.mark.parametrize("verb", ["run", "check"])
 @pytest.mark.parametrize("where", ["here", "at a URL"])
 def test_a_terminal_shows_how_far_a_build_is(
@@ -118,7 +118,7 @@ def test_specifiers_of_a_file_pin_its_packages(home: Path, tmp_path: Path) -> No
     assert re.search(r"^score +10$", ran.stdout, re.MULTILINE)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize(("verb", "where"), [("run", "here"), ("check", "at a URL")])
 def test_another_python_than_the_file_requires_is_refused(
     request: pytest.FixtureRequest, home: Path, tmp_path: Path, verb: str, where: str

@@ -78,7 +78,7 @@ def images(client: docker.APIClient, *digests: str) -> list[bool]:
     return [layer_tag(digest) in present for digest in digests]
 
 
-@pytest.mark.long
+@pytest.mark.long("test_cache_mending.py has a set that is copied")
 async def test_at_the_ceiling_the_least_recently_used_set_goes(
     host: Host, index: Index, client: docker.APIClient
 ) -> None:
@@ -212,6 +212,7 @@ async def until(true: Callable[[], bool]) -> None:
     pytest.fail("the condition did not become true in time")
 
 
+@pytest.mark.long
 async def test_what_was_tried_and_does_not_work_leaves_no_image(
     host: Host, index: Index, client: docker.APIClient
 ) -> None:

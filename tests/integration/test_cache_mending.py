@@ -52,6 +52,7 @@ async def digest(service: Service) -> str:
     return (await service.environments.built(report.key)).digest or ""
 
 
+@pytest.mark.long
 async def test_a_tampered_file_is_found_and_mended_wherever_it_was_copied_to(
     host: Host, digest: str, client: docker.APIClient
 ) -> None:
@@ -70,6 +71,7 @@ async def test_a_tampered_file_is_found_and_mended_wherever_it_was_copied_to(
         assert [one.broken for one in await other.environments.verify()] == [()]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("lost", ["env.json", "contents.json", "files"])
 async def test_a_half_written_set_is_found_and_mended(lost: str, service: Service, host: Host, digest: str) -> None:
     broken = host.folder(digest) / lost
@@ -122,7 +124,7 @@ SWAPS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize("host", ["docker"], indirect=True)
 @pytest.mark.parametrize(("recipe", "said"), SWAPS.values(), ids=SWAPS)
 async def test_an_image_that_is_not_the_set_is_found_and_made_again(

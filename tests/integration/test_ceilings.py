@@ -30,6 +30,7 @@ def evaluate(host: Server, evaluator: Any) -> Any:
     return host.client.post("/v1/evaluate", json={"evaluator": evaluator, **ROW}, timeout=60).json()
 
 
+@pytest.mark.long
 def test_the_defaults_that_the_host_names_are_at_most_its_ceilings(host: Server) -> None:
     info = host.client.get("/v1/info").json()
     assert info["default_limits"] == info["limit_ceilings"] == LOW

@@ -127,6 +127,7 @@ def test_results_of_an_earlier_run_stay_until_there_are_new_ones(folder: Path) -
     assert len(read_lines(kept)) == 40
 
 
+@pytest.mark.long
 def test_run_prints_its_summary_as_json(folder: Path) -> None:
     ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--threshold", "0.5", "--json")
     assert ran.returncode == 0
@@ -212,6 +213,7 @@ def test_csv_mapping_limit_and_typescript(folder: Path, isolation: str) -> None:
     assert (json.loads(ran.stdout)["rows"], json.loads(ran.stdout)["mean"]) == (2, 0.5)
 
 
+@pytest.mark.long
 def test_one_row_needs_no_file(folder: Path) -> None:
     ran = cli(folder, "run", "exact.py", "--inputs", '{"correct_answer": "Paris"}', "--outputs", "Paris", "--json")
     assert ran.returncode == 0
@@ -222,6 +224,7 @@ def test_one_row_needs_no_file(folder: Path) -> None:
     assert "KeyError" in ran.stdout
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -336,6 +339,7 @@ def test_an_empty_file_is_said_to_be_empty(folder: Path) -> None:
     assert (ran.returncode, "there is no row to score in empty.csv: the file is empty" in ran.stderr) == (2, True)
 
 
+@pytest.mark.long
 def test_printed_text_cannot_control_the_terminal(folder: Path) -> None:
     (folder / "loud.py").write_text(
         "def evaluate(inputs, outputs, trace):\n    print('\\x1b[2J[bold]x[/bold]')\n    return 1\n"
@@ -442,6 +446,7 @@ def _read_all(descriptor: int) -> str:
     return b"".join(parts).decode(errors="replace")
 
 
+@pytest.mark.long
 def test_a_file_brings_the_modules_that_it_imports(folder: Path, server: Server) -> None:
     for path, text in {
         "pyproject.toml": "",

@@ -76,6 +76,7 @@ def test_a_batch_keeps_its_order(client: Client) -> None:
         assert (batch.summary.rows, batch.summary.scored, batch.summary.errors) == (50, 50, {})
 
 
+@pytest.mark.sampled(2)
 def test_check_info_and_ready(client: Client) -> None:
     report = client.check(EXACT)
     assert report.ok
@@ -172,6 +173,7 @@ def test_a_stored_evaluator_is_migrated_and_has_traces(client: Client) -> None:
     client.evaluators.delete("legacy-client")
 
 
+@pytest.mark.sampled(2)
 def test_a_host_that_is_busy_is_tried_again_and_then_given_up(flavour: str) -> None:
     """If a host is busy, the client tries again, and gives up in the end. A small server stands in for the host,
     because a test cannot fill a real queue twice at the right moments.

@@ -82,6 +82,7 @@ async def test_answers_get_what_they_deserve(service: Service) -> None:
         assert (result.score, result.error) == (score, None), name
 
 
+@pytest.mark.long
 async def test_the_time_of_an_answer_is_not_that_of_the_clock(service: Service) -> None:
     impatient = re.sub(r"(SECONDS, \w+, OUTPUT_BLOCKS) = 2, 4", r"\1 = 20, 0.3", CODE)
     assert impatient != CODE

@@ -71,6 +71,7 @@ async def backend(address: str) -> AsyncIterator[DockerBackend]:
     await made.close()
 
 
+@pytest.mark.long
 async def test_an_evaluator_imports_pure_and_native_packages(
     backend: DockerBackend, client: docker.APIClient, python_set: Set
 ) -> None:
@@ -178,6 +179,7 @@ async def test_images_of_environments_that_are_gone_are_removed_and_others_stay(
         labels_of(client, gone)
 
 
+@pytest.mark.long
 async def test_copies_of_data_files_take_limited_space_on_the_engine(
     client: docker.APIClient, address: str, tmp_path: Path
 ) -> None:

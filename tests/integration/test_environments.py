@@ -71,6 +71,7 @@ async def test_a_python_set_is_installed_and_every_package_is_listed(service: Se
     assert again.timing_ms.environment < 1000
 
 
+@pytest.mark.long
 async def test_steps_are_reported_in_order(service: Service) -> None:
     report = await service.environments.request(["six==1.16.0"], PYTHON)
     steps = [event.step for event in [e async for e in service.environments.events(report.key)]]
@@ -108,6 +109,7 @@ async def test_a_tampered_file_is_found_and_mended(service: Service, home: Path)
     assert (await score(service, VERSION + "\n", "rapidfuzz==3.13.0")).label == "3.13.0"
 
 
+@pytest.mark.long
 async def test_a_half_written_set_is_mended(service: Service, home: Path) -> None:
     report = await service.environments.request(["six==1.16.0"], PYTHON)
     report = await service.environments.built(report.key)
@@ -205,7 +207,7 @@ export const evaluate = (inputs, outputs, trace) => [fp, sub, readFileSync];
 """
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("code", "language", "pins", "missing"),
     [

@@ -263,7 +263,7 @@ async def test_the_watch_sees_what_holds_the_loop(held_s: float) -> None:
     assert watch.longest_s > held_s
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(160)
 @pytest.mark.parametrize("call", CALLS)
 async def test_no_route_holds_the_event_loop(host: Host, held_s: float, call: str) -> None:
     bodies = [*hostile(call), *(BODIES[call]() if call in BODIES else [])]

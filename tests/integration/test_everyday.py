@@ -357,6 +357,7 @@ def test_rows_are_found_edited_and_kept_in_versions(client: Client, url: str) ->
     assert command(url, "datasets", "columns", "hard").startswith("COLUMN")
 
 
+@pytest.mark.long
 def test_a_schedule_by_command(client: Client, url: str) -> None:
     client.datasets.upload("weekly-rows", ROWS)
     client.evaluators.create("weekly-exact", EXACT)
@@ -375,6 +376,7 @@ def test_a_schedule_by_command(client: Client, url: str) -> None:
     command(url, "schedules", "remove", "weekly")
 
 
+@pytest.mark.long
 def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(client: Client, url: str, tmp_path: Path) -> None:
     client.datasets.upload("capitals", ROWS, replace=True)
     client.evaluators.create("same-text", EXACT)
@@ -613,6 +615,7 @@ def test_doctor_beside_a_running_host_finds_no_fault(url: str) -> None:
     assert f"an Evaluator Host runs there ({__version__})" in found.stdout
 
 
+@pytest.mark.long
 def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> None:
     home = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     done = forked.run(["login", url], env=home)
@@ -628,6 +631,7 @@ def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> 
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.long
 def test_a_saved_key_goes_to_its_own_host_alone(url: str, tmp_path: Path) -> None:
     """A saved key is sent only to its own host.
 

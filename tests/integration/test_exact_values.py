@@ -23,6 +23,7 @@ def codes(result: EvaluationResult) -> list[str]:
     return [note.code for note in result.warnings]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("inputs", "outputs", "path"),
     [
@@ -81,6 +82,7 @@ async def test_nothing_is_reported_of_integers_that_the_code_does_not_read(
     assert [f" at {path}," in message for message in notes] == ([] if path is None else [True]), notes
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("language", [Language.JAVASCRIPT, Language.TYPESCRIPT])
 @pytest.mark.parametrize(("integers", "shown"), [("bigint", "bigint"), ("text", "string")])
 async def test_javascript_gets_integers_exactly(
@@ -102,6 +104,7 @@ export const evaluate = (inputs, outputs, trace) => ({ score: 1, keys: inputs.ma
 ESCAPED = ("\\", '"', "\n", "\\n", "a\\", 'a"', "\u0000", "\\u0022", "plain", "é", "__proto__", "\\\\", "0")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("language", [Language.JAVASCRIPT, Language.TYPESCRIPT])
 @pytest.mark.parametrize("isolation", Isolation)
 async def test_keys_that_json_escapes_arrive_as_they_are(

@@ -175,7 +175,7 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(92)
 @pytest.mark.parametrize(("name", "language"), WRITTEN)
 def test_an_example_scores_as_it_says(server: Server, name: str, language: str) -> None:
     example = EXAMPLES[name]

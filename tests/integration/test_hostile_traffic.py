@@ -107,7 +107,7 @@ def many_attributes(size: int) -> bytes:
     return body
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("make", "media_type", "statuses"),
     [
@@ -162,6 +162,7 @@ def test_a_trace_that_grows_too_large_is_refused_by_name(host: Host) -> None:
     eventually(lambda: "it has over 50000 spans" in host.server.log)
 
 
+@pytest.mark.long
 def test_an_id_writes_no_lines_of_its_own(host: Host) -> None:
     odd = "x\nERROR evaluator_host.web: forged\x1b[2J"
     assert host.attacker.post("/v1/evaluators", json={"name": "gone", "code": ONE}).is_success

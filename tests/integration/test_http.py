@@ -80,7 +80,7 @@ def test_a_body_that_is_not_a_json_object_is_refused(server: Server, content: by
     assert response.json()["code"] == "invalid_request"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("value", "seen"),
     [
@@ -291,7 +291,7 @@ def test_an_editor_is_told_names_documentation_parameters_and_problems(server: S
     assert found["completions"] == [{"name": "shout", "kind": "function"}]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("code", ["def evaluate(", "\0", "x = " * 9, "'''", ""])
 def test_an_editor_that_asks_about_broken_code_gets_an_answer(server: Server, code: str) -> None:
     for what in ("completions", "hover", "signature", "problems"):

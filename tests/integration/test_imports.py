@@ -37,7 +37,7 @@ for step in trainer.train():
 pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("code", "score", "not_loaded"),
     [
@@ -67,7 +67,7 @@ async def test_a_training_script_scores_by_its_reward(service: Service) -> None:
     assert result.not_loaded == ("torch", "datasets", "trl")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(
     ("code", "package", "line"),
     [
@@ -103,7 +103,7 @@ async def test_a_missing_package_that_the_evaluator_needs_stops_the_load(
     assert not report.ok
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(
     "use",
     [
@@ -135,6 +135,7 @@ async def test_a_placeholder_has_no_value(service: Service, use: str) -> None:
     assert "register it and name it in `models`" in (error.hint or "")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("top", ["import rewards_of_mine\n", "from rewards import Rubric\n"])
 async def test_a_module_that_is_not_well_known_stops_what_uses_it_and_is_never_installed(
     service: Service, top: str

@@ -199,6 +199,7 @@ def test_rows_are_counted_when_asked(url: str, jobs: list[str]) -> None:
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1").json()["total"] is None
 
 
+@pytest.mark.long
 def test_a_table_of_rows_says_that_more_follow(url: str, jobs: list[str]) -> None:
     first, filtered, as_json = (
         forked.run(["jobs", "rows", jobs[0], *options, "--url", url])
@@ -276,6 +277,7 @@ def test_a_download_goes_on_where_it_broke_off(client: Client, url: str, tmp_pat
         assert plain._transport.http.get(f"/v1/jobs/{job.id}/rows.jsonl?first=1200").text == ""
 
 
+@pytest.mark.long
 def test_commands_read_the_same(url: str, jobs: list[str]) -> None:
     def said(*arguments: str) -> str:
         done = forked.run(["jobs", *arguments, "--url", url])
@@ -287,6 +289,7 @@ def test_commands_read_the_same(url: str, jobs: list[str]) -> None:
     assert len(said("rows", jobs[0], "--text", "row 2997 has").splitlines()) == 2
 
 
+@pytest.mark.long
 def test_a_platforms_own_scores_and_skipped_rows_are_stored_and_downloaded(client: Client, tmp_path: Path) -> None:
     code = "def handler(output, expected):\n    return None if expected is None else {'name': 'same', 'score': output == expected}\n"
     rows = [{"correct_answer": "a", "outputs": "a"}, {"correct_answer": None, "outputs": "b"}]
@@ -307,6 +310,7 @@ def test_a_platforms_own_scores_and_skipped_rows_are_stored_and_downloaded(clien
     assert (statistics.scored, statistics.skipped, statistics.failed) == (1, 1, 0)
 
 
+@pytest.mark.long
 def test_a_score_of_few_rows_is_that_of_these_rows(client: Client, url: str) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return {'score': inputs['n'], 'other': 1}\n"
     rows = [{"full": 0.5, "few": few, "outputs": ""} for few in (0.75, None, 0.25)]

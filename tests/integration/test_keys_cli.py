@@ -41,6 +41,7 @@ def test_a_key_is_made_listed_and_revoked(url: str) -> None:
     assert "never expires" in command("keys", "list", "--workspace", "default", url=url).stdout
 
 
+@pytest.mark.long
 def test_a_new_workspace_is_named_with_what_was_perhaps_meant(url: str) -> None:
     first = command("keys", "create", "ci", "--workspace", "search", url=url).stderr
     assert "workspace search is new; existing workspaces: default" in first
@@ -70,6 +71,7 @@ def test_the_first_key_is_asked_about_at_a_terminal(url: str) -> None:
     assert create("", "--workspace", "other")[1].startswith("eh_"), "only the first key needs a confirmation"
 
 
+@pytest.mark.long
 def test_a_browser_without_a_key_is_shown_that_there_is_nothing(url: str, tmp_path: Path) -> None:
     make_key("ci", "default", url=url)
     with Server(log=tmp_path / "log", environment={"EVALUATOR_HOST_DATABASE_URL": url}) as server:
@@ -116,7 +118,7 @@ NO_DATABASE = "no host has stored data in {folder}: evaluator-host.db does not e
 NO_SETS = "there are no package sets in {folder}: the folder environments does not exist"
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -203,6 +205,7 @@ def test_who_ran_what_is_reported_and_never_with_what(url: str, tmp_path: Path) 
     assert secret not in server.log
 
 
+@pytest.mark.long
 def test_commands_that_change_keys_are_in_the_audit_log(url: str) -> None:
     made = shown("keys", "create", "ci", "--workspace", "acme", url=url)
     command("secrets", "rotate", url=url)

@@ -62,6 +62,7 @@ def test_metrics_are_open_when_the_operator_says_so(url: str, tmp_path: Path) ->
         assert server.client.get("/v1/info").status_code == 401
 
 
+@pytest.mark.long
 def test_a_key_that_asks_too_often_is_told_when_to_come_back(url: str, tmp_path: Path) -> None:
     eager, calm = make_key("eager", "acme", url=url), make_key("calm", "acme", url=url)
     environment = {
@@ -113,6 +114,7 @@ def test_a_workspace_may_have_limits_of_its_own(url: str, tmp_path: Path) -> Non
         assert "there is no workspace" not in server.log
 
 
+@pytest.mark.long
 def test_client_and_command_line_send_the_key(url: str, tmp_path: Path) -> None:
     key = make_key("ci", "acme", url=url)
     (tmp_path / "exact.py").write_text(EXACT)

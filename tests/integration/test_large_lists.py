@@ -55,6 +55,7 @@ def listed(server: Server, path: str) -> httpx.Response:
     return answer
 
 
+@pytest.mark.long("tests/growth has lists of many records")
 def test_all_evaluators_are_listed_with_their_code_in_little_memory(server: Server) -> None:
     found = listed(server, "/v1/evaluators").json()
     assert [one["name"] for one in found] == [*(f"large-{number:02}" for number in range(MANY)), "often"]
@@ -70,6 +71,7 @@ def test_all_versions_are_listed_in_little_memory(server: Server) -> None:
     assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
 
 
+@pytest.mark.long
 def test_names_are_listed_without_the_code(server: Server) -> None:
     assert len(listed(server, "/hooks").json()["evaluators"]) == MANY + 1
     assert server.client.get("/v1/evaluators", params={"tag": "none"}).json() == []

@@ -64,7 +64,7 @@ async def test_a_broken_index_is_the_index_not_answering(raw: str, language: Lan
             await lock_of([raw], language, index)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize(("raw", "language"), [("inhouse==1.0.0", PYTHON), ("inhouse@1.0.0", JAVASCRIPT)])
 async def test_a_missing_index_counts_as_one_that_does_not_answer(raw: str, language: Language, tmp_path: Path) -> None:
     index = IndexSettings(
@@ -74,6 +74,7 @@ async def test_a_missing_index_counts_as_one_that_does_not_answer(raw: str, lang
         await lock_of([raw], language, index)
 
 
+@pytest.mark.long
 async def test_the_operators_own_configuration_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Site()) as real, serving(Site()) as other:
         python_project(real, "inhouse", **{"inhouse-1.0.0-py3-none-any.whl": wheel("inhouse")})
@@ -99,6 +100,7 @@ async def test_a_build_script_is_never_run_on_the_host(tmp_path: Path) -> None:
     assert not marker.exists()
 
 
+@pytest.mark.long
 async def test_a_source_build_is_resolved_by_the_builder_alone_and_without_credentials(tmp_path: Path) -> None:
     marker = tmp_path / "ran"
     commands: list[Command] = []
@@ -120,7 +122,7 @@ async def test_a_source_build_is_resolved_by_the_builder_alone_and_without_crede
     assert "s3cr3t-w0rd" not in marker.read_text()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "source",
     ["git+ssh://git@example.invalid/a.git", "github:a/b", "file:../evil", "URL/evil.tgz"],
@@ -164,7 +166,7 @@ def processes_with(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("raw", "language"), [("inhouse==1.0.0", PYTHON), ("inhouse@1.0.0", JAVASCRIPT)])
 @pytest.mark.parametrize("way", ["cancelled", "timeout"])
 async def test_a_hanging_index_leaves_no_process(raw: str, language: Language, way: str, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ async def test_no_pins_need_no_index(tmp_path: Path) -> None:
     assert lock.digest != (await lock_of([], JAVASCRIPT, nowhere)).digest
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("raw", "language", "words", "hint"),
     [
@@ -202,7 +202,7 @@ async def test_pins_of_the_other_language_are_refused(index: IndexSettings) -> N
 # --- suggestions ---
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("item", "language", "hint"),
     [

@@ -130,6 +130,7 @@ def test_mistakes_are_reported(folder: Path, arguments: tuple[str, ...], message
     assert message in ran.stderr
 
 
+@pytest.mark.long
 def test_the_client_migrates_by_a_data_set(server: Server) -> None:
     with Client(server.url) as client:
         server.client.post(

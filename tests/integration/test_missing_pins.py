@@ -62,7 +62,7 @@ async def refused(service: Service, *pins: str, language: Language) -> PackagesF
     return error
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long("test_auto_packages.py finds pins of missing imports")
 @pytest.mark.parametrize("language", FORGOTTEN)
 async def test_a_package_that_forgets_a_dependency_is_answered_with_its_pin(
     host: Service, home: Path, language: Language

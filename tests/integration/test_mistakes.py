@@ -152,6 +152,7 @@ def test_a_body_that_is_not_json_and_a_wrong_method_say_what_to_do(server: Serve
     assert "/docs names the methods" in server.client.put("/v1/evaluate", json={}).json()["detail"]
 
 
+@pytest.mark.long
 def test_a_check_says_that_a_pin_alone_reaches_no_model(server: Server) -> None:
     for code, language, words in (
         ("import openai\n" + PY + "return openai.OpenAI()", "python", "reaches a model only if it is granted one"),

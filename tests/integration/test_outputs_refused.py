@@ -74,7 +74,7 @@ def problem(server: Server, path: str, **body: Any) -> tuple[int, str]:
     return answer.status_code, answer.json().get("detail", "")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("code", [*READS.items(), *MORE.items()], ids=lambda code: code[0])
 def test_a_job_is_refused_with_the_column_that_was_meant(server: Server, code: tuple[str, str]) -> None:
     evaluator = {"code": code[1], "language": code[0] if code[0] in READS else "python"}
@@ -88,6 +88,7 @@ def test_code_that_reads_no_outputs_runs(server: Server, code: str) -> None:
     assert problem(server, "/v1/jobs", evaluators=[{"code": code}], dataset="support", config=FEW)[0] == 202
 
 
+@pytest.mark.long
 def test_estimates_schedules_and_rows_in_the_body_are_refused_too(server: Server) -> None:
     job = {"evaluators": ["exact"], "dataset": "support"}
     assert problem(server, "/v1/jobs/estimate", **job) == (422, SUGGESTED)
@@ -193,7 +194,7 @@ BATCH = "the code reads outputs, but none of the 500 rows has outputs; the input
 ROWS = [{"inputs": one} for one in records()]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("code", [*READS.items(), *MORE.items()], ids=lambda code: code[0])
 def test_a_batch_is_refused_with_the_column_that_was_meant(server: Server, code: tuple[str, str]) -> None:
     evaluator = {"code": code[1], "language": code[0] if code[0] in READS else "python"}

@@ -61,6 +61,7 @@ def test_it_brings_little_and_nothing_of_the_host(python: Path, wheel: Path) -> 
         assert {name.partition("/")[0].partition("-")[0] for name in archive.namelist()} == {"evaluator_host_client"}
 
 
+@pytest.mark.long
 def test_each_of_its_modules_can_be_imported(python: Path) -> None:
     program = (
         "import evaluator_host_client as it, importlib, pkgutil, sys\n"

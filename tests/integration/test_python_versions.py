@@ -158,6 +158,7 @@ def test_a_set_that_was_asked_for_has_a_sandbox_waiting(tmp_path: Path, index: I
             time.sleep(0.05)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

@@ -70,7 +70,7 @@ async def scored(service: Service, code: str, *packages: str, language: Language
     return result
 
 
-@pytest.mark.long
+@pytest.mark.long("test_real_sets.py installs real packages")
 @pytest.mark.parametrize(
     ("language", "packages"),
     [(PYTHON, TEXTS), (JAVASCRIPT, PLAIN), (JAVASCRIPT, BINARY)],
@@ -87,6 +87,7 @@ async def test_the_result_lists_every_package_that_is_there(
     assert sum(package.requested for package in result.environment.packages) == len(packages)
 
 
+@pytest.mark.long
 async def test_a_second_evaluator_asks_the_network_for_nothing(service: Service) -> None:
     await scored(service, RATIO, "rapidfuzz==3.13.0", language=PYTHON)
     await scored(service, FLOOR, "lodash@4.17.21", language=JAVASCRIPT)

@@ -165,6 +165,7 @@ def test_versions_stay_as_they_were(either: Client) -> None:
         either.evaluate("versioned", inputs={}, outputs="a")
 
 
+@pytest.mark.long
 def test_tags_belong_to_the_name_and_messages_to_versions(either: Client, url: str, tmp_path: Path) -> None:
     made = either.evaluators.create("tagged", Evaluator(EXACT), tags=["tone", "a-b", "tone"], message="the first")
     assert (made.tags, made.message, made.author, made.last_job) == (("a-b", "tone"), "the first", None, None)
@@ -193,6 +194,7 @@ def test_tags_belong_to_the_name_and_messages_to_versions(either: Client, url: s
     either.evaluators.delete("tagged")
 
 
+@pytest.mark.long
 def test_the_last_job_of_an_evaluator_is_its_newest_however_many_there_are(client: Client) -> None:
     rows = [{"inputs": {"correct_answer": "a"}, "outputs": "a"}, {"inputs": {"correct_answer": "a"}, "outputs": "b"}]
     for name in ("seldom", "often"):
@@ -246,6 +248,7 @@ def test_a_version_remembers_its_lock(client: Client) -> None:
     assert next(client.jobs.rows(job.id)).result["environment"]["digest"] == made.environment.digest
 
 
+@pytest.mark.long
 def test_one_job_runs_two_versions_of_a_package(client: Client) -> None:
     code = "import six\ndef evaluate(i, o, t):\n    return six.__version__ == o\n"
     versions = ("1.16.0", "1.17.0")

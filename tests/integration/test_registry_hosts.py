@@ -118,7 +118,7 @@ def nothing_of(host: Host) -> bool:
     return not staged and not list(host.shelf.glob("*/env.json")) and not list((host.shelf / "sets").iterdir())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "target",
     [replace(OWN, runtime="3.1"), replace(OWN, machine="riscv64"), replace(OWN, glibc=(OWN.glibc[0], 999))],
@@ -174,7 +174,7 @@ async def test_pins_that_a_host_has_with_another_lock_stay_as_they_are(
     assert await label(service, LABEL.format("one"), "one==1.0.0") == "theirs"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("layer", [-2, -1], ids=["the files", "the record"])
 async def test_a_layer_that_the_registry_corrupted_is_refused(
     layer: int, service: Service, host: Host, registry_server: Registry, tmp_path: Path
@@ -191,6 +191,7 @@ async def test_a_layer_that_the_registry_corrupted_is_refused(
     assert nothing_of(host)
 
 
+@pytest.mark.long
 async def test_a_record_that_was_changed_is_refused(
     service: Service, host: Host, registry_server: Registry, tmp_path: Path
 ) -> None:
@@ -205,6 +206,7 @@ async def test_a_record_that_was_changed_is_refused(
     assert nothing_of(host)
 
 
+@pytest.mark.long
 async def test_a_changed_set_is_not_pushed(
     service: Service, host: Host, registry_server: Registry, tmp_path: Path
 ) -> None:

@@ -45,7 +45,7 @@ def wrong(case: Case, server: Server) -> list[str]:
     return [case.code, *faults, f"{result['status']} {result['score']}; {said}"] if faults else []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_are_those_of_their_authors(kind: str, server: Server) -> None:
     cases = [one for one in CASES if one.kind == kind]

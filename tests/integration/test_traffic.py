@@ -40,7 +40,7 @@ def scored(client: Client, name: str, count: int) -> list[TraceReport]:
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("compression", [Compression.NoCompression, Compression.Gzip])
 @pytest.mark.parametrize("processor", [SimpleSpanProcessor, BatchSpanProcessor])
 def test_an_exporter_pointed_at_an_evaluator_has_its_traces_scored(
@@ -127,6 +127,7 @@ def test_a_trace_waits_for_its_root_while_a_step_takes_long(server: Server) -> N
         assert found.result["metrics"]["steps"] == 1
 
 
+@pytest.mark.long
 def test_a_trace_may_be_sent_again_to_a_new_version_of_the_evaluator(server: Server) -> None:
     path, body = "/v1/evaluators/edited/traces", spans("f" * 32)
     with Client(server.url) as client:
@@ -139,6 +140,7 @@ def test_a_trace_may_be_sent_again_to_a_new_version_of_the_evaluator(server: Ser
         assert [one.evaluator for one in scored(client, "edited", 2)] == ["edited@2", "edited@1"]
 
 
+@pytest.mark.long
 def test_spans_of_a_scored_session_that_name_no_session_are_late(server: Server) -> None:
     path, params = "/v1/evaluators/spoken/traces", {"group": "session", "quiet_s": 1}
     first, second, child = spans("1" * 32), spans("2" * 32), spans("1" * 32, root=False)
@@ -156,6 +158,7 @@ def test_spans_of_a_scored_session_that_name_no_session_are_late(server: Server)
         assert [one.trace_id for one in scored(client, "spoken", 2)] == ["s-2", "s-2"]
 
 
+@pytest.mark.long
 def test_the_traces_of_a_session_are_scored_together(server: Server) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return {'score': len(trace['spans'])}\n"
     attributes = [{"key": "session.id", "value": {"stringValue": "s-1"}}]

@@ -180,6 +180,7 @@ try { await new EvaluatorHost({ url: "http://127.0.0.1:8710" }).info(); } catch 
     assert run(project, code, free_port()) == "true true\n"
 
 
+@pytest.mark.long
 def test_a_busy_host_is_asked_again(project: Path) -> None:
     code = """
 import { createServer } from "node:http";

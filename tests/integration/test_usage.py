@@ -21,6 +21,7 @@ def url(databases: Databases) -> str:
     return databases.make("sqlite")
 
 
+@pytest.mark.long("store/test_usage.py has quotas")
 def test_a_workspace_over_its_quota_may_not_store_more_but_evaluate(url: str, tmp_path: Path) -> None:
     keys = {name: bearer(make_key(name, name, url=url)) for name in ("alpha", "beta")}
     environment = {"EVALUATOR_HOST_DATABASE_URL": url, "EVALUATOR_HOST_WORKSPACE_MB": "1"}

@@ -16,6 +16,7 @@ from tests.server import free_port
 PYTHON = LockTarget("3.12")
 
 
+@pytest.mark.long
 async def test_the_real_indexes_say_what_there_is(tmp_path: Path) -> None:
     authorities = os.environ.get("SSL_CERT_FILE")
     index = IndexSettings(

@@ -47,6 +47,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.long
 def test_a_host_that_was_killed_starts_again_at_its_port_at_once(tmp_path: Path) -> None:
     environment = {"EVALUATOR_HOST_WORKERS": "2"}
     with Server(data_dir=new_home(tmp_path), log=tmp_path / "log", environment=environment) as server:
@@ -141,6 +142,7 @@ def test_the_log_names_the_address_of_a_caller_whose_request_was_passed_on(
         eventually(lambda: "1 from 127.0.0.2" in server.log)
 
 
+@pytest.mark.long
 def test_connections_are_spread_over_the_processes(host: Server) -> None:
     """Connections are spread evenly over the processes, because each process has its own socket at the port. With one
     shared socket, the kernel would give most connections to one process.

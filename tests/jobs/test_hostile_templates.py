@@ -44,6 +44,7 @@ async def errors(desk: Desk, job: JobReport) -> list[str]:
     return [row.result["error"]["message"] for row in rows if row.result["error"]]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_values_of_templates_reach_the_evaluator(desk: Desk) -> None:
     rows = [{"word": "o", "n": n} for n in range(50)] + [{"n": 1}]
@@ -52,7 +53,7 @@ async def test_values_of_templates_reach_the_evaluator(desk: Desk) -> None:
     assert "'word' is undefined" in (await errors(desk, job))[0]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("template", "row", "reason"),
     [

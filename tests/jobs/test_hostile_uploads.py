@@ -80,7 +80,7 @@ async def test_rows_of_each_format_arrive(shelf: Shelf) -> None:
     assert lines == [b'{"a":"x","n":39}\n', b'{"a":"y","n":40}\n']
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("content", "format_", "refusal", "message"),
     [

@@ -57,6 +57,7 @@ async def test_a_queue_that_version_1_0_0_stored_counts_for_the_outputs_of_its_j
             await desk.ended(job)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("columns", "same", "other"),
     [

@@ -171,6 +171,7 @@ async def test_an_empty_completion_fails_the_row(desk: Desk) -> None:
     assert "the text is empty (finish_reason: length)" in row.result["error"]["message"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_retry_after_is_waited_for_and_tries_come_to_an_end(desk: Desk) -> None:
     limited = Reply(429, error_body("slow down"), {"Retry-After": "1"})
@@ -224,6 +225,7 @@ async def test_a_prompt_that_a_row_cannot_fill_fails_that_row_only(desk: Desk) -
     assert sorted(server.asked) == ["q0", "q2"]
 
 
+@pytest.mark.long
 @ON_EACH_DATABASE
 @pytest.mark.slow
 async def test_pausing_stops_asking_and_going_on_asks_for_the_rest_only(desk: Desk) -> None:

@@ -164,6 +164,7 @@ def test_a_job_is_made_with_a_model_on_the_command_line(server: Server, tmp_path
     assert model.bodies[0]["messages"][0]["content"] == "Be brief."
 
 
+@pytest.mark.long
 def test_an_estimate_counts_the_requests_to_the_target(server: Server) -> None:
     with ModelServer() as model, Client(server.url) as client:
         target = Target(model.url, "m-1", prompt_template="{{ question }}")

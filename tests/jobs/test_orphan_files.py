@@ -115,6 +115,7 @@ async def test_a_host_removes_what_its_database_does_not_know(home: Home, databa
     assert found.ok, found.detail
 
 
+@pytest.mark.long
 @pytest.mark.engine
 @ON_EACH_DATABASE
 async def test_hosts_of_two_databases_leave_each_other_everything(
@@ -152,6 +153,7 @@ async def test_what_a_database_forgets_goes_beside_another_one_too(
     assert home.there() == kept - {dataset}
 
 
+@pytest.mark.long
 @pytest.mark.engine
 async def test_doctor_says_what_is_unknown_and_what_to_do(home: Home, database_url: str, other_url: str) -> None:
     assert (await home.doctor(database_url)).ok, "in an empty directory, doctor must find nothing wrong"
@@ -222,6 +224,7 @@ async def test_a_directory_from_before_is_its_databases_where_that_knows_all(hom
     assert home.there() == kept
 
 
+@pytest.mark.long
 @pytest.mark.engine
 async def test_unknown_files_in_an_older_directory_stay(home: Home, database_url: str, other_url: str) -> None:
     kept = await home.keep(database_url) | await home.keep(other_url)
@@ -304,6 +307,7 @@ def _dead() -> str:
     return f"{this_instance().rpartition('-')[0]}-1"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "ends", [StoreUnavailable("the answer was lost"), asyncio.CancelledError()], ids=["lost", "left"]
 )

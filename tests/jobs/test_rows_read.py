@@ -93,6 +93,7 @@ async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
         yield made
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("where", ["decoded", "compared"])
 async def test_another_request_is_answered_in_the_middle_of_a_search(where: str, desk: Desk) -> None:
     job = await desk.ended(await desk.start(["ok"] * 6))

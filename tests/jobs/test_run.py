@@ -349,6 +349,7 @@ async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
             assert await successor.rows_of(job) == list(range(1000))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_a_database_that_fails_for_a_while_loses_no_result(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     save, faults = JobQueue.save, iter([True, True])

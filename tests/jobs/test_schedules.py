@@ -164,6 +164,7 @@ async def test_a_schedule_that_was_deleted_while_its_check_waited_makes_no_job(d
     await desk.ended(job)
 
 
+@pytest.mark.long
 async def test_a_schedule_runs_on_after_a_clock_that_was_ahead(desk: Desk) -> None:
     schedules = Schedules(desk.store.objects, desk.board)
     made = await schedules.add_schedule(WORKSPACE, "often", SPEC, cron="* * * * *")
@@ -313,6 +314,7 @@ async def test_an_alert_without_a_webhook_keeps_its_messages(desk: Desk, tmp_pat
     assert (await alerts.test_alert(WORKSPACE, "low")).deliveries[0].text == "alert low: this is a test"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_an_acknowledgement_lasts_until_the_next_message(desk: Desk, tmp_path: Path) -> None:
     alerts = alerts_of(desk, tmp_path)
@@ -423,7 +425,7 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
     await asyncio.gather(running, return_exceptions=True)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(
     ("rule", "says"),
     [
@@ -487,7 +489,7 @@ async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are
     assert await told(0.9, 0.8) == (False, [])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("metric", [Metric.MEAN, Metric.PASS_RATE])
 async def test_an_alert_fires_when_no_row_could_be_scored(desk: Desk, tmp_path: Path, metric: Metric) -> None:
     alerts = alerts_of(desk, tmp_path)
@@ -522,6 +524,7 @@ async def test_an_alert_fires_when_no_row_could_be_scored(desk: Desk, tmp_path: 
     assert await told(1, 2) == []  # an evaluator with too few rows is not judged
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("metric", "behind", "none"), [(Metric.MEAN, ("scores", "total"), "0"), (Metric.PASS_RATE, ("judged", "passed"), 0)]
 )
@@ -548,7 +551,7 @@ async def test_the_minimum_of_rows_of_an_alert_counts_the_rows_behind_its_metric
     assert told == [[], [text]]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("metric", [Metric.MEAN, Metric.PASS_RATE])
 async def test_an_alert_ignores_evaluators_that_only_label_or_skip(desk: Desk, tmp_path: Path, metric: Metric) -> None:
     alerts = alerts_of(desk, tmp_path)
@@ -578,7 +581,7 @@ async def test_an_alert_ignores_evaluators_that_only_label_or_skip(desk: Desk, t
     assert await told(good, skips) == ["alert.resolved"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize(("below", "told"), [(0.5, "alert.resolved"), (2, "alert.firing")])
 @pytest.mark.parametrize("watched", ["job", "schedule"])
 async def test_a_failed_job_is_checked_again_after_it_was_resumed(
@@ -670,6 +673,7 @@ async def test_an_alert_that_is_deleted_while_it_sends_stops_no_other_alert(
     await asyncio.gather(running, return_exceptions=True)
 
 
+@pytest.mark.long
 async def test_a_receiver_gets_one_message_at_a_time_and_rests_after_a_failure(
     desk: Desk, receiver: Receiver, tmp_path: Path
 ) -> None:

@@ -6,6 +6,8 @@ import gc
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.datasets.table import new_dataset_id
 from tests.jobs.desk import WORKSPACE, opened
@@ -13,6 +15,7 @@ from tests.loop_watch import held_s, watching
 from tests.tables import tables
 
 
+@pytest.mark.long("tests/growth has lists of many records")
 async def test_lists_of_wide_data_sets_do_not_hold_the_event_loop(database_url: str, tmp_path: Path) -> None:
     async with opened(database_url, tmp_path) as desk:
         known = tables(desk.store)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from sqlalchemy import insert
 
 from evaluator_host.platform.jobs.table import DesiredState, JobEvaluatorTable, JobTable
@@ -32,6 +33,7 @@ async def fill(desk: Desk) -> None:
         await connection.execute(insert(JobEvaluatorTable), scored)
 
 
+@pytest.mark.long("tests/growth has lists of many records")
 async def test_lists_of_jobs_with_many_evaluators_do_not_hold_the_event_loop(database_url: str, tmp_path: Path) -> None:
     async with opened(database_url, tmp_path) as desk:
         await fill(desk)

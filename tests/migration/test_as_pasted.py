@@ -54,6 +54,7 @@ PASTED = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.engine
 @pytest.mark.parametrize("case", PASTED)
 async def test_it_stays_and_the_rows_of_the_caller_are_scored(host: Service, case: str) -> None:

@@ -111,6 +111,7 @@ async def test_code_that_can_be_rewritten_is_not_adapted(host: Service) -> None:
     assert broken.status is MigrationStatus.REFUSED
 
 
+@pytest.mark.long
 @pytest.mark.engine
 async def test_chance_is_adapted_without_a_proof(host: Service) -> None:
     code = "import random\n\nevaluate = (lambda: lambda a, i, o, c: random.random())()\n"

@@ -162,7 +162,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.engine
 async def test_main_becomes_evaluate(host: Service, name: str) -> None:
@@ -173,7 +173,7 @@ async def test_main_becomes_evaluate(host: Service, name: str) -> None:
     assert (migration.proof.verdict, migration.proof.scored > 10) == (ProofVerdict.PROVEN, True), migration.proof.text
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", BACK)
 @pytest.mark.engine
 async def test_evaluate_becomes_main(host: Service, name: str) -> None:
@@ -211,6 +211,7 @@ async def test_a_result_that_only_one_contract_takes_is_a_difference(host: Servi
     assert migration.proof.verdict is ProofVerdict.DIFFERS
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.engine
 @pytest.mark.parametrize(
     ("language", "code"),

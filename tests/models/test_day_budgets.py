@@ -70,7 +70,7 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("most", "used"), [(0, 0), (1, 0), (30, 0), (300, 0), (500, 470), (700, 3)])
 async def test_all_processes_together_make_as_many_requests_as_a_day_has(
     stores: list[Store], most: int, used: int
@@ -106,6 +106,7 @@ async def test_a_process_that_is_killed_loses_its_part_only(stores: list[Store])
     await two.aclose()
 
 
+@pytest.mark.long
 async def test_a_row_that_ends_while_it_asks_loses_no_request(stores: list[Store]) -> None:
     one, two, _ = days = processes(stores, ModelBudget(requests=50))
     rows = [asyncio.create_task(one.take(WORKSPACE, priced=True)) for _ in range(40)]
@@ -137,6 +138,7 @@ async def test_far_from_its_end_a_day_is_not_asked_for_each_request(stores: list
     await one.aclose()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("budget", "used"),
     [(ModelBudget(tokens=100), RequestUse(46, 0)), (ModelBudget(cost=10.0), RequestUse(cost=4.6))],
@@ -159,6 +161,7 @@ async def test_near_their_end_tokens_and_cost_are_those_of_all_processes(
     await close(days)
 
 
+@pytest.mark.long
 async def test_a_workspace_may_have_a_budget_of_its_own(database_url: str, tmp_path: Path) -> None:
     own = {WORKSPACE: WorkspaceLimits(model_day=ModelBudget(requests=3))}
     async with open_store(database_url, tmp_path, limits=own) as store:

@@ -157,6 +157,7 @@ async def test_a_required_recording_gives_the_same_scores_without_the_provider(g
         await granting.score(judge, "replay")
 
 
+@pytest.mark.long
 async def test_each_of_several_votes_has_its_own_recorded_answer(granted: Granting) -> None:
     models = ModelService(granted.service.settings, granted.store)
     voting = Evaluator(VOTES, models=("judge=votes",))
@@ -196,6 +197,7 @@ async def test_a_judge_reads_the_outputs_of_the_row_and_not_an_older_column(gran
         assert granted.server.asked[-1] == asked
 
 
+@pytest.mark.long
 async def test_models_of_one_name_at_two_servers_share_no_answers(granted: Granting) -> None:
     models = ModelService(granted.service.settings, granted.store)
 
@@ -352,7 +354,7 @@ async def test_two_hosts_of_a_database_share_a_workspace_s_day(provider: ModelSe
     assert len(provider.asked) - before == 5
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "answer", [Reply(302, headers={"Location": "/x"}), Reply(200, headers={"Content-Encoding": "gzip"}), None]
 )
@@ -374,6 +376,7 @@ async def test_a_request_without_an_answer_counts_in_the_day_of_every_host(
             assert (await granting.score(evaluator)).error.code is ErrorCode.BUDGET_EXCEEDED
 
 
+@pytest.mark.long
 async def test_errors_and_retries_are_the_providers(provider: ModelServer, tmp_path: Path) -> None:
     def faults(question: str, attempt: int) -> Reply | int | None:
         if question == "echo":

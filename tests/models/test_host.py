@@ -150,6 +150,7 @@ def test_the_budget_of_a_job_counts_requests_from_before_a_pause(host: Server, p
     assert found.usage.requests == 4
 
 
+@pytest.mark.long
 def test_a_new_price_counts_from_the_next_request_on(host: Server, provider: ModelServer) -> None:
     shown = command(host, "models", "set", "judge", "--input-price", "10", "--unset", "output-price", "--retries", "1")
     assert "judge" in shown

@@ -289,7 +289,7 @@ class TestWhatMustNotBePossible:
         assert len(web.asked) == before
         assert set(web.lookups[looked_up:]) <= {"api.test"}
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize("name", FLOODS)
     async def test_bytes_that_nobody_reads_are_not_kept(self, reached: Reaching, name: str) -> None:
         """The host does not keep what nobody reads: if a row sends bytes that the host does not need, the host ends the
@@ -366,7 +366,7 @@ class TestWhatMustNotBePossible:
         assert result.error.code is ErrorCode.BUDGET_EXCEEDED
         assert "EVALUATOR_HOST_NETWORK_MB" in result.error.message
 
-    @pytest.mark.sampled(4)
+    @pytest.mark.sampled(12)
     @pytest.mark.parametrize("name", ANSWERS)
     async def test_an_answer_that_is_not_http_is_the_other_hosts_fault(
         self, reached: Reaching, name: str, caplog: pytest.LogCaptureFixture

@@ -79,6 +79,7 @@ class TestOnAHost:
         assert WANTED in command(host, *given, "--map", "outputs=answer", code=2)
         assert "judge-correct@1: 4 rows, 4 scored, 0 failed" in command(host, *given, *WANTED.split())
 
+    @pytest.mark.long
     def test_a_job_whose_outputs_come_from_a_model_is_refused(self, host: Server) -> None:
         target = Target(f"{host.url}/v1", "m", prompt_template="{{ question }}")
         with Client(host.url) as client, pytest.raises(InvalidRequest, match=r"inputs\.reference=expected") as refused:
@@ -91,6 +92,7 @@ class TestOnAHost:
         assert advice["mapping"] == {"outputs": "answer", "inputs.reference": "expected"}
         assert advice["reads"][0]["inputs"] == ["question", "reference"]
 
+    @pytest.mark.long
     def test_rows_of_the_api_are_mapped_inside_their_inputs(self, host: Server) -> None:
         rows = [{"inputs": {"question": "q", "expected": "e"}, "outputs": "a"}]
         with Client(host.url) as client:
@@ -108,7 +110,7 @@ class TestOnAHost:
             '(in JSON, "mapping": {"inputs.reference": "expected"})'
         )
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(16)
     @pytest.mark.parametrize(
         ("prompt", "reads"),
         [
@@ -137,7 +139,7 @@ class TestOnAHost:
         assert sorted(report.reads.inputs) == sorted(reads)
         assert bool(report.reads.outputs) is ("output" in prompt)
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize(
         "prompt",
         [
@@ -157,6 +159,7 @@ class TestOnAHost:
             (statistics,) = client.jobs.results(job.id).evaluators
         assert (statistics.scored, statistics.failed) == (1, 0)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("stored", [True, False])
     def test_a_column_that_only_a_late_row_has_is_not_refused(self, host: Server, stored: bool) -> None:
         flat: list[dict[str, Any]] = [{"question": "q", "outputs": "a"} for _ in range(100)]
@@ -187,6 +190,7 @@ class TestOnAHost:
             (problem,) = client.check(form).problems
         assert "example 1 of the judge does not fit its prompt" in problem.message
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         ("prompt", "warned"),
         [

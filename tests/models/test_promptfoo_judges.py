@@ -40,6 +40,7 @@ CASES: dict[str, tuple[dict[str, Any], Any, float, bool]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES)
 async def test_a_judge_scores_by_promptfoos_rule(granted: Granting, case: str) -> None:
     config, output, score, passed = CASES[case]

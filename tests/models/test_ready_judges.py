@@ -69,7 +69,7 @@ def host(player: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.mark.engine
 @pytest.mark.timeout(200)
 class TestOnAHost:
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(12)
     @pytest.mark.parametrize("ready", READY, ids=[one.name for one in READY])
     def test_it_scores_its_rows_and_again_by_recorded_answers(self, ready: ReadyJudge, host: Server) -> None:
         scores = {one["label"]: one["score"] for one in ready.judge["labels"]}  # type: ignore[index, union-attr]
@@ -85,6 +85,7 @@ class TestOnAHost:
                     assert (got.label, got.score, got.reason) == (case["label"], wanted, case["reason"])
                     assert got.passed is (wanted >= ready.threshold)
 
+    @pytest.mark.long
     def test_the_command_line_prints_a_form(self, host: Server, tmp_path: Path) -> None:
         assert "sql-equivalence" in command(host, "evaluators", "judges")
         file = tmp_path / "tone.json"

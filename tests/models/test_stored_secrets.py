@@ -102,6 +102,7 @@ def files_with_a_secret(folder: Path) -> list[str]:
     return [path.name for path in kept if any(form.encode() in path.read_bytes() for form in FORMS)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", BODIES)
 async def test_a_secret_in_a_request_is_sent_and_not_stored(
     secretive: Granting, folder: Path, provider: ModelServer, name: str
@@ -118,6 +119,7 @@ async def test_a_secret_in_a_request_is_sent_and_not_stored(
     assert await score(secretive, name, Replay.REQUIRE) == (reason, 0, 1)
 
 
+@pytest.mark.long
 async def test_an_export_answers_on_another_host(secretive: Granting, provider: ModelServer, tmp_path: Path) -> None:
     first = [await score(secretive, name, Replay.PREFER) for name in BODIES]
     lines = await exported(secretive)

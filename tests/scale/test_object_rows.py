@@ -52,6 +52,7 @@ def kept(folder: ObjectRows, dataset_id: str) -> None:
     folder.write(dataset_id, records, format_="jsonl", max_bytes=1 << 20)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cached_bytes", [64 << 20, 0])
 def test_rows_are_those_of_the_upload_wherever_they_are_read(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached_bytes: int
@@ -107,6 +108,7 @@ def test_a_storage_that_is_silent_is_asked_once(
             silent.accept()
 
 
+@pytest.mark.long
 def test_a_host_scores_rows_that_another_host_took(
     environment: dict[str, str], databases: Databases, tmp_path: Path
 ) -> None:

@@ -115,6 +115,7 @@ def test_a_stream_whose_source_fails_says_so_and_one_that_never_loads_answers_ea
     assert {result.status for _, result in broken} == {Status.FAILED}
 
 
+@pytest.mark.long
 async def test_the_asynchronous_pool_takes_asynchronous_rows_and_javascript() -> None:
     async def coming() -> AsyncIterator[Row]:
         for row in rows(40):

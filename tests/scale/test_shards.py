@@ -160,6 +160,7 @@ LIES = {
 }
 
 
+@pytest.mark.long
 def test_a_shard_that_lies_is_refused_by_name(folder: Path) -> None:
     (folder / "rows.jsonl").write_text('{"output": 1}\n{"output": 2}\n')
     for number in range(2):
@@ -172,6 +173,7 @@ def test_a_shard_that_lies_is_refused_by_name(folder: Path) -> None:
         assert not (folder / "merged.jsonl").exists(), name
 
 
+@pytest.mark.long
 def test_a_shard_that_claims_a_trillion_rows_takes_no_memory_for_them(folder: Path) -> None:
     cli(folder, *RUN, "--out", "0.jsonl", "--shard", "0/1", code=1)
     *lines, closing = (folder / "0.jsonl").read_text().splitlines()

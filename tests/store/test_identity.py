@@ -19,6 +19,7 @@ async def identity(url: str, folder: Path) -> str:
         return await store.identity()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", EACH_ENGINE)
 async def test_no_two_databases_have_the_same_name_and_each_keeps_its_own(
     engine: str, databases: Databases, tmp_path: Path
@@ -44,6 +45,7 @@ async def test_a_restored_copy_has_the_same_name(databases: Databases, tmp_path:
     assert await identity(f"sqlite:///{file}", tmp_path) == before
 
 
+@pytest.mark.sampled(2)
 async def test_looking_makes_no_database_and_no_tables(
     empty_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

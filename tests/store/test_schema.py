@@ -263,7 +263,7 @@ def test_a_migration_that_leaves_broken_references_is_undone(
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
+@pytest.mark.long
 def test_hosts_that_start_at_once_migrate_once(where: Address, tmp_path: Path) -> None:
     """Hosts that start at the same time migrate a database only once. If both hosts ran the later migration, the second
     run would fail or add a second row.

@@ -124,6 +124,7 @@ async def test_a_new_key_in_the_file_encrypts_and_the_old_one_still_opens(databa
         assert await running.secrets.reveal(WORKSPACE, "later") == VALUE
 
 
+@pytest.mark.sampled(2)
 async def test_keys_of_the_settings_rotate_by_putting_a_new_one_first(database_url: str, tmp_path: Path) -> None:
     old, new, lost = (base64.b64encode(os.urandom(32)).decode() for _ in range(3))
     async with open_store(database_url, tmp_path, secrets_key=lost) as store:

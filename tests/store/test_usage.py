@@ -77,6 +77,7 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     assert (await store.usage.get_usage(other)).files_bytes > 3 << 30
 
 
+@pytest.mark.sampled(2)
 async def test_results_and_answers_of_jobs_are_counted_until_the_job_is_deleted(store: Store) -> None:
     job = await ended(store, value="{" + " " * 998 + "}")
     after = await store.usage.get_usage(WORKSPACE)
@@ -199,6 +200,7 @@ async def test_free_disk_is_kept(store: Store, tmp_path: Path) -> None:
     await StorageUsage(store.database, Quota(reserve_bytes=1, data_dir=tmp_path)).require_room(WORKSPACE)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) -> None:
     old, running = await ended(store, rows=5000, value="x" * 2000), await queued(store)
@@ -220,6 +222,7 @@ async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) 
         assert pages * page_bytes < 1_000_000, "the deleted results had ten million bytes"
 
 
+@pytest.mark.sampled(2)
 async def test_label_queues_and_secrets_are_counted_and_limited(store: Store) -> None:
     rows = await dataset(store, "mine")
     labels = Labels(store.database)

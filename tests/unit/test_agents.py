@@ -43,7 +43,7 @@ def test_paths(path: str, found: list[object] | None, reader: Any) -> None:
         assert reader.find_path(ANSWER, path) == found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 def test_a_path_that_reaches_too_much_is_refused_before_it_takes_memory(reader: Any) -> None:
     deep: list[Any] = []
     for _ in range(3000):

@@ -52,6 +52,7 @@ async def silence(supervisor: Supervisor) -> str:
     return said.value.detail
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_a_worker_that_hangs_is_named_and_killed(forker: Forker, caplog: pytest.LogCaptureFixture) -> None:
     supervisor = Supervisor()

@@ -264,6 +264,7 @@ def test_only_none_is_left_out_of_a_request(
     assert in_path or sent.get(argument, []) == written  # a query cannot contain an empty list
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("verb", sorted(verbs_of(Client()).keys() - {"verbs"}))
 def test_a_request_has_only_parameters_of_its_route(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {argument: value for name, argument, value in falsy_arguments() if name == verb}

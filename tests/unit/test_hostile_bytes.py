@@ -187,6 +187,7 @@ async def test_a_hello_without_an_end_is_refused() -> None:
         await first_bytes(*records(b"\x01\xff\xff\xff" + bytes(4000), 1))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("left_after", [0, 1, 7])
 async def test_frames_for_connections_let_other_tasks_run(left_after: int) -> None:
     flood = encode({"type": "bytes", "connection": 1}) * 6400

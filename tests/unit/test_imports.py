@@ -80,7 +80,7 @@ def test_completing_an_option_imports_its_command_alone() -> None:
     assert sorted(modules & {*NEVER, *HOST}) == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "words",
     [
@@ -103,7 +103,7 @@ def test_scoring_here_imports_neither_server_nor_client(command: str) -> None:
     assert sorted(modules & {*STACK, *DATA, *CLIENT, "yaml", "jinja2", "tree_sitter", "rich.progress"}) == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("command", ["serve", "doctor", "setup", "packages", "mcp", "backup"])
 def test_the_help_of_a_command_imports_no_server(command: str) -> None:
     modules, text = imported(CLI.format(words=[command, "--help"]))
@@ -111,7 +111,7 @@ def test_the_help_of_a_command_imports_no_server(command: str) -> None:
     assert sorted(modules & {"fastapi", "uvicorn", "httpx", *DATA}) == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["list", "create", "revoke"])
 def test_keys_import_no_client_of_a_host(command: str) -> None:
     modules, _ = imported(CLI.format(words=["keys", command, "--help"]))
@@ -135,6 +135,7 @@ def test_a_server_imports_no_part_that_few_hosts_need() -> None:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("module", "absent"),
     [

@@ -82,6 +82,7 @@ async def test_memory_is_limited_and_the_next_call_has_its_own(processes: Limite
     assert len(await processes.call("a", mul, b"x", 32 << 20, limits=CallLimits(memory_mb=128))) == 32 << 20
 
 
+@pytest.mark.long
 async def test_the_memory_of_named_modules_does_not_count(processes: LimitedProcesses) -> None:
     small = CallLimits(memory_mb=16)
     named = replace(small, modules=("pyarrow.parquet", "no_such_module"))

@@ -27,6 +27,7 @@ async def ended_processes() -> AsyncIterator[None]:
     await CONTEXT.processes.close()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
@@ -53,6 +54,7 @@ async def test_extreme_programs_are_rewritten_or_refused(expression: str, reason
     assert reason in refused.value.reason
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("language", [Language.JAVASCRIPT, Language.TYPESCRIPT])
 @pytest.mark.parametrize(
     ("expression", "reason"),

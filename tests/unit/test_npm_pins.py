@@ -18,6 +18,7 @@ from tests.fuzz.bounds import scaled
 JAVASCRIPT, TYPESCRIPT = Language.JAVASCRIPT, Language.TYPESCRIPT
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("raw", "canonical"),
     [

@@ -160,6 +160,7 @@ def test_other_encodings_and_errors_of_syntax_are_the_sandboxes_matter(root: Pat
     assert "def x(:" in files["broken.py"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_cycles_end_and_a_thousand_modules_are_refused(root: Path) -> None:
     write(root / "a.py", "import b, mine\n")

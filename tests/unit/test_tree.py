@@ -63,6 +63,7 @@ def nest(root: Path, levels: int, *, name: str = "d", mode: int = 0o755) -> None
     os.close(folder)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("mode", "name"), [(0o755, "n" * 255), (0o555, "d"), (0o400, NO_TEXT), (0o000, "d")])
 def test_a_tree_is_removed_however_deep_and_whatever_its_modes_and_names(home: Path, mode: int, name: str) -> None:
     before = descriptors()

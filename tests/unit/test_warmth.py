@@ -7,6 +7,8 @@ import random
 from collections import OrderedDict
 from dataclasses import replace
 
+import pytest
+
 from evaluator_host.engine.pool import Lease, Pool
 from tests.unit.pools import SPEC, leased, opened, request, until
 
@@ -133,6 +135,7 @@ def lru_hits(uses: list[str], places: int) -> int:
     return found
 
 
+@pytest.mark.long
 async def test_under_a_zipf_load_the_often_used_stay_warm_better_than_by_lru() -> None:
     draw = random.Random(5)
     weights = [1 / rank**1.1 for rank in range(1, 301)]

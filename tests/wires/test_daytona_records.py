@@ -32,6 +32,7 @@ async def leased(records: Records, *, env: dict[str, str] | None = None) -> Sand
     return made
 
 
+@pytest.mark.long
 async def test_no_script_starts_after_the_deletion_of_its_sandbox_is_answered(hosts: tuple[Records, Records]) -> None:
     deleting, running = hosts
     for number in range(5):

@@ -20,6 +20,7 @@ def ask(client: httpx.Client, code: str, given: Any = "Paris") -> Any:
     return answer.json()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "told"),
     [

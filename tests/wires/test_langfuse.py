@@ -66,6 +66,7 @@ def test_every_case_ends_as_by_langfuse(host: Server, part: int) -> None:
     assert differing(cases, found) == []
 
 
+@pytest.mark.long
 def test_errors_have_langfuse_s_codes_and_texts(client: httpx.Client) -> None:
     def fails(source: str, code: str, language: str = "PYTHON") -> str:
         return error_of(client.post(PATH, json=dispatch(source, language)), code)

@@ -88,6 +88,7 @@ def test_errors_have_the_pinned_texts(client: httpx.Client, body: dict[str, Any]
     assert (answer.status_code, answer.json()) == (400, {"error": f"400 Bad Request: {text}"})
 
 
+@pytest.mark.long
 def test_errors_of_the_code_have_its_traceback(client: httpx.Client) -> None:
     def fails(code: str) -> str:
         answer = client.post(PATH, json={"code": code, "data": DATA})
@@ -142,6 +143,7 @@ def test_a_body_that_is_not_a_request_is_answered_as_by_flask(client: httpx.Clie
     assert (large.status_code, large.json()["error"][:28]) == (413, "413 Request Entity Too Large")
 
 
+@pytest.mark.long
 def test_keys_and_loops(keyed: Keyed) -> None:
     url = f"{keyed.url}/wires/opik/key/{SECRET.replace(' ', '%20')}/v1/private/evaluators/python"
     assert httpx.post(url, json={"code": EQUALS, "data": DATA}).json()["scores"][0]["value"] == 1
@@ -172,6 +174,7 @@ def upstream() -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.long
 def test_other_routes_go_upstream_without_the_key(client: httpx.Client, upstream: str, tmp_path: Any) -> None:
     path = "/wires/opik/v1/private/evaluators/common-metrics"
     assert (

@@ -225,6 +225,7 @@ def signed(key: str, body: bytes) -> dict[str, str]:
     return {"x-sig": f"t={at},v1={hmac.new(key.encode(), at.encode() + b'.' + body, sha256).hexdigest()}"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", wires())
 def test_a_signature_proves_its_body_and_nothing_else(signing: Server, name: str) -> None:
     """A signature proves only its own body. A caller without the secret reaches no route, and does not use up the rate

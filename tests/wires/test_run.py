@@ -69,7 +69,7 @@ READERS = {
 SUM = "\nfunction sum(text) { return text.trim().split('\\n').reduce((n, one) => n + Number(one), 0); }\n"
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize(
     ("language", "code"),
     [

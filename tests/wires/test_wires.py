@@ -64,6 +64,7 @@ def test_every_wire_has_a_page_with_its_variable(name: str) -> None:
     assert wire.path in page
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.engine
 @pytest.mark.parametrize("name", wires())
 def test_check_plays_the_platform(host: Server, keyed: Keyed, name: str) -> None:

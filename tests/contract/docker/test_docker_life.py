@@ -74,6 +74,7 @@ async def test_a_caller_who_hangs_up_while_it_is_destroyed_changes_nothing(
     assert containers(docker_host, own()) == []
 
 
+@pytest.mark.long
 async def test_many_start_at_once(backend: DockerBackend) -> None:
     guests = await asyncio.gather(*(start(backend) for _ in range(8)))
     assert await asyncio.gather(*(guest.run("answer = 1") for guest in guests)) == [1] * 8

@@ -112,6 +112,7 @@ def test_a_model_that_refuses_fails_the_row_as_in_nemo(client: Client, model: Mo
     assert (again.metrics["quality"], limited.metrics["quality"]) == (4.0, 2.0)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:1/v1", "http://models.test/v1", "ref://mine/other", "file:///etc/passwd"]
 )
@@ -140,6 +141,7 @@ judge = LLMJudgeMetric(model={model_of}, scores=[{{"name": "quality", "minimum":
     assert model.bodies[-1]["model"] == "judge-2"
 
 
+@pytest.mark.long
 def test_a_reference_may_be_a_model_that_a_caller_made(host: Server, client: Client, model: ModelServer) -> None:
     made, providers = ("/apis/models/v2/workspaces/default" + end for end in ("/models", "/providers"))
     for name, url in (("here", model.url), ("elsewhere", "http://models.test/v1")):
@@ -173,6 +175,7 @@ def test_a_key_that_is_not_there_is_named(client: Client, model: ModelServer) ->
     assert (error.code, "no-such-key" in error.message) == (ErrorCode.TARGET_FAILED, True)
 
 
+@pytest.mark.long
 def test_a_metric_that_asks_for_ever_is_stopped(client: Client, model: ModelServer) -> None:
     code = f"""
 from nemo_evaluator_sdk import *

@@ -30,7 +30,7 @@ def test_an_evaluation_prints_and_returns_what_it_does_there(tmp_path: Path) -> 
     assert json.loads(own(EVALUATION + "\nprint(result.model_dump_json())\n", tmp_path)) == RESULT
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("call", ["asyncio.run(main())", "asyncio.run(inside())"])
 @pytest.mark.slow
 def test_built_in_metrics_run_from_async_code_and_from_within_a_loop(call: str, tmp_path: Path) -> None:
@@ -61,6 +61,7 @@ def test_it_imports_nothing_of_a_host(tmp_path: Path) -> None:
     assert not {"docker", "sqlalchemy", "fastapi", "httpx", "pandas"} & set(loaded)
 
 
+@pytest.mark.long
 def test_names_are_those_of_the_modules_that_have_them() -> None:
     light = Path(everything.__file__).parent
     lazily = subprocess.run(
@@ -80,6 +81,7 @@ def _like_lazily(name: str) -> tuple[bool, str]:
     return name == "version", name
 
 
+@pytest.mark.long
 def test_what_a_metric_imports_brings_no_judge_and_no_results_along() -> None:
     program = (
         "from nemo_evaluator_sdk import Metric, MetricInput, MetricOutput, MetricOutputSpec, MetricResult\nimport sys"

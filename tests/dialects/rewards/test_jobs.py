@@ -17,6 +17,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("returned", "doubt"),
     [("[0.5]", "the score over all rows together failed: see `together` in the summary"), ("[0.5 for one in completions]", None)],

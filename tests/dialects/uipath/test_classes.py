@@ -26,6 +26,7 @@ async def test_every_sort_of_justification_is_taken(service: Service) -> None:
     assert result.value["details"] == {"expected": "a", "actual": "b"}
 
 
+@pytest.mark.long
 async def test_of_several_evaluators_one_is_named_by_class_or_by_id(service: Service) -> None:
     two = evaluator("return NumericEvaluationResult(score=1)") + evaluator(
         "return NumericEvaluationResult(score=2)", name="F"

@@ -84,6 +84,7 @@ def test_the_agent_runs_and_one_failing_test_case_takes_nothing_from_the_others(
     assert third["agentExecutionOutput"]["result"]["status"] == "faulted"
 
 
+@pytest.mark.long
 def test_recorded_executions_of_uipaths_own_command_line(project: Path) -> None:
     recorded = [f"--executions={FIXTURES / name}" for name in ("out.json", "traces.jsonl")]
     only = ["--item", "test-1", "--item", "test-2"]
@@ -112,6 +113,7 @@ def test_on_a_host_it_is_a_job_that_compares_like_any_other(project: Path, url: 
         assert [one.metrics[0].n for one in compared] == [2, 1]
 
 
+@pytest.mark.long
 def test_both_dialects_over_the_api_by_stored_evaluators(url: str, tmp_path: Path) -> None:
     config = json.loads((FIXTURES / "my-custom-evaluator.json").read_text())
     stored = Evaluator(CUSTOM, contract=Contract("uipath"), settings=EvaluatorSettings(config=config))

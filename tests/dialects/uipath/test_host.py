@@ -42,6 +42,7 @@ def client(server: Server) -> Iterator[Client]:
         yield opened
 
 
+@pytest.mark.long
 def test_a_kept_evaluator_scores_by_its_version_on_the_lock_it_was_kept_with(client: Client) -> None:
     made = client.evaluators.create("lengths", Evaluator(LENGTHS))
     assert (made.contract, made.evaluator.packages) == ("uipath", ())
@@ -73,6 +74,7 @@ def test_jobs_have_criteria_per_row_and_are_compared_like_any_other(client: Clie
     assert [change.row for change in compared.regressions] == [1]
 
 
+@pytest.mark.long
 def test_criteria_come_from_a_column_of_that_name(client: Client) -> None:
     rows = [{"outputs": "abc", "criteria": {"text": "ab"}}, {"outputs": "abc", "criteria": {"text": "abcd"}}]
     job = client.jobs.wait(client.jobs.create([Evaluator(LENGTHS)], rows).id)
@@ -139,6 +141,7 @@ async def test_custom_evaluator() -> None:
 """
 
 
+@pytest.mark.long
 def test_evaluators_are_tested_in_ones_own_process(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(CUSTOM)
     (tmp_path / "test_mine.py").write_text(PYTEST)

@@ -71,6 +71,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 async def test_a_test_case_sets_what_functions_answer(service: Service, tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(AGENT)

@@ -80,6 +80,7 @@ def test_it_scores_here_on_a_host_and_stored(file: Path, tmp_path: Path, url: st
         assert client.evaluators.get("SharedEvaluator").version == 2, "a module has changed, so there is a new version"
 
 
+@pytest.mark.long
 def test_a_module_beside_it_by_its_bare_name(file: Path, tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("from evals.evaluators.custom.wording", "from wording"))
     assert raw(local(tmp_path, "eval", "shared", "--json").stdout) == [1.0, 0.5]
@@ -87,6 +88,7 @@ def test_a_module_beside_it_by_its_bare_name(file: Path, tmp_path: Path) -> None
     assert (told["ok"], told["missing_imports"], told["classes"][0]["line"]) == (True, [], 20)
 
 
+@pytest.mark.long
 def test_a_failure_in_a_module_names_its_file_and_line(file: Path, tmp_path: Path) -> None:
     write(file.parent / "wording.py", f"\n{WORDING.replace('text.lower()', 'text.nothing()')}")
     told = json.loads(local(tmp_path, "eval", "shared", "--json", code=1).stdout)
@@ -117,6 +119,7 @@ def test_a_module_that_leads_out_of_the_project_is_refused(file: Path, tmp_path:
         assert "models.py resolves through a link to" in local(tmp_path, *asked, code=2).stderr
 
 
+@pytest.mark.long
 def test_an_error_of_syntax_in_a_module_is_the_sandboxes(file: Path, tmp_path: Path) -> None:
     write(tmp_path / "scoring" / "shares.py", "def share(\n")
     said = local(tmp_path, "eval", "shared", code=1).stderr

@@ -56,6 +56,7 @@ async def test_every_evaluator_of_a_file_and_no_base_of_them(service: Service, t
     assert left_out(report) == ["Base is left out: it lacks evaluate, get_evaluator_id"]
 
 
+@pytest.mark.long
 async def test_settings_of_the_file_stay(service: Service, tmp_path: Path) -> None:
     layout = find_layout(tmp_path)
     code = evaluator("return 1", config="threshold: float = 0.5\nmode: str = 'a'")

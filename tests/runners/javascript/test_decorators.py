@@ -31,7 +31,7 @@ def loaded_fixture(start: Callable[..., RunnerProcess]) -> Callable[..., Any]:
     return load
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize(
     ("code", "result"),
     [
@@ -57,7 +57,7 @@ def test_the_shape_of_decorators_says_their_rules(loaded: Callable[..., Any], co
     assert body(runner.call(None, None, None))["value"] is True
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("config", "code", "result"),
     [
@@ -94,6 +94,7 @@ def test_rules_that_cannot_be_told_are_a_warning_which_stays_with_the_built_code
     assert [one["code"] for one in silent.header["notes"]] == ["standard_decorators"]
 
 
+@pytest.mark.long
 def test_decorators_of_a_package_are_read_where_they_are_defined(
     start: Callable[..., RunnerProcess], tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ def test_modules_are_imported_with_their_types_and_data(evaluator: Callable[...,
     assert body(runner.call(None, None, None))["value"] == [3, "said"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_code_that_lies_deeper_imports_what_is_above(evaluator: Callable[..., Any]) -> None:
     files = {"lib/a.mjs": "export const a = 1", "evals/b.cjs": "exports.b = 2; exports.at = __filename"}
@@ -85,7 +86,7 @@ def test_parameters_have_the_names_that_the_user_wrote(evaluator: Callable[..., 
     assert (loaded.header["contract"], loaded.header["parameters"]) == ("function", ["output", "target"])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("code", "rows"),
     [
@@ -116,6 +117,7 @@ def test_a_file_of_the_author_stops_only_what_comes_to_it(
             assert body(answer)["value"] == value
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "caught",
     [

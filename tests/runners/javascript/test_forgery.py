@@ -109,6 +109,7 @@ def test_an_entry_replaced_by_the_module_is_its_own_affair(load):
     assert body(runner.call({}, None, None))["value"] == 0.25
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_value_that_is_not_a_bundle_is_ignored(start):
     for bundle in ({"version": 2}, {"version": 1, "text": 5}, "x", [1]):

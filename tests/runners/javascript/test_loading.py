@@ -32,7 +32,7 @@ ENTRY_FORMS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("form", ENTRY_FORMS)
 def test_the_entry_is_found_in_every_form(load, form):
     runner = load(ENTRY_FORMS[form])
@@ -70,7 +70,7 @@ function evaluate(inputs: Nothing, outputs: Other, trace: Nowhere): boolean {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("form", TYPESCRIPT)
 def test_typescript_is_stripped_never_checked(load, form):
     runner = load(TYPESCRIPT[form], language="typescript")
@@ -160,6 +160,7 @@ IMPORTED = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 @pytest.mark.engine
 def test_packages_are_imported_in_every_form(load, packages, language):
@@ -289,6 +290,7 @@ def test_ten_megabytes_of_code_load(load):
     assert body(runner.call({}, None, None))["value"] == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_code_that_is_too_deep_to_parse_is_an_error(start, language):
     answer = start().load("const x = " + "[" * 100_000 + "\nfunction evaluate(a, b, c) {}", language=language)

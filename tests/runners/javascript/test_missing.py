@@ -23,7 +23,7 @@ def told(answer: dict) -> list[tuple[str, int]]:
     return [(one["module"], one["line"]) for one in answer.get("missing_imports", [])]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("code", "missing"), CAUGHT)
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_a_file_may_keep_a_placeholder_that_the_entry_does_not_reach(
     assert loaded.type == ("loaded" if loads else "load_failed"), loaded
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("code", NOT_NEEDED)
 @pytest.mark.slow
 def test_a_known_package_that_the_entry_does_not_need_is_not_loaded(
@@ -162,7 +162,7 @@ def test_a_known_package_that_the_entry_does_not_need_is_not_loaded(
     assert start().load(code, language="typescript").type == "load_failed"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize(("code", "row"), NEEDED)
 def test_a_known_package_that_the_entry_may_reach_stops_it(
     start: Callable[..., RunnerProcess], code: str, row: str

@@ -102,6 +102,7 @@ def value_of(runner: RunnerProcess) -> Any:
     return json.loads(answer.body)["value"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ways", [SEEN, AT_RUN_TIME], ids=["seen by the bundler", "known at run time"])
 @pytest.mark.slow
 def test_a_row_reaches_its_packages(
@@ -113,6 +114,7 @@ def test_a_row_reaches_its_packages(
     assert [value_of(runner), value_of(runner)] == [expected, expected]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 @pytest.mark.slow
 def test_static_imports_of_every_form(packages: Path, load: Callable[..., RunnerProcess], language: str) -> None:

@@ -47,7 +47,7 @@ STATE = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("kind", STATE)
 def test_rows_share_nothing(scratch, kind):
     for _ in range(3):
@@ -136,7 +136,7 @@ LOOPS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("kind", LOOPS)
 def test_a_row_that_does_not_end_is_a_timeout_and_the_next_row_is_right(scratch, kind):
     frame = scratch("console.log('began');" + LOOPS[kind], timeout_s=0.3)

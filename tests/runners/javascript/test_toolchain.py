@@ -60,6 +60,7 @@ def test_a_registry_that_does_not_answer_is_named(tmp_path, monkeypatch):
     assert left == [".lock"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_many_at_once_install_once(tmp_path, esbuild):
     async def prepare() -> list[object]:
@@ -100,6 +101,7 @@ def other_host_of(runner):
         other.communicate()
 
 
+@pytest.mark.long
 def test_the_runner_is_built_once_and_again_where_a_file_of_it_is_damaged(tmp_path, esbuild):
     shutil.copytree(esbuild.parent, toolchain.esbuild_path(tmp_path).parent)
     built = asyncio.run(toolchain.ensure_javascript_runner(tmp_path))

@@ -145,7 +145,7 @@ ODD = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", ODD)
 def test_a_package_that_does_something_odd(start: Start, packages: Path, name: str) -> None:
     code, reason = ODD[name]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.runners.conftest import RunnerProcess, body
 
 COUNTING = """
@@ -90,6 +92,7 @@ def test_many_rows_with_large_bodies(runner: RunnerProcess) -> None:
     assert values(runner, 20) == [[300_000, index] for index in range(20)]
 
 
+@pytest.mark.long
 def test_ten_thousand_rows(runner: RunnerProcess) -> None:
     runner.load("def evaluate(inputs, outputs, trace):\n    return outputs\n")
     sent = received = 0

@@ -113,6 +113,7 @@ def test_the_channel_may_end_within_a_call(sums: RunnerProcess) -> None:
     assert sums.end() == 0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_channel_that_is_not_a_pipe_carries_large_calls_too() -> None:
     ours, theirs = socket.socketpair()

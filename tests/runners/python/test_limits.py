@@ -46,7 +46,7 @@ def resident_kb(pid: int) -> int:
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize("fds", [[1], [2], [1, 2]])
 @pytest.mark.slow
 def test_a_gigabyte_of_output(runner: RunnerProcess, fds: list[int]) -> None:
@@ -80,6 +80,7 @@ def test_log_limit_is_exact(runner: RunnerProcess) -> None:
     assert frame.header["logs"] == {"stdout": "x" * 1024, "stderr": "", "truncated": True}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_million_prints(runner: RunnerProcess) -> None:
     runner.load("def evaluate(a, b, c):\n    for i in range(200_000): print('line', i)\n    return 1\n")

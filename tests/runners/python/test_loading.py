@@ -309,6 +309,7 @@ def evaluate(inputs, outputs, trace):
         assert body(runner.call({}, 1, None))["value"] == [["made_at_load"], 2]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("made", "used", "note"),
     [

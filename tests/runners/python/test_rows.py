@@ -205,6 +205,7 @@ def evaluate(inputs, outputs, trace):
     assert len({number for _, number in rows}) == 4
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_deep_directories_are_removed(loaded: RunnerProcess) -> None:
     code = "import os\nfor _ in range(2000):\n    os.mkdir('d'); os.chdir('d'); open('f', 'w').close()\nvalue = 1"
@@ -244,6 +245,7 @@ def test_missing_input_names_what_there_is(runner: RunnerProcess) -> None:
     assert "`completion`, `target`" in error["message"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "code",
     [
