@@ -12,6 +12,7 @@ import { DIALECTS } from './dialects/table.mjs';
 import { comparedIn, givesFunction, madeBy, testedNames, unreadKeys } from './facts.mjs';
 import { optionalNames } from './optional_names.mjs';
 import { parametersOf, withoutUnderscore } from './parameters.mjs';
+import { isProgramMain } from './programs.mjs';
 
 /**
  * @typedef {{name: string, text: string, length: number}} Method
@@ -77,7 +78,9 @@ function isIdentifier(name) {
  * @returns {Found | Refusal}
  */
 export function findEntry(offers, wish) {
-  const answer = search(withNames(offers, wish.code), wish);
+  const named = withNames(offers, wish.code);
+  const usual = search(named, wish);
+  const answer = 'contract' in usual && usual.contract !== 'main' ? usual : besideProgram(named, wish) ?? usual;
   if ('code' in answer) return answer;
   if (wish.language === 'typescript') {
     for (const { name, selector } of answer.selector.every ?? [{ name: answer.entry, selector: answer.selector }]) leaveOptional(selector, name, wish.code);
@@ -91,6 +94,23 @@ export function findEntry(offers, wish) {
   }
   const isKnown = wish.entry !== null || offers.some((one) => one.where === 'listed') || answer.notes?.some((one) => one.code === 'entry_left_out');
   return isKnown ? answer : { ...answer, notes: [...(answer.notes ?? []), ...unread(dialect?.listed?.(wish.code) ?? [])] };
+}
+
+/** Matches the places that define `main`; a comment inside hides them from the patterns of dialects. */
+const MAIN = /\bfunction\s+(?=main\b)|(?<=\bmain)\s*(?==)/g;
+/**
+ * Return the evaluator of code whose `main` is a program: it takes nothing, and returns no score. Return null if there is no such `main`, or if nothing else may
+ * be the evaluator: no other evaluator is found, and no other function is exported.
+ *
+ * @param {Offer[]} offers @param {Parameters<typeof findEntry>[1]} wish @returns {Found | Refusal | null}
+ */
+function besideProgram(offers, wish) {
+  const main = wish.contract === 'auto' && wish.entry === null ? lookUp(offers, 'main') : null;
+  if (main === null || main.selector.method !== undefined || parametersOf(main).parameters.length > 0 || /\barguments\b/.test(main.text) || !isProgramMain(main.text, wish.code)) return null;
+  const others = offers.filter((one) => one.name !== 'main');
+  const hidden = (/** @type {string} */ text) => text.replace(MAIN, (one) => `${one.trim()}/**/`);
+  const answer = search(others, { ...wish, code: hidden(wish.code), source: hidden(wish.source ?? wish.code) });
+  return 'contract' in answer || functionsOf(others).some((one) => one.exported && one.name !== 'default') ? answer : null;
 }
 
 /** Return a warning for each list of evaluators that the code did not pass to its platform while it was loaded. @param {{name: string, text: string}[]} listed */

@@ -185,8 +185,13 @@ function unreadOf(node, pattern) {
   return whole.read ? [] : bound.filter((/** @type {{uses: Uses}} */ one) => !one.uses.read).map((/** @type {{key: string}} */ one) => one.key);
 }
 
+/** @param {Node} node */
+export function isFunction(node) {
+  return FUNCTIONS.has(node.type);
+}
+
 /** Return the syntax tree of a function, an arrow function or a method. @param {string} text @returns {Node | null} */
-function functionIn(text) {
+export function functionIn(text) {
   for (const whole of [`(${text}\n)`, `({${text}\n})`, `(class extends Object {${text}\n})`]) {
     const found = parse(whole)?.body[0]?.expression;
     const node = found?.type === 'ObjectExpression' ? found.properties[0]?.value : found?.type === 'ClassExpression' ? found.body.body[0]?.value : found;
@@ -603,7 +608,7 @@ function readOf(node) {
 }
 
 /** Return the expressions whose value another expression may have, perhaps in another form: `x` for `x.trim()`. @param {Node} node @returns {Node[]} */
-function alternativesOf(node) {
+export function alternativesOf(node) {
   switch (node.type) {
     case 'ChainExpression': return [node.expression];
     case 'AwaitExpression': return [node.argument];
@@ -638,7 +643,7 @@ function expressionsIn(pattern) {
 }
 
 /** Return the parts of a node that are expressions or statements, not names of properties or parameters. @param {Node} node @returns {Node[]} */
-function partsOf(node) {
+export function partsOf(node) {
   if (FUNCTIONS.has(node.type)) return [...node.params.flatMap(expressionsIn), node.body];
   if (node.type === 'AssignmentExpression' && node.operator === '=') {
     if (node.left.type === 'Identifier') return [node.right];

@@ -323,6 +323,28 @@ export const exact = (output, expected) => {use};
     javascript(id="JavaScript: several functions that lack a value that they can do without", row=WITHOUT, code="export const checkShort = (output, limit) => ({ pass: output.length < (limit || 5) })\nexport const checkSaid = (output, limit) => ({ pass: output === '4' || limit === undefined })\n", score=1.0, passed=True, warnings=frozenset({"several_entries", "missing_column"})),
     javascript(id="JavaScript: a value that is tested only after it is read", row=WITHOUT, code="export const score = (output, expected) => output === expected.trim() || expected === ''", status="failed", error="user_exception", message="expected"),
     javascript(id="JavaScript: the only export that takes the output", row=Row({"rules": [{"max": 2}]}, "4"), code="const LIMITS = { max: (response, rule) => response.length <= rule.max }\nexport function runRules(response, rules, meta = {}) {\n  return { passed: rules.every((one) => LIMITS.max(response, one)) }\n}\nexport const names = { max: 'length' }\n", score=1.0, passed=True),
+    *(
+        javascript(id=f"JavaScript: a scorer beside a program: {code}", code=code, passed=True)
+        for code in (
+            "export const checkSaid = (output) => output === '4'\nasync function main() { console.log(process.argv) }\nmain()\n",
+            "function score({ output }) { return output === '4' }\nconst main = async () => { console.log(score({ output: '' })) }\n",
+            "export const checkSaid = (output) => output === '4'\nconst main = async () => { const told = await Promise.all([]); return told }\nmain()\n",
+        )
+    ),
+    *(
+        javascript(id=f"JavaScript: a main that returns a score, beside other functions: {code}", code=code, recognised=Contract.MAIN, score=0.5)
+        for code in (
+            "function main() { return { score: 0.5 } }\nfunction checkLength(output, expected) { return output.length > 0 }\n",
+            "const main = async () => ({ score: 0.5 })\nconst exactMatch = (output, expected) => output === expected\n",
+            "function main() { return 0.5 }\nfunction checkLength(output, expected) { return output.length > 0 }\n",
+            "function main() {\n  let result\n  result = { score: 0.5 }\n  return result\n}\nmain()\nexport const checkSaid = (output) => output === '4'\n",
+            "const make = () => ({ score: 0.5 })\nexport async function main() { return await make() }\nexport const checkSaid = (output) => output === '4'\n",
+            "function main() { return { score: 0.5 } }\nexport function helper(x) { return x }\n",
+            "export function main() { return { score: 0.5 } }\nexport const config = (x) => x\n",
+        )
+    ),
+    typescript(id="TypeScript: a main that returns a score, beside an export", code="export const handler = (output: string): number => 0.25;\nexport async function main(): Promise<{ score: number }> { return { score: 0.5 } }\n", recognised=Contract.MAIN, score=0.5),
+    javascript(id="JavaScript: a program that exports only a helper", code="export function sameText(one, other) { return one === other }\nfunction main() { return 1 }\n", recognised=None, status="failed", error="entry_not_found", message="sameText"),
     javascript(id="JavaScript: checks beside functions that make checks", code="export const jsonCheck = (output) => ({ score: Number(output) === 4 ? 1 : 0 })\nexport function allChecks(map) { return (output) => ({ score: Object.keys(map).length }) }\n", score=1.0),
     *(
         javascript(id=f"JavaScript: functions that make evaluators: {code}", code=code, recognised=None, status="failed", error="entry_not_found", message=message)
