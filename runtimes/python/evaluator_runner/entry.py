@@ -35,7 +35,7 @@ _FIELDS_OF_CONTEXT = {
 }
 """Fields of the object in which pydantic-evals passes a row, besides inputs, output and expected output."""
 JUDGES: dict[str, tuple[str, ...]] = {}
-"""By platform, the modules whose classes ask a model if the light modules lack them. Each dialect adds its platform."""
+"""By platform, the modules whose classes and graders ask a model if the light modules lack them; dialects add these."""
 _EXPECTED = (
     "define `def evaluate(inputs, outputs, trace)`, the legacy `def evaluate(app_params, inputs, output, "
     "correct_answer)`, or `def main(...)` with the names of the variables it needs"
@@ -380,15 +380,17 @@ def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
     call = made if method == "__call__" else f"{made}.{method}"
     known = signature.read(getattr(kind, method, None))
     names = [] if known is None else known.positional[1 : known.required]
+    optional = [] if known is None else known.positional[max(known.required, 1) :]
+    truths = [] if known is None else [one for one in optional if roles_of(known.positional[1:]).get(one) == "truth"]
     known_names = method in _METHODS or roles_of(names)
     by_place = not names or (len(names) == len(EVALUATE) and known_names and fits_places(names))
-    if wanted != "evaluate" or known is None or known.keyword_only or by_place:
+    if wanted != "evaluate" or known is None or known.keyword_only or (by_place and not (names and truths)):
         return f"{wanted} = {call}"
     roles = roles_of(names)
     others = [name for name in names if name not in EVALUATE] or names
     output = next((name for name in names if roles.get(name) == "output"), others[0])
     fields = {name: name if name in EVALUATE else f"inputs['{name}']" for name in names} | {output: "outputs"}
-    given = ", ".join(fields[name] for name in names)
+    given = ", ".join([*(fields[name] for name in names), *(f"{one}=inputs['{one}']" for one in truths)])
     return f"def evaluate(inputs, outputs, trace): return {call}({given})"
 
 
@@ -458,9 +460,10 @@ def _on_judges() -> str | None:
     from evaluator_runner import later
 
     for platform, modules in JUDGES.items():
-        if judges := [one for one in later.lacking_of(*modules) if one[:1].isupper()]:
+        if judges := [one for one in later.lacking_of(*modules) if one[:1].isupper() or "graded" in one]:
+            ask, them = ("asks", "it") if len(judges) == 1 else ("ask", "them")
             return (
-                f"{', '.join(judges[:10])} of {platform} ask a model, so the host does not call them: write a "
+                f"{', '.join(judges[:10])} of {platform} {ask} a model, so the host does not call {them}: write a "
                 "function that asks a model granted in `models`, or use one of the host's judges (docs/models.md)"
             )
     return None

@@ -118,6 +118,11 @@ class Function:
         """Return whether the function returns only dicts or tuples, by its annotation or its `return` statements."""
         return self._gives({"dict", "Dict", "tuple", "Tuple"}, {"Dict", "Tuple"})
 
+    @property
+    def gives_tuple(self) -> bool:
+        """Return whether the function returns only tuples, by its annotation or its `return` statements."""
+        return self._gives({"tuple", "Tuple"}, {"Tuple"})
+
     def _gives(self, types: set[str], nodes: set[str]) -> bool:
         returns = getattr(self.node, "returns", None)
         told = getattr(getattr(returns, "value", returns), "id", "")

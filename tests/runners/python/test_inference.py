@@ -130,6 +130,11 @@ class Rewards:
             "def evaluate(inputs, outputs, trace): return Exact()(inputs, outputs)",
         ),
         (
+            "class Near:\n def __call__(self, response, strict=False, ground_truth=None): ...",
+            "it defines only Near",
+            "def evaluate(inputs, outputs, trace): return Near()(outputs, ground_truth=inputs['ground_truth'])",
+        ),
+        (
             "class Adapter:\n def run(self, target, metric): ...",
             "it defines only Adapter",
             "def evaluate(inputs, outputs, trace): return Adapter().run(outputs, inputs['metric'])",

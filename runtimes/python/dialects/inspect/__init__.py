@@ -11,7 +11,7 @@ from evaluator_runner import dialects
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.candidates import meant_in, note_others
 from evaluator_runner.coerce import type_name
-from evaluator_runner.entry import Entry
+from evaluator_runner.entry import JUDGES, Entry
 from evaluator_runner.failures import Failure
 
 TYPE_CHECKING = False
@@ -38,6 +38,7 @@ IMPORTS = {
     "NOANSWER": "inspect_ai.scorer:NOANSWER",
     "TaskState": "inspect_ai.solver:TaskState",
 }
+JUDGES[CONTRACT] = ("inspect_ai.scorer",)
 _modules = sys.modules
 
 

@@ -39,8 +39,9 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     if name is None and outline.has_own_entry:
         return None
     found = [one for one in outline.functions.values() if one.name not in _OWN and name in {None, one.name}]
+    others = candidates.public(outline) if name is None else []
     for one in found:
-        if is_verl(one.name, one.parameters):
+        if is_verl(one.name, one.parameters) and not (one.gives_tuple and set(others) - {one.name, _VERL}):
             step = dialects.NAMED if one.name == _VERL else dialects.PARAMETERS
             return step, f"`{one.name}` has the parameters of verl: {', '.join(one.parameters)}"
     for one in found:
