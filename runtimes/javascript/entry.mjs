@@ -6,10 +6,11 @@
  * names both.
  */
 import { SCORES, listed, meant, shown, usedBy, usersOf } from './candidates.mjs';
+import { lineForClass, lineForMade, makesEvaluators } from './classes.mjs';
 import { isOutput, takesOutput, takesPair } from './dialects/function.mjs';
 import { BY_NAME, LISTED, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
-import { comparedIn, givesFunction, madeBy, testedNames, unreadKeys } from './facts.mjs';
+import { callsIn, comparedIn, madeBy, testedNames, unreadKeys } from './facts.mjs';
 import { optionalNames } from './optional_names.mjs';
 import { parametersOf, withoutUnderscore } from './parameters.mjs';
 import { isProgramMain } from './programs.mjs';
@@ -47,7 +48,8 @@ export function wantedNames(entry, code, pasted = code) {
   const taken = new Set([...KEYWORDS, ...declaredNames(code)]);
   const methods = METHODS_OF.test(code) ? [...code.matchAll(METHOD)].map((one) => one[1]).filter((one) => !taken.has(one) && !(one in globalThis)).slice(0, MOST_NAMES) : [];
   const made = listed.includes('') ? [...pasted.matchAll(CONSTANT)].map((one) => one[1]).slice(0, MOST_NAMES) : [];
-  return [...new Set([...usualNames(), ...named, ...methods, ...any, ...listed.filter(isIdentifier), ...made])];
+  const classes = [...code.matchAll(CLASS)].map((one) => one[1]).slice(0, MOST_NAMES);
+  return [...new Set([...usualNames(), ...named, ...classes, ...methods, ...any, ...listed.filter(isIdentifier), ...made])];
 }
 
 const MOST_NAMES = 50;
@@ -61,6 +63,8 @@ const KEYWORDS = [
   'extends', 'false', 'finally', 'for', 'function', 'if', 'implements', 'import', 'in', 'instanceof', 'interface', 'let', 'new', 'null', 'package',
   'private', 'protected', 'public', 'return', 'static', 'super', 'switch', 'this', 'throw', 'true', 'try', 'typeof', 'var', 'void', 'while', 'with', 'yield',
 ];
+/** Matches a class at module level. */
+const CLASS = /^(?:export\s+)?(?:default\s+)?class\s+([A-Za-z_$][\w$]*)/gm;
 /** Matches a module-level variable; it may be in a list whose members the code does not write out. */
 const CONSTANT = /^(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)/gm;
 /** The entry that stands for all evaluators of a file. */
@@ -202,7 +206,7 @@ const PREPARES = /^(?:aggregate|build|create|define|extract|format|get|load|make
  * @param {Offer[]} offers @param {string[]} taken @returns {{name: string, found: Found, uses: string[]}[]}
  */
 function othersOfColumns(offers, taken) {
-  const functions = functionsOf(offers).filter((one) => one.exported && !/^_|^default$/.test(one.name) && !PREPARES.test(one.name) && !taken.includes(one.name) && !givesFunction(one.text));
+  const functions = functionsOf(offers).filter((one) => one.exported && !/^_|^default$/.test(one.name) && !PREPARES.test(one.name) && !taken.includes(one.name) && madeBy(one.text) === null);
   const likely = functions.filter(({ name }) => SCORES.test(name) || wordsOf(name).some((word) => LIKELY.test(word)));
   const found_ = likely.flatMap(({ name }) => lookUp(offers, name) ?? []).filter((one) => {
     const { parameters } = parametersOf(one);
@@ -247,12 +251,12 @@ function withOthers(answer, offers) {
 const BY_PARAMETERS = /** @type {import('./dialects/table.mjs').Dialect} */ (DIALECTS.find((one) => one.contract === 'function'));
 /**
  * Return the exported functions that no other one uses, and whose names say that they score, or that take an output and a ground truth. Their parameters then
- * name properties of the row. A function that returns a function, or has no parameters, is not returned, and may use the returned ones.
+ * name properties of the row. A function that makes an evaluator, or has no parameters, is not returned, and may use the returned ones.
  *
  * @param {Offer[]} offers @returns {Candidate[]}
  */
 function thoseThatScore(offers) {
-  const functions = functionsOf(offers).filter((one) => parametersOf(one).parameters.length > 0 && !givesFunction(one.text));
+  const functions = functionsOf(offers).filter((one) => parametersOf(one).parameters.length > 0 && madeBy(one.text) === null);
   const free = functions.filter((one) => one.exported && one.name !== 'default' && (SCORES.test(one.name) || takesPair(parametersOf(one).parameters)) && usersOf(one.name, functions).length === 0);
   return free.flatMap(({ name }) => lookUp(offers, name) ?? []).filter((one) => {
     const { parameters } = parametersOf(one);
@@ -494,6 +498,25 @@ function isHelper(name, functions) {
   return exported.some((one) => using.has(one.name) && SCORES.test(one.name) && !takesOneUnknown(one, []));
 }
 
+/** Words in the names of functions that take a text apart for others. */
+const TAKES_APART = /^(?:clean|decode|extract|normali[sz]e|parse|read|split|strip|tokeni[sz]e|trim)$/;
+/** Words in the names of functions that test whether others succeed, such as `canParse`. */
+const TESTS = /^(?:are|can|did|does|has|is|ok|rate|succeeds|success|valid|was)$/;
+/**
+ * Return whether a function is a part of an exported class: it takes the output apart for a method, or a class that makes evaluators calls it, and never with the output.
+ *
+ * @param {Candidate | null} candidate @param {import('./candidates.mjs').Function_[]} classes
+ */
+function isPartOf(candidate, classes) {
+  const words = wordsOf(candidate?.name ?? '');
+  if (candidate?.selector.where !== 'declared' || SCORES.test(candidate.name) || words.some((one) => TESTS.test(one) || LIKELY.test(one))) return false;
+  const isApart = takesOutput(candidate) && parametersOf(candidate).parameters.length === 1 && words.some((one) => TAKES_APART.test(one));
+  return classes.some(({ text }) => {
+    const calls = callsIn(text).filter((one) => one.name === candidate.name);
+    return calls.length > 0 && (isApart || (makesEvaluators(text) && !calls.some(({ given }) => given.length === 0 || given.some(isOutput))));
+  });
+}
+
 /** Return the offered functions that suit one of these dialects best: the matches with the lowest `step`. @param {Offer[]} offers @param {string[]} texts @param {import('./dialects/table.mjs').Dialect[]} dialects @param {boolean} [isDeclared] whether the contract is declared */
 function bestOf(offers, texts, dialects, isDeclared = false) {
   const matches = matchesOf(offers, texts, dialects, isDeclared);
@@ -507,6 +530,7 @@ function matchesOf(offers, texts, dialects, isDeclared) {
   const matches = [];
   const inLists = listed(texts);
   const functions = functionsOf(offers);
+  const classes = classesIn(offers, 'exports');
   const byColumn = functions.some((one) => inLists.has(one.name) && (parametersOf(one).parameters.length > 1 || takesList(one)));
   const evaluate = lookUp(offers, 'evaluate');
   const own = evaluate !== null && parametersOf(evaluate).parameters.slice(0, 2).map((one) => one.name).join() === 'inputs,outputs';
@@ -521,7 +545,7 @@ function matchesOf(offers, texts, dialects, isDeclared) {
       for (const name of others) if (!dialect.entries.includes(name)) candidates.push({ name, candidate: lookUp(offers, name) });
     }
     for (const { name, candidate } of candidates) {
-      if (dialect.byName && isHelper(name, functions)) continue;
+      if (dialect.byName && (isHelper(name, functions) || isPartOf(candidate, classes))) continue;
       const inferred = candidate && dialect.infer(candidate, name, code, byColumn && inLists.has(name), isDeclared);
       if (inferred && 'step' in inferred && inferred.step < OWN) matches.push({ step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason, inferred.byColumn) });
     }
@@ -604,6 +628,13 @@ function isWhole(offer) {
   return offer.where === 'module' || offer.name === 'default';
 }
 
+/** @param {Offer[]} offers @param {'exports' | 'declared'} where @returns {import('./candidates.mjs').Function_[]} classes, as functions */
+function classesIn(offers, where) {
+  const classes = offers.filter((one) => one.where === where && one.kind === 'function' && !isCallable(one));
+  const named = classes.map(({ name, ownName, text, length }) => ({ name: name === 'default' ? ownName : name, text, length, exported: where === 'exports' }));
+  return named.filter((one) => isIdentifier(one.name) && one.name !== 'default');
+}
+
 /** @param {Offer} offer */
 function isCallable(offer) {
   return offer.kind === 'function' && !/^class\b/.test(offer.text);
@@ -672,7 +703,14 @@ function notFound(offers, names, code) {
   const makers = makersIn(offers, code);
   if (makers.length > 0) {
     const shown = makers.slice(0, MOST_SHOWN).map((one) => `${one.name}(${headOf(one)})`);
-    return refuse('entry_not_found', `no function ${wanted} was found; the code defines functions that make evaluators: ${shown.join(', ')}`, `add \`${lineFor(makers[0])}\` as the last line, with the arguments that ${makers[0].name} takes`);
+    const example = makers.find(({ text }) => [...madeBy(text)?.parameters ?? [], ...madeBy(text)?.keys ?? []].some((each) => each !== null && isOutput(each))) ?? makers[0];
+    return refuse('entry_not_found', `no function ${wanted} was found; the code defines functions that make evaluators: ${shown.join(', ')}`, `add \`${lineFor(example)}\` as the last line, with the arguments that ${example.name} takes`);
+  }
+  const own = classesIn(offers, 'exports');
+  const classes = functionsOf(offers).some((one) => one.exported) ? [] : own.length > 0 ? own : classesIn(offers, 'declared');
+  const lines = classes.flatMap((one) => lineForClass(one.name, one.text) ?? []);
+  if (lines.length > 0) {
+    return refuse('entry_not_found', `no function ${wanted} was found; the code defines the class${classes.length > 1 ? 'es' : ''} ${classes.slice(0, MOST_SHOWN).map((one) => one.name).join(', ')}`, `the host does not call classes: add \`${lines[0]}\` as the last line${lines[0].includes('…') ? ', with arguments in place of …' : ''}`);
   }
   const near = nearMisses(offers, code);
   if (near.length === 0 && offers.some((one) => one.name === 'default' && one.kind === 'object')) {
@@ -705,12 +743,7 @@ function headOf(one) {
 
 /** Return a line of code that makes an evaluator, and passes the row to it. @param {import('./candidates.mjs').Function_} maker */
 function lineFor(maker) {
-  const { method, parameters, keys } = /** @type {NonNullable<ReturnType<typeof madeBy>>} */ (madeBy(maker.text));
-  const output = parameters.find((one) => one !== null && isOutput(one)) ?? parameters[0];
-  const key = parameters.length === 1 ? keys.find(isOutput) : undefined;
-  const given = key !== undefined ? `{ ...inputs, ${key}: outputs }` : parameters.map((one) => (one === output ? 'outputs' : `inputs.${withoutUnderscore(one ?? 'expected')}`)).join(', ');
-  const takes = parametersOf(maker).parameters.length > 0 ? '…' : '';
-  return `export const evaluate = (inputs, outputs) => ${maker.name}(${takes})${method && `.${method}`}(${given})`;
+  return lineForMade(`${maker.name}(${parametersOf(maker).parameters.length > 0 ? '…' : ''})`, /** @type {NonNullable<ReturnType<typeof madeBy>>} */ (madeBy(maker.text)));
 }
 
 /** First words in the names of functions that make something for other functions. */

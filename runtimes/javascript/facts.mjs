@@ -137,11 +137,6 @@ export function comparedIn(text) {
   }) ?? [];
 }
 
-/** Return whether the function with this text returns another function. @param {string} text */
-export function givesFunction(text) {
-  return orNothing(() => FUNCTIONS.has(returnedIn(text)?.type)) ?? false;
-}
-
 /**
  * Return the function that a factory function makes: the function that it returns, or a scoring method of the object that it returns; null if it
  * makes none.
@@ -160,7 +155,7 @@ export function madeBy(text) {
     const [first] = node.params;
     return {
       method: scoring?.key.name ?? '', parameters: node.params.map((/** @type {Node} */ one) => (one.left ?? one).name ?? null),
-      keys: node.params.length === 1 && first.type === 'Identifier' ? outline.keysOf(first.name) : [],
+      keys: node.params.length !== 1 ? [] : first.type === 'Identifier' ? outline.keysOf(first.name) : namesIn(first).map(String),
     };
   });
 }
@@ -580,6 +575,19 @@ function certainIn(body) {
     }
   }
   return found;
+}
+
+/**
+ * Return the functions that a class calls by a name, or passes to others.
+ *
+ * @param {string} text @returns {{name: string, given: string[]}[]} `given`: the names of its arguments, or of the properties that they read
+ */
+export function callsIn(text) {
+  const tree = text.length > MOST_CHARS ? null : parse(`(${text})`);
+  const calls = tree === null ? [] : nodesIn(tree).filter((one) => one.type === 'CallExpression');
+  return calls.flatMap(({ callee, arguments: given }) => [callee, ...given].flatMap((one) => (
+    one.type !== 'Identifier' ? [] : { name: one.name, given: one !== callee ? [] : given.flatMap((/** @type {Node} */ each) => each.name ?? readOf(each)?.key ?? []) }
+  )));
 }
 
 /** Return a node and all expressions and statements in it. @param {Node} node @returns {Node[]} */

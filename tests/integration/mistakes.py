@@ -27,6 +27,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return len(open('data.json').read())", "send them in `files`"),
     (PY + "open('/etc/evaluator', 'w')", "only files below /tmp"),
     (PY + "return input('score?')", "input() gets no answer"),
+    ("import getpass\nKEY = getpass.getpass()\n" + PY + "return 1", "waits for input from a keyboard"),
     # mistakes about missing modules
     ("import sklearn\n" + PY + "return sklearn.metrics.f1_score([1], [1])", "add scikit-learn=="),
     ("import cv2\n" + PY + "return cv2.imread(outputs)", "opencv-python"),
@@ -265,7 +266,7 @@ JAVASCRIPT: Final[list[tuple[str, str]]] = [
     (JS + "return require('fs').readFileSync('x.json').length }", "send them in `files`"),
     (
         "class Evaluator { evaluate() { return 1 } }",
-        "the code defines only the class Evaluator, which the host does not call",
+        "add `export const evaluate = (inputs, outputs) => new Evaluator().evaluate()`",
     ),
     ("function Evaluate(a, b, c) { return 1 }", "rename it to evaluate"),
     ("function score(a, b, c) { return 1 }", "settings.entry"),
@@ -293,7 +294,7 @@ TYPESCRIPT: Final[list[tuple[str, str]]] = [
     ("def evaluate(inputs, outputs, trace):\n    return 1", "syntax_error"),
     (
         "class Judge { evaluate(): number { return 1 } }",
-        "the code defines only the class Judge, which the host does not call",
+        "add `export const evaluate = (inputs, outputs) => new Judge().evaluate()`",
     ),
     (JS.replace("export", "export async") + "return (await fetch('https://example.com')).status }", "no network"),
 ]

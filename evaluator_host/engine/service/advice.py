@@ -57,6 +57,8 @@ _NO_VARIABLES: Final = (
 )
 _NOT_SET: Final = 'an evaluator does not see the host\'s environment variables: write the value into the code, or grant it a secret (`secrets`: {"VARIABLE": "name of the secret"})'
 _NO_COMMAND_LINE: Final = "an evaluator gets no command-line arguments: write `function evaluate(inputs, outputs, trace)`, whose arguments are the row"
+_NO_KEYBOARD: Final = "the code waits for input from a keyboard: write the value into the code, or put it into the row"
+_CLIENTS: Final = re.compile(r"(?i)\w*(?:agent|client|judge|llm|model|openai|provider)")
 _ROW: Final = (
     "the arguments are inputs, outputs and trace; the expected value is in inputs, as in inputs['correct_answer']"
 )
@@ -110,14 +112,6 @@ def _looks_like(match: "re.Match[str]", code: str) -> str | None:
     if _TYPED.search(code):
         return "if this is TypeScript, set `language` to typescript"
     return "close the bracket that is still open here" if re.match(r'Expected "[)\]}]"', match.string) else None
-
-
-def _of_class(_: "re.Match[str]", code: str) -> str | None:
-    found = re.search(r"class (\w+)", code)
-    if found is None or re.search(r"\bfunction\b|=>", code):
-        return None
-    made = f"const evaluate = (...row) => new {found[1]}().evaluate(...row)"
-    return f"the code defines only the class {found[1]}, which the host does not call; add `{made}`"
 
 
 _OF_PARTS: Final = {  # advice on values in a result that have no JSON form, by the name of their type
@@ -219,6 +213,14 @@ def _no_value(match: "re.Match[str]", code: str) -> str:
     return _IS_UNDEFINED + shown
 
 
+def _lacking(match: "re.Match[str]", code: str) -> str | None:
+    """Return advice on a property that JavaScript code needs, but that the row lacks."""
+    name = match[1]
+    if _CLIENTS.fullmatch(name) and re.search(rf"\b{re.escape(name)}\??\.[\w.?$]{{1,80}}\(", code):
+        return f"`{name}` is an object whose methods the code calls, so a row cannot have it: make it in the code; {NO_MODEL}"
+    return "if another function is the evaluator, name it in `settings.entry`" if code.count("export ") > 1 else None
+
+
 _ENTITY: Final = re.compile(r"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,4}|#x[0-9a-f]{1,4});", re.IGNORECASE)
 _TEXTS: Final = re.compile(r"\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'")
 _TABLE: Final = (
@@ -260,13 +262,8 @@ _TABLE: Final = (
         ),
         code="syntax_error",
     ),
-    _Advice(
-        r"^(?:the evaluator|[\w$.]{1,200}) needs [\w$]+, which the row does not have",
-        lambda _, code: (
-            "if another function is the evaluator, name it in `settings.entry`" if code.count("export ") > 1 else None
-        ),
-    ),
-    _Advice(r"no function evaluate or main was found$", _of_class, over=True),
+    _Advice(r"^EOFError$|^EOF when reading a line$", _NO_KEYBOARD, language=Language.PYTHON),
+    _Advice(r"^(?:the evaluator|[\w$.]{1,200}) needs ([\w$]+), which the row does not have", _lacking),
     _Advice(
         r"it defines (Evaluate|EVALUATE|evaluator|Main|eval)\b",
         lambda match, _: f"did you mean `evaluate`? Rename `{match[1]}`, or name it in `settings.entry`",

@@ -42,6 +42,7 @@ CASES = [
     of_lists("hypotheses, targets", 0.0, row=ALIKE),
     of_lists("preds, labels", 0.5, row=Row({"correct_answer": ["a", "b"]}, ["a", "c"])),
     of_lists("predictions, references", 0.0, row=Row({"correct_answer": ["Paris"]}, "Paris")),
+    case(id="a function with the parameters of verl that returns a pair", row=Row({"label": "4"}, "4"), code="def grade_answer(solution_str, ground_truth):\n    return 1.0, 0.0\ndef judge(response, label, **kwargs):\n    return {'pass': response == label}\n", score=1.0),
     case(id="letters of two texts", row=ALIKE, code="def score(output, expected):\n    return sum(a == b for a, b in zip(output, expected)) / 5\n", score=0.6),
     case(id="y_true that is one value", code="def score(y_true, y_pred):\n    return y_true.strip() == y_pred.strip()\n", score=1.0),
     case(id="a list of scores beside the score of one", code="def score(output, expected):\n    return output == expected\ndef scores(predictions, references):\n    return [score(a, b) for a, b in zip(predictions, references)]\n", score=1.0),
@@ -345,12 +346,40 @@ export const exact = (output, expected) => {use};
     ),
     typescript(id="TypeScript: a main that returns a score, beside an export", code="export const handler = (output: string): number => 0.25;\nexport async function main(): Promise<{ score: number }> { return { score: 0.5 } }\n", recognised=Contract.MAIN, score=0.5),
     javascript(id="JavaScript: a program that exports only a helper", code="export function sameText(one, other) { return one === other }\nfunction main() { return 1 }\n", recognised=None, status="failed", error="entry_not_found", message="sameText"),
+    *(
+        javascript(id=f"JavaScript: an evaluator that an exported class uses: {code}", code=code, passed=True)
+        for code in (
+            "function exactMatch(output, expected) { return output === expected }\nexport class Runner { run(rows) { return rows.map((r) => exactMatch(r.output, r.expected)) } }\n",
+            "function exactMatch(output, expected) { return output === expected }\nclass Sim { run(r) { return exactMatch(r.output, r.expected) } }\nexport { Sim }\n",
+            "function exactMatch(output, expected) { return output === expected }\nexport class Harness { constructor() { this.scorers = [exactMatch] } }\n",
+            "const same = ({ output, expected }) => output === expected\nexport default class Harness { run(row) { return same(row) } }\n",
+            "const isShort = (output) => output.length < 2\nexport class Runner { run(rows) { return rows.every((one) => isShort(one)) } }\n",
+            "const canParse = (output) => Boolean(JSON.parse(output))\nexport class Runner { run(rows) { return rows.every((one) => canParse(one)) } }\n",
+            "const equals = (output, expected) => output === expected\nexport class Scorer { static same() { return { score: async (output, expected) => equals(output, expected) } } }\n",
+            "const scoreAnswer = (output) => output === '4'\nexport class Log { text() { return String(scoreAnswer) } }\n",
+            "const scoreAnswer = (output) => output === '4'\nexport class Log { /* calls scoreAnswer(output) */ }\n",
+            "const parse = (output) => output === '4'\nexport class Log { /* calls parse(output) */ parse(row) { return this.parse(row) } }\n",
+        )
+    ),
+    typescript(id="TypeScript: an evaluator that an exported class uses", row=ROW, code="function exactMatch(output: string, expected: string): number { return output === expected ? 1 : 0 }\nexport class ExactMatchEvaluator {\n  evaluate(row: { output: string; expected: string }) { return { score: exactMatch(row.output, row.expected) } }\n}\n", score=1),
+    *(
+        javascript(id=f"JavaScript: a class: {code}", code=code, recognised=None, status="failed", error="entry_not_found", message=message)
+        for code, message in (
+            ("const read = (output) => JSON.parse(output)\nexport class Scorer {\n  static same() { return { score: async (output, expected) => read(output) === expected } }\n}\n", "Scorer.same().score(outputs, inputs.expected)`"),
+            ("const tryReadJson = (output) => JSON.parse(output)\nexport class Scorer {\n  static same() { return { score: async (output, expected) => tryReadJson(output) === expected } }\n}\n", "Scorer.same().score(outputs, inputs.expected)`"),
+            ("const deepEqual = (expected, actual) => expected === actual\nexport class Scorer {\n  static calls(wanted) { return { score: async (output, expected, input, context) => context.calls.every((one, at) => deepEqual(wanted[at].input, one.input)) } }\n}\n", "Scorer.calls(…).score(outputs, inputs.expected"),
+            ("export class Metrics {\n  static rate(results) { return results.length }\n  static overlap(reference, candidate) { return candidate.includes(reference) }\n}\n", "add `export const evaluate = (inputs, outputs) => Metrics.overlap(inputs.reference, outputs)` as the last line"),
+            ("export class Grader {\n  constructor(client) { this.client = client }\n  async grade(run, task) { const raw = (await this.client.ask(run)).text; return raw === task }\n}\n", "new Grader(…).grade(outputs, inputs.task)` as the last line, with arguments in place of …"),
+        )
+    ),
+    javascript(id="JavaScript: a client that a row cannot have", code="export const gradeText = async (client, output) => client.chat.create(output)\n", status="failed", error="user_exception", message="make it in the code; an evaluator has no network"),
     javascript(id="JavaScript: checks beside functions that make checks", code="export const jsonCheck = (output) => ({ score: Number(output) === 4 ? 1 : 0 })\nexport function allChecks(map) { return (output) => ({ score: Object.keys(map).length }) }\n", score=1.0),
     *(
         javascript(id=f"JavaScript: functions that make evaluators: {code}", code=code, recognised=None, status="failed", error="entry_not_found", message=message)
         for code, message in (
             ("export function toolCalled(name) { return (run) => run.tools.includes(name) }\nexport const noErrors = () => (run) => run.errors.length === 0\n", "add `export const evaluate = (inputs, outputs) => toolCalled(…)(outputs)` as the last line"),
             ("export function keywords(options) { return { name: 'k', evaluate: async (context) => ({ score: context.output.length }) } }\n", "keywords(…).evaluate({ ...inputs, output: outputs })`"),
+            ("export const minScore = (name, least) => ({ name, check({ metrics }) { return metrics[name] >= least } })\nexport const contains = (text) => ({ name: text, check({ output }) { return output.includes(text) } })\n", "add `export const evaluate = (inputs, outputs) => contains(…).check({ ...inputs, output: outputs })`"),
             ("export const inPlan = (key) => (plan, scenario) => ({ pass: plan[key] === scenario[key] })\n", "inPlan(…)(outputs, inputs.scenario)`"),
         )
     ),
