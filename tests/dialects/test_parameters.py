@@ -52,7 +52,7 @@ def test_a_name_that_says_something_else_is_warned_about(names: str, language: L
 
 
 @pytest.mark.parametrize("names", [*PLAIN, *PLAIN_V1])
-def test_ordinary_names_are_not(names: str) -> None:
+def test_ordinary_names_are_not_warned_about(names: str) -> None:
     assert warnings_of(names, PYTHON) == []
 
 

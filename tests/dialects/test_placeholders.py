@@ -35,7 +35,7 @@ async def test_an_unused_placeholder_stops_nothing(service: Service, top: str) -
     "use", ["Guidelines(name='kind')", "Guidelines.name", "list(Guidelines)", "class Kind(Guidelines): pass", "Kind()"]
 )
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
-async def test_what_a_row_uses_names_its_pin(service: Service, use: str) -> None:
+async def test_an_error_on_a_missing_name_names_the_pin(service: Service, use: str) -> None:
     code = MLFLOW + "class Kind(Guidelines):\n    pass\n" + SCORER.format(use)
     error = (await service.evaluate(Evaluator(code), ROW)).error
     assert error is not None

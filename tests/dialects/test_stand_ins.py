@@ -57,13 +57,15 @@ def test_the_declared_contract_is_enough_too() -> None:
         (IMPORT + "BLEUMetric", ("sacrebleu@2.5.1",), {"pydantic", "jinja2"}),
     ],
 )
-def test_what_the_evaluator_pins_is_left_to_it(code: str, packages: tuple[str, ...], missing: set[str]) -> None:
+def test_packages_that_the_evaluator_pins_are_not_added(
+    code: str, packages: tuple[str, ...], missing: set[str]
+) -> None:
     needs = sdk_needs(Evaluator(code, packages=packages))
     assert needs is not None
     assert {pin.partition("==")[0] for pin in needs.pins} == missing
 
 
-def test_what_comes_along_is_none_of_the_evaluators_pins() -> None:
+def test_added_packages_are_not_listed_as_pins_of_the_evaluator() -> None:
     needs = sdk_needs(Evaluator(IMPORT, packages=("numpy==2.1.0", "pydantic==2.11.0")))
     assert needs is not None
     assert needs.without(("jinja2==3.1.5", "numpy==2.1.0", "pydantic==2.11.0")) == ("numpy==2.1.0", "pydantic==2.11.0")

@@ -149,7 +149,9 @@ TYPESCRIPT = {
         *(pytest.param(Language.TYPESCRIPT, code, id=f"TypeScript: {name}") for name, code in TYPESCRIPT.items()),
     ],
 )
-async def test_javascript_says_it_too(service: Service, language: Language, code: str) -> None:
+async def test_javascript_code_itself_says_which_function_is_meant(
+    service: Service, language: Language, code: str
+) -> None:
     result = await service.evaluate(Evaluator(code, language), ROW)
     assert (result.score, result.error) == (0.5, None)
 

@@ -67,7 +67,7 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
     "langsmith": {},
     "braintrust": {
         "NaN: .*": "dialects/braintrust.md#different-from-braintrust",
-        "two of one name: scores": "dialects/braintrust.md#different-from-braintrust",
+        "two scores of the same name: scores": "dialects/braintrust.md#different-from-braintrust",
         "no score: .*": "dialects/braintrust.md#different-from-braintrust",
     },
     "opik": {
@@ -78,16 +78,16 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
     },
     "phoenix": {
         "awaited: .*": "coming-from.md#what-holds-for-all-of-them",
-        "a name of the package that nothing uses: .*": UNPINNED,
+        "an unused name of the package: .*": UNPINNED,
         "another distribution of the name, unused: .*": UNPINNED,
     },
     "deepeval": {
         "no a_measure: .*": "dialects/deepeval.md#the-call",
-        "a name of the package that nothing uses: .*": UNPINNED,
+        "an unused name of the package: .*": UNPINNED,
     },
     "weave": {
         "output and columns as variables: .*": "dialects/weave.md#the-row",
-        "a name of the package that nothing uses: .*": UNPINNED,
+        "an unused name of the package: .*": UNPINNED,
         "a snippet without imports: .*": "dialects/weave.md#weave-scorers",
         "a scorer that the code makes: .*": "dialects/weave.md#weave-scorers",
     },

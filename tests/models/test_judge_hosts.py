@@ -71,7 +71,9 @@ class TestTheRule:
             pytest.param({"backend": "none"}, id="no sandbox"),
         ],
     )
-    async def test_the_operator_closes_it(self, changes: dict[str, Any], tmp_path: Path) -> None:
+    async def test_nobody_allows_hosts_if_the_operator_has_listed_them(
+        self, changes: dict[str, Any], tmp_path: Path
+    ) -> None:
         async with open_store(None, tmp_path) as store:
             await JudgeHosts(settings("bubblewrap"), store).allow(URL)
             chosen = settings(**{"backend": "bubblewrap", **changes})

@@ -317,7 +317,7 @@ def of_pairs(*pairs: tuple[Any, Any], **more: Any) -> Agreement:
 
 def test_large_numbers_agree_only_if_all_their_digits_do() -> None:
     assert of_pairs((1000001, 1000002), (1000001, 1000001), (12345678.5, 12345678.5)).accuracy == pytest.approx(2 / 3)
-    assert of_pairs((0.333333, 1 / 3)).accuracy == 1  # the pages offer six digits
+    assert of_pairs((0.333333, 1 / 3)).accuracy == 1  # on the pages, people can choose a score with six digits
 
 
 def test_labels_of_another_kind_than_the_results_are_reported() -> None:

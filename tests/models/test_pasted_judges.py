@@ -12,7 +12,7 @@ from tests.models.judges import NODE_PACKAGES, PACKAGES
 
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.long("thirty judges; test_judges_without_code.py has some"),
+    pytest.mark.long("this runs thirty judges; test_judges_without_code.py runs a few others"),
     pytest.mark.timeout(600),
 ]
 

@@ -144,7 +144,7 @@ async def test_an_export_answers_on_another_host(secretive: Granting, provider: 
     assert files_with_a_secret(tmp_path) == []
 
 
-async def test_what_a_judge_of_nemo_asks_is_masked_before_it_is_sent(
+async def test_a_nemo_judge_sends_requests_with_masked_secrets(
     secretive: Granting, folder: Path, provider: ModelServer
 ) -> None:
     before = len(provider.bodies)

@@ -75,7 +75,7 @@ def test_phoenix_s_installs_are_pins_of_the_sandbox(client: httpx.Client) -> Non
     assert padded.json()["result"] == "  x\n"
 
 
-def test_keys_loops_bodies_and_other_workspaces(keyed: Keyed) -> None:
+def test_wrong_keys_loops_large_bodies_and_other_workspaces_are_refused(keyed: Keyed) -> None:
     with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:
         sandbox = made(client)
         endless = run(client, sandbox, ENDLESS, timeout=1)

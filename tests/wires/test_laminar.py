@@ -41,16 +41,16 @@ def ask(client: httpx.Client, code: str, given: Any = "Paris") -> Any:
         ),
     ],
 )
-def test_a_score_or_an_error(client: httpx.Client, code: str, told: dict[str, Any]) -> None:
+def test_code_gives_a_score_or_an_error(client: httpx.Client, code: str, told: dict[str, Any]) -> None:
     assert ask(client, code) == told
 
 
-def test_input_of_any_kind(client: httpx.Client) -> None:
+def test_the_function_gets_the_output_unchanged(client: httpx.Client) -> None:
     code = "def main(output):\n    return len(output['messages'])\n"
     assert ask(client, code, {"messages": [None, {"content": "é"}]}) == {"score": 2}
 
 
-def test_refusals(client: httpx.Client, keyed: Keyed) -> None:
+def test_invalid_requests_wrong_keys_and_endless_loops_are_refused(client: httpx.Client, keyed: Keyed) -> None:
     assert client.post(PATH, json={"definition": {}}).json() == {
         "error": "definition.function_code is missing, or is not a string"
     }

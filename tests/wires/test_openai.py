@@ -143,7 +143,7 @@ def test_validate_loads_code_and_tries_formulas(client: httpx.Client) -> None:
         assert validated(wrong).json()["error"]["param"] == param
 
 
-def test_keys_loops_and_bodies(keyed: Keyed) -> None:
+def test_wrong_keys_endless_loops_and_large_bodies_are_refused(keyed: Keyed) -> None:
     def ask(source: str, key: str) -> httpx.Response:
         body = {"grader": python(source), "model_sample": "Paris", "item": ITEM}
         return httpx.post(f"{keyed.url}{PATH}/run", json=body, headers=bearer(key), timeout=10)

@@ -113,7 +113,7 @@ def test_errors_of_the_code_have_its_traceback(client: httpx.Client) -> None:
         assert raised.endswith("Exception: in score")
 
 
-def test_spans_and_threads(client: httpx.Client) -> None:
+def test_metrics_get_spans_and_threads(client: httpx.Client) -> None:
     spans = [{"name": "llm", "output": {"n": 1}}]
     metric = scoring("return score_result.ScoreResult(value=len(ignored['spans']), name='n', reason=str(output))")
     answer = client.post(PATH, json={"code": metric, "data": {"output": {"deep": [1, None]}, "spans": spans}})
@@ -144,7 +144,7 @@ def test_a_body_that_is_not_a_request_is_answered_as_by_flask(client: httpx.Clie
 
 
 @pytest.mark.long
-def test_keys_and_loops(keyed: Keyed) -> None:
+def test_wrong_keys_and_endless_loops_are_refused(keyed: Keyed) -> None:
     url = f"{keyed.url}/wires/opik/key/{SECRET.replace(' ', '%20')}/v1/private/evaluators/python"
     assert httpx.post(url, json={"code": EQUALS, "data": DATA}).json()["scores"][0]["value"] == 1
     endless = httpx.post(url, json={"code": scoring(ENDLESS), "data": DATA})

@@ -78,7 +78,7 @@ def test_failures_are_400_with_the_log(client: httpx.Client) -> None:
     assert client.post(PATH, content=b"x" * (17 << 20)).status_code == 413
 
 
-def test_keys_and_loops(keyed: Keyed) -> None:
+def test_wrong_keys_and_endless_loops_are_refused(keyed: Keyed) -> None:
     loop = call(f"def main():\n    {ENDLESS}\n")
     answer = httpx.post(f"{keyed.url}{PATH}", json=loop, headers={"X-API-KEY": SECRET}, timeout=10)
     assert (answer.status_code, "1" in answer.json()["message"]) == (400, True)

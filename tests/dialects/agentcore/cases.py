@@ -127,7 +127,7 @@ CASES = [
         score=0.5,
     ),
     case(
-        id="a name of the package that nothing uses",
+        id="an unused name of the package",
         code="from bedrock_agentcore.runtime import BedrockAgentCoreApp\n"
         + returns("EvaluatorOutput(value=1.0, label='good')"),
     ),

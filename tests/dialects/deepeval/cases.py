@@ -130,7 +130,7 @@ CASES = [
         warnings=frozenset({"measure_called"}),
     ),
     case(
-        id="a name of the package that nothing uses",
+        id="an unused name of the package",
         code="from deepeval.metrics import GEval\n" + metric(EXACT) + "\njudge = GEval(name='judge')\n",
         score=1.0,
     ),
@@ -155,7 +155,7 @@ CASES = [
         score=0.2,
     ),
     case(
-        id="arguments that nothing gives",
+        id="missing arguments",
         code=metric(EXACT).replace("threshold=0.5", "threshold, *, word"),
         recognised=None,
         status="failed",

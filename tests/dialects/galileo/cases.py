@@ -125,7 +125,7 @@ CASES = [
         score=0.5,
     ),
     case(
-        id="a name of the package that nothing uses",
+        id="an unused name of the package",
         code="from galileo import GalileoLogger\n" + returns("1"),
     ),
     case(

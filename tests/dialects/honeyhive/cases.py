@@ -120,7 +120,7 @@ CASES = [
         native=stored("b", 2),
     ),
     case(
-        id="a name of the package that nothing uses",
+        id="an unused name of the package",
         code="from honeyhive import HoneyHiveTracer\n" + returns("1"),
     ),
 ]

@@ -129,7 +129,7 @@ CASES = [
         score=0.5,
     ),
     case(
-        id="a name of the package that nothing uses",
+        id="an unused name of the package",
         code="from inspect_ai.scorer import Score, accuracy, match, scorer\n\n@scorer(metrics=[accuracy()])\ndef mine():\n    async def score(state, target):\n        return Score(value='C')\n    return score\n",
         score=1.0,
     ),

@@ -85,7 +85,7 @@ CASES = [
         warnings=frozenset({"several_scores"}),
     ),
     case(
-        id="several, none of which counts",
+        id="several values, none of which counts",
         settings=EvaluatorSettings(score_output="c"),
         code=scorer("return [Feedback(name='a', value=True), Feedback(name='b', value=0.25)]"),
         native=[one(True, "a"), one(0.25, "b")],
@@ -168,7 +168,7 @@ CASES = [
         native=[one(1)],
     ),
     case(
-        id="a name of the package that nothing uses",
+        id="an unused name of the package",
         code="from mlflow.genai.scorers import Correctness, scorer\n\n@scorer\ndef mine(outputs):\n    return outputs == '4'\n\ndef judges():\n    return [Correctness(name='c')]\n",
         native=[one(True)],
     ),

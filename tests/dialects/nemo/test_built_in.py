@@ -59,7 +59,7 @@ async def test_rows_that_have_nothing_together_are_not_asked(service: Service) -
 
 
 @BUBBLEWRAP
-async def test_what_goes_wrong_with_rows_together_is_an_error_of_theirs(service: Service) -> None:
+async def test_a_failure_over_all_rows_is_reported_as_the_error_of_all_rows(service: Service) -> None:
     result = await together(service, SUM, "x", "9", "1")
     assert result is not None
     assert result.error is not None

@@ -13,7 +13,7 @@ from tests.server import FORKED, Server
 KEY = "arithmetic-expression-correctness"
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.long("it installs a client; test_routes.py asks the same routes"),
+    pytest.mark.long("this installs a client; test_routes.py tests the same routes without it"),
     pytest.mark.timeout(600),  # seconds, because the first run on a machine installs the client
 ]
 

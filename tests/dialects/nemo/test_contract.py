@@ -224,7 +224,7 @@ async def test_a_metric_that_cannot_be_copied_is_refused(service: Service) -> No
 
 
 @BUBBLEWRAP
-async def test_what_a_metric_does_before_the_first_row_is_done(service: Service) -> None:
+async def test_a_metric_reads_secrets_and_prepares_before_the_first_row(service: Service) -> None:
     code = returning("self.ready") + (
         "    def secrets(self): return {}\n"
         "    async def resolve_secrets(self, resolver):\n"

@@ -23,7 +23,7 @@ from tests.loop_watch import watching
 MB = 1 << 20
 PLACE = Place("default", EntityKind.METRIC, "default")
 MANY = 32
-HELD_S = 0.4  # most processor time of a callback; reading all objects at once would take over a second
+HELD_S = 0.4  # maximum processor seconds of a callback; reading all objects at once would take over a second
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def names(*query: tuple[str, str]) -> list[str]:
         ([("filter", '{"$not": {"$and": [{"name": {"$like": "sum"}}, {"status": "error"}]}}')], ["Sums%2", "words"]),
     ],
 )
-def test_what_a_filter_leaves(query: list[tuple[str, str]], found: list[str]) -> None:
+def test_a_filter_selects_the_right_entries(query: list[tuple[str, str]], found: list[str]) -> None:
     assert names(*query) == found
 
 
@@ -75,11 +75,11 @@ def test_a_query_that_is_not_a_filter_of_the_list_is_refused_by_its_place(
     assert [problem.field for problem in refused.value.problems] == [where]
 
 
-def test_no_filter_is_none() -> None:
+def test_a_query_without_a_filter_selects_everything() -> None:
     assert read_filter([("page", "1"), ("sort", "name")], FIELDS) is None
 
 
-async def test_pages_are_those_of_what_is_left() -> None:
+async def test_pages_contain_only_selected_entries() -> None:
     things = [{"name": f"n{number}", "status": "error" if number % 2 else "active"} for number in range(250)]
 
     async def fetch(*, number: int, size: int) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class Slow:
 ROWS = [{}, {"bad": True}, {"seconds": 30}]
 
 
-def test_rows_that_fail_or_take_too_long_are_rows_of_their_own() -> None:
+def test_rows_that_fail_or_take_too_long_do_not_end_the_run() -> None:
     result = Evaluator().run_sync(Slow(), ROWS, on_error="row", row_timeout_s=0.3, config=RunConfig(parallelism=3))
     assert [row.status for row in result.row_scores] == ["ok", "error", "error"]
     errors = [row.metric_errors for row in result.row_scores]
@@ -123,7 +123,7 @@ def test_rows_that_fail_or_take_too_long_are_rows_of_their_own() -> None:
     assert several.row_scores[1].metrics["exact-match"][0].value == 1
 
 
-def test_without_that_they_end_the_run_as_ever() -> None:
+def test_by_default_a_failed_row_ends_the_run() -> None:
     with pytest.raises(EvaluationError, match="on row 1: no such thing"):
         Evaluator().run_sync(Slow(), ROWS[:2])
     with pytest.raises(EvaluationError, match=r"on row 0: no result within 0\.2 s"):

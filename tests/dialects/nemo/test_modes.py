@@ -89,7 +89,7 @@ def test_docker_gives_the_same_results_and_a_block_serves_several_runs(monkeypat
 
 
 @pytest.mark.long
-def test_rows_that_fail_or_hang_are_rows_of_their_own() -> None:
+def test_rows_that_fail_or_hang_do_not_affect_other_rows() -> None:
     rows = [*BAD, {"output": "x", "hangs": True}]
     result = Evaluator(sandbox=True).run_sync(LengthMetric(), rows, on_error="row", row_timeout_s=1.0)
     assert [row.status for row in result.row_scores] == ["ok", "ok", "error", "error"]

@@ -46,7 +46,7 @@ async def test_metrics_say_the_same_in_the_real_package(service: Service) -> Non
     assert (real.value, real.metrics, real.score) == (light.value, light.metrics, light.score)
     assert real.score == 1.0
     assert "threads_at_load" not in {note.code for note in real.warnings}, (
-        "otherwise each row would load the package again"
+        "the package must not start threads, because each row would then load it again"
     )
 
 

@@ -63,7 +63,7 @@ def test_labels_and_diagnostics_are_reported() -> None:
         value(diagnostics={}),
     ],
 )
-def test_what_no_runner_says_is_the_guests_crash(forged: object) -> None:
+def test_a_report_that_no_runner_sends_counts_as_a_crash(forged: object) -> None:
     found = read(forged)
     assert isinstance(found, EvaluationError)
     assert found.code is ErrorCode.CRASHED

@@ -82,7 +82,7 @@ def _like_lazily(name: str) -> tuple[bool, str]:
 
 
 @pytest.mark.long
-def test_what_a_metric_imports_brings_no_judge_and_no_results_along() -> None:
+def test_the_imports_of_a_metric_load_no_judge_and_no_results() -> None:
     program = (
         "from nemo_evaluator_sdk import Metric, MetricInput, MetricOutput, MetricOutputSpec, MetricResult\nimport sys"
     )

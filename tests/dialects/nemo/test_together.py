@@ -66,7 +66,7 @@ def test_a_job_says_what_the_rows_that_scored_have_together(server: Server, tmp_
     assert "together: sum 7.5, places 5" in shown.stdout
 
 
-def test_what_goes_wrong_with_rows_together_leaves_the_job_completed(server: Server) -> None:
+def test_a_failure_over_all_rows_does_not_fail_the_job(server: Server) -> None:
     with Client(server.url) as client:
         job = client.jobs.wait(client.jobs.create([Evaluator(QUICK)], ROWS[:1] + ROWS[2:3]).id)
         (found,) = client.jobs.results(job.id).evaluators

@@ -175,11 +175,11 @@ CASES = [
     case(id="no score method", code="from opik.evaluation.metrics import base_metric\n\nclass A(base_metric.BaseMetric):\n    pass\n", recognised=None, status="failed", error="load_error", message="abstract"),
     case(id="no metric class", contract=Contract("opik"), code="def score(output, reference):\n    return 1.0\n", recognised=None, status="failed", error="entry_not_found", message="BaseMetric"),
     case(
-        id="a name of the package that nothing uses", code="from opik.evaluation.metrics import Equals\n" + metric("return score_result.ScoreResult('mine', 1.0)"),
+        id="an unused name of the package", code="from opik.evaluation.metrics import Equals\n" + metric("return score_result.ScoreResult('mine', 1.0)"),
         score=1.0,
     ),
     case(
-        id="a module of the package that nothing uses", code="import opik.evaluation.models\n" + metric("return score_result.ScoreResult('mine', 1.0)"),
+        id="an unused module of the package", code="import opik.evaluation.models\n" + metric("return score_result.ScoreResult('mine', 1.0)"),
         score=1.0,
     ),
     case(
@@ -198,7 +198,7 @@ CASES = [
         native=[one(1, "made")],
     ),
     case(
-        id="arguments that nothing gives",
+        id="missing arguments",
         code=metric("return None").replace("name: str = 'mine'", "name, connection"),
         recognised=None,
         status="failed",

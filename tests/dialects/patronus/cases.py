@@ -164,7 +164,7 @@ CASES = [
         score=2.0,
     ),
     case(
-        id="a name of the package that nothing uses",
+        id="an unused name of the package",
         code="from patronus import RemoteEvaluator\n" + returns("1"),
     ),
 ]

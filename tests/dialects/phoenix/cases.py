@@ -47,7 +47,7 @@ def score(**fields: Any) -> list[dict[str, Any]]:
 
 CASES = [
     package(
-        id="columns of its own as variables",
+        id="other columns as variables",
         row=Row(variables={"summary": "short text"}),
         code="from phoenix.evals import create_evaluator\n\n@create_evaluator(name='brevity')\ndef brevity(summary: str):\n    return 1.0 if len(summary) < 20 else 0.0\n",
         score=1.0,
@@ -213,7 +213,7 @@ CASES = [
         message="Unsupported return type 'NoneType'",
     ),
     package(
-        id="a field that is not there",
+        id="a missing field",
         code=made("1", "output, context"),
         status="failed",
         error="user_exception",
@@ -221,7 +221,7 @@ CASES = [
     ),
     package(id="awaited", code=made("0.5").replace("def f", "async def f"), score=0.5),
     package(
-        id="a name of the package that nothing uses",
+        id="an unused name of the package",
         code="from phoenix.evals import llm_classify\n" + made("1"),
     ),
     *(

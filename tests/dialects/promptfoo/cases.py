@@ -55,7 +55,7 @@ JS_OTHER = f"Custom function threw error: Custom function {TAKES}. Instead got:"
 
 CASES = [
     case(id="the only function of an assert's file", code="def has_answer(output, context):\n    return context['vars']['expected'] in output\n", **plain(True, 1.0)),
-    case(id="functions of an assert's file, declared", contract=Contract("promptfoo"), code="def a(output, context):\n    return True\n\ndef b(output, context):\n    return False\n", score=0.5, passed=False, metrics={"a": 1.0, "b": 0.0}, warnings=frozenset({"several_entries"})),
+    case(id="functions of an assert's file, declared contract", contract=Contract("promptfoo"), code="def a(output, context):\n    return True\n\ndef b(output, context):\n    return False\n", score=0.5, passed=False, metrics={"a": 1.0, "b": 0.0}, warnings=frozenset({"several_entries"})),
     case(id="functions of an assert's file", code="def a(output: str, context: dict):\n    return True\n\ndef b(output: str, context: dict):\n    return False\n", score=0.5, passed=False, metrics={"a": 1.0, "b": 0.0}, warnings=frozenset({"several_entries"})),
     case(id="bool", code=returns("output == context['vars']['expected']"), **plain(True, 1.0)),
     case(id="false", code=returns("False"), **plain(False, 0.0)),
@@ -96,7 +96,7 @@ CASES = [
     case(id="a row in the host's form", row=OURS, code="output == context['vars']['expected'] and context['vars']['topic'] == 'capitals'", **plain(True, 1.0)),
     case(id="variables without an output", row=Row(variables={"context": {}}), code="output == 1", status="failed", error="missing_input", message="'output'"),
     javascript(id="JavaScript: module.exports", code=exports("output === context.vars.expected"), **plain(True, 1.0)),
-    javascript(id="JavaScript: several, one of which takes the context", code="export const wanted = (output, context) => ({ pass: true, score: context.vars.expected === output ? 1 : 0, reason: 'r' });\nexport const short = (output) => ({ pass: false, score: output.length > 9 ? 1 : 0, reason: 'r' });\n", score=0.5, warnings=frozenset({"several_entries"})),
+    javascript(id="JavaScript: several functions, one of which takes the context", code="export const wanted = (output, context) => ({ pass: true, score: context.vars.expected === output ? 1 : 0, reason: 'r' });\nexport const short = (output) => ({ pass: false, score: output.length > 9 ? 1 : 0, reason: 'r' });\n", score=0.5, warnings=frozenset({"several_entries"})),
     javascript(id="JavaScript: get_assert", code="function get_assert(output, context) { return output.length / 10 }", **plain(True, 0.5)),
     javascript(id="JavaScript: default export", code="export default async (output, { vars }) => ({ pass: output.includes(vars.expected), score: 0.5, reason: 'found' });", native=[{"pass": True, "score": 0.5, "reason": "found"}]),
     javascript(id="JavaScript: one parameter", code="module.exports = (output) => output.length === 4", **plain(False, 0.0, Language.JAVASCRIPT)),
@@ -119,12 +119,12 @@ CASES = [
     case(id="inline body without return", contract=Contract("promptfoo"), code="def check(text):\n    return 'sorry' in text.lower()\n\ncheck(output)\n", **refused(PY_OTHER)),
     javascript(id="JavaScript: inline arrow", code="(output) => output.length < 100", **plain(True, 1.0)),
     javascript(id="JavaScript: inline expression with an arrow", code="output.split('').filter(one => one === 'P').length <= 2", **plain(True, 1.0)),
-    javascript(id="JavaScript: inline arrow of two, on lines", code="async (output, { vars }) => {\n  return { pass: output === vars.expected, score: 0.5, reason: 'same' };\n};", native=[{"pass": True, "score": 0.5, "reason": "same"}]),
+    javascript(id="JavaScript: inline arrow function with two parameters, on several lines", code="async (output, { vars }) => {\n  return { pass: output === vars.expected, score: 0.5, reason: 'same' };\n};", native=[{"pass": True, "score": 0.5, "reason": "same"}]),
     javascript(id="JavaScript: inline body that only throws", contract=Contract("promptfoo"), code="const n = output.length;\nif (n < 9) {\n  throw new Error(`too short: ${n}`);\n}", status="failed", error="user_exception", message="too short: 5", line=3),
     javascript(id="JavaScript: inline body without return", contract=Contract("promptfoo"), code="const n = output.length;\nif (n > 9) {\n  throw new Error('too long');\n}", **refused(JS_OTHER)),
     javascript(id="JavaScript: inline, a name that promptfoo does not give", contract=Contract("promptfoo"), code="metadata?.trace?.some((one) => one.name === 'a')", status="failed", error="user_exception", message="metadata is not defined"),
     javascript(id="JavaScript: inline, a filter", code="output === '{{ expected | upper }}'", status="failed", error="user_exception", message="context.vars"),
-    javascript(id="JavaScript: several of a module", code="function none(output, context) { return { pass: false, score: 0, reason: 'none' } }\nfunction all(output, context) { return { pass: true, score: 1, reason: 'all' } }\nmodule.exports = { none, all };", score=0.5, warnings=frozenset({"several_entries"})),
-    javascript(id="JavaScript: several of a module, declared", contract=Contract("promptfoo"), code="function none(output, context) { return { pass: false, score: 0, reason: 'none' } }\nfunction all(output, context) { return { pass: true, score: 1, reason: 'all' } }\nmodule.exports = { none, all };", score=0.5, warnings=frozenset({"several_entries"})),
+    javascript(id="JavaScript: several functions of a module", code="function none(output, context) { return { pass: false, score: 0, reason: 'none' } }\nfunction all(output, context) { return { pass: true, score: 1, reason: 'all' } }\nmodule.exports = { none, all };", score=0.5, warnings=frozenset({"several_entries"})),
+    javascript(id="JavaScript: several functions of a module, declared contract", contract=Contract("promptfoo"), code="function none(output, context) { return { pass: false, score: 0, reason: 'none' } }\nfunction all(output, context) { return { pass: true, score: 1, reason: 'all' } }\nmodule.exports = { none, all };", score=0.5, warnings=frozenset({"several_entries"})),
     javascript(id="JavaScript: a row in the host's form", row=OURS, code="output === context.vars.expected", **plain(True, 1.0)),
 ]  # fmt: skip

@@ -111,7 +111,7 @@ CASES = [
         score=1.0,
     ),
     case(
-        id="optional by a bar",
+        id="optional by `| None`",
         row=OURS,
         code=metric("return float(context is None)", NUMERIC, "context: str | None"),
         score=1.0,
@@ -132,7 +132,7 @@ CASES = [
         score=2.5,
     ),
     case(
-        id="no text for a number",
+        id="text that is not a number for a parameter of type float",
         row=Row(variables={"response": "many"}),
         code=metric("return response", NUMERIC, "response: float"),
         status="failed",
@@ -183,7 +183,7 @@ CASES = [
         score=0.25,
     ),
     case(
-        id="a name of the package that nothing uses",
+        id="an unused name of the package",
         code="from ragas.metrics import DiscreteMetric, Faithfulness, numeric_metric\n\njudge = DiscreteMetric(name='judge', prompt='Is {response} right?')\n\n@numeric_metric()\ndef mine(response):\n    return 0.5\n",
         score=0.5,
     ),

@@ -25,7 +25,7 @@ from tests.real_sets import UIPATH
 
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.long("UiPath's own packages run; test_eval.py has our command"),
+    pytest.mark.long("this runs UiPath's own packages; test_eval.py tests our command"),
     pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
     pytest.mark.timeout(900),
 ]

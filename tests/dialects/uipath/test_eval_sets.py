@@ -63,7 +63,7 @@ def test_without_references_the_criteria_say_who_scores() -> None:
     assert parse_eval_set(changed(DOCUMENTED, "evaluatorRefs", None)).evaluators == ("MyCustomEvaluator",)
 
 
-def test_what_is_not_used_is_noted() -> None:
+def test_unused_criteria_and_evaluators_are_noted() -> None:
     odd = changed(REAL, "evaluatorConfigs", ["PatternComparisonEvaluators", "Third"])
     odd["evaluations"][0]["mockingStrategy"] = {"type": "llm"}
     notes = " | ".join(parse_eval_set(odd).notes)
@@ -139,7 +139,7 @@ def test_an_eval_set_of_before_1_0_is_converted_as_uipaths_command_line_does() -
     assert note.startswith("$.evaluations[0].simulateTools asks a model to simulate tools or users")
 
 
-def test_what_cannot_be_converted_of_it_is_named() -> None:
+def test_parts_that_cannot_be_converted_are_named() -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_eval_set({**OLDER, "version": "1.0"})
     assert "leave out the version" in str(caught.value.problems[0].hint)

@@ -105,7 +105,7 @@ def test_integers_stay_exact_and_details_become_the_reason() -> None:
 
 
 @pytest.mark.parametrize("name", ["simulationInstructions", "simulation_instructions"])
-def test_what_else_an_execution_has_comes_by_both_names(name: str) -> None:
+def test_simulation_instructions_are_accepted_under_both_names(name: str) -> None:
     bound = UIPATH.bind(Row(variables={name: "go", "expected_agent_behavior": None}), settings=EvaluatorSettings())
     assert not isinstance(bound, EvaluationError)
     assert bound.body["args"][4] == {"simulation_instructions": "go"}

@@ -51,7 +51,7 @@ def changed(draw: st.DrawFn, *bases: Any) -> Any:
 
 @bounded(150)
 @given(changed(DOCUMENTED, REAL) | VALUES)
-def test_eval_sets(value: Any) -> None:
+def test_any_json_is_an_eval_set_or_refused(value: Any) -> None:
     try:
         found = parse_eval_set(value)
     except InvalidRequest:
@@ -62,7 +62,7 @@ def test_eval_sets(value: Any) -> None:
 
 @bounded(150)
 @given(changed(OURS, TRACES, OUTPUT) | VALUES)
-def test_executions(value: Any) -> None:
+def test_any_json_is_a_list_of_executions_or_refused(value: Any) -> None:
     try:
         found = merged(parse_executions(value))
     except InvalidRequest:

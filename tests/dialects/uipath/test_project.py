@@ -87,7 +87,7 @@ def test_a_file_that_is_not_json_is_refused_as_such(tmp_path: Path) -> None:
         ("class", "ClassEvaluator", "class_.py", "class-evaluator"),
     ],
 )
-def test_names(name: str, named: str, file: str, files: str) -> None:
+def test_new_files_and_classes_get_valid_names(name: str, named: str, file: str, files: str) -> None:
     assert (class_name(name), file_name(name), kebab(named)) == (named, file, files)
     compile(evaluator_code(name), file, "exec")
     assert f"class {named}(" in evaluator_code(name)

@@ -133,7 +133,7 @@ async def test_evaluators_do_the_same_in_both_releases_but_for_what_is_documente
         assert found.keys() == expected.keys()
         assert (real.score, real.passed, real.reason) == (light.score, light.passed, light.reason)
         assert "threads_at_load" not in {note.code for note in real.warnings}, (
-            "otherwise each row would load the package again"
+            "the package must not start threads, because each row would then load it again"
         )
 
 

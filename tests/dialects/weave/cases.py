@@ -83,7 +83,7 @@ CASES = [
         native=native({"passed": None, "metadata": {"words": 1}}, {"metadata": {"words": {"mean": 1.0}}}),
     ),
     case(
-        id="a subclass declares the field passed again, with a value that is not a verdict",
+        id="a subclass declares the field `passed` again, with a value that is not a verdict",
         code="""
         from weave.flow.scorer import WeaveScorerResult
         import weave
@@ -100,7 +100,7 @@ CASES = [
         message="passed is 0.5; it must be a bool",
     ),
     case(
-        id="a verdict that is a share is not accepted",
+        id="a number between 0 and 1 is not accepted as a verdict",
         code=f"from weave.flow.scorer import WeaveScorerResult\n{op('WeaveScorerResult(passed=0.5, metadata={})')}",
         status="failed",
         error="user_exception",
@@ -199,7 +199,7 @@ CASES = [
         message="must have an `output` or `model_output` argument",
     ),
     case(
-        id="a column that is not there",
+        id="a column that the row lacks",
         code=op("1", "output, context"),
         status="failed",
         error="user_exception",
@@ -248,7 +248,7 @@ CASES = [
     case(id="a text", code=op("'good'"), score=None, warnings=frozenset({"no_score"})),
     case(id="a number and a text", code=op("{'score': 0.5, 'why': output}"), score=0.5),
     case(id="a list of numbers", code=op("{'score': 1, 'all': [1, 2]}"), score=1.0),
-    case(id="with nothing in it", code=op("{'score': 1.0, 'rest': None}"), score=1.0),
+    case(id="a value that is null", code=op("{'score': 1.0, 'rest': None}"), score=1.0),
     case(id="a default", code=op("len(output) + more", "output, more=2"), score=3.0),
     case(id="a column by keyword", code=op("{'match': question == '2+2?'}", "*, output, question"), score=1.0),
     case(
@@ -290,7 +290,7 @@ CASES = [
         score=2.0,
     ),
     case(
-        id="a name of the package that nothing uses",
+        id="an unused name of the package",
         code="from weave.scorers import ValidJSONScorer\n" + op("1"),
     ),
     case(
