@@ -23,8 +23,8 @@ from tests.server import free_port
 GUESTS = Path(__file__).parents[1] / "fixtures" / "guests"
 LANGUAGES = {"python": "view.py", "javascript": "view.js"}
 FAMILIAR = ("USER", "LOGNAME", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "PYTHONSTARTUP", "PS1")
-# A program that sets the marked names (such as the host name) and then becomes the host. If root runs it, it sets them
-# only in a new namespace.
+# A program that sets the marked names (such as the host name), and then replaces itself with the host. If root runs it,
+# it sets them only in a new namespace.
 BECOME = """
 import json, os, shutil, sys
 from pathlib import Path

@@ -49,7 +49,7 @@ async def evaluate_as_ordinary_user(asked: list[dict[str, Any]], folder: Path) -
 
 def tools_folder() -> Path:
     """Prepare the tools that a host uses in its sandboxes, and return their folder in `DATA_DIR`."""
-    with ThreadPoolExecutor(1) as aside:  # in a thread, because the caller may be in an event loop
+    with ThreadPoolExecutor(1) as aside:  # `asyncio.run` needs a thread, because the caller may be in an event loop
         aside.submit(lambda: asyncio.run(toolchain.ensure_javascript_runner(DATA_DIR))).result()
     toolchain.restricted_python_dir(DATA_DIR)
     toolchain.shell_tools_dir(DATA_DIR)

@@ -33,7 +33,7 @@ async def attack_processes(own: Settings, attacks: Sequence[Attack], folder: Pat
     """Run attacks as `attack_deployment` does, but on a host with several processes.
 
     Args:
-      own: Settings of the deployment. The host with several processes gets only its sandbox backend.
+      own: Settings of the deployment. The host with several processes uses only the backend in these settings.
       folder: A new folder for the host's data.
 
     Raises:

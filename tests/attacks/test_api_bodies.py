@@ -79,7 +79,7 @@ def test_a_gigabyte_is_never_in_memory(server: Server, declared: bool) -> None:
     )
 
 
-def test_a_body_without_a_reader_ends_the_connection(server: Server) -> None:
+def test_a_connection_ends_if_the_host_does_not_read_the_body(server: Server) -> None:
     """If the host answers before it has read the whole body, the connection must not stay open forever."""
     with connected(server) as raw:
         raw.sendall(b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n")
@@ -114,7 +114,7 @@ def test_a_body_that_dribbles_is_hung_up_on(server: Server) -> None:
         raw.sendall(b"POST /v1/evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
         slow.append(raw)
     assert server.client.post("/v1/evaluate", json=BODY).status_code == 200, (
-        "other callers are served while these bodies dribble"
+        "other callers must be served while these bodies arrive slowly"
     )
     until = time.monotonic() + 20
     answers = [b""] * len(slow)
@@ -208,7 +208,7 @@ def test_hundreds_of_thousands_of_keys_are_a_row_like_any_other(server: Server) 
         (b"".join(b'{"k%d": 1}\n' % n for n in range(30_000)), "application/x-ndjson"),
         (b"a," + b"b" * 5_000_000 + b"\n1,2\n", "text/csv"),
     ],
-    ids=["csv", "one row", "a column a row", "a long name"],
+    ids=["csv", "one row", "another column in each row", "a long name"],
 )
 def test_any_number_of_columns_gives_a_short_answer(server: Server, content: bytes, kind: str) -> None:
     headers = {"content-type": kind}

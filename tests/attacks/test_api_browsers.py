@@ -118,7 +118,7 @@ def test_a_page_of_another_site_is_refused_also_without_an_origin(server: Server
     assert status_of(server, *site, "Sec-Fetch-Mode: no-cors") == 403
     assert status_of(server, *site, "Sec-Fetch-Mode: no-cors", target="/v1/info", method="GET") == 403
     assert status_of(server, *site, "Sec-Fetch-Mode: navigate", target="/docs", method="GET") == 200, (
-        "a link on another page may lead to /docs"
+        "the host must allow a link from another site to /docs"
     )
 
 

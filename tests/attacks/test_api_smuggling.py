@@ -118,7 +118,7 @@ def test_a_request_for_another_protocol_stays_http(server: Server) -> None:
     for other in ("tls/1.3", "WebSocket, h2c", "irc"):
         upgrade = f"Connection: upgrade\r\nUpgrade: {other}\r\n\r\n"
         answers_to(server, HIDDEN.removesuffix("\r\n") + upgrade, most=1)
-    assert "upgrade" not in server.log.lower(), "otherwise anybody could fill the log"
+    assert "upgrade" not in server.log.lower(), "the host must not log this, because anybody could then fill the log"
     assert "websocket" not in server.log.lower()
 
 

@@ -127,7 +127,7 @@ async def test_credentials_are_used_and_seen_by_nobody(
             node = await value_of(service, code, "corporate@1.0.0", language=JAVASCRIPT)
             reports = json.dumps([str(report) for report in await service.environments.reports()])
     assert (sees["found"], node["found"]) == ([], [])
-    # otherwise the programs looked at nothing, and could not find a secret
+    # the programs must have read something; otherwise they could not have found a secret
     assert min(sees["size"], node["size"]) > 200
     assert {asked.partition(":")[0] for asked in corporate.proxy.asked} == {"localhost"}
     used = {asked.authorization for asked in corporate.index.asked if asked.authorization}
@@ -151,7 +151,7 @@ async def test_credentials_are_used_and_seen_by_nobody(
     ],
     ids=["password", "proxy's password", "authority", "port"],
 )  # fmt: skip
-async def test_what_the_tools_say_of_wrong_credentials_holds_none(
+async def test_errors_about_wrong_credentials_contain_no_secret(
     corporate: Corporate, tmp_path: Path, caplog: pytest.LogCaptureFixture, wrong: dict[str, Any]
 ) -> None:
     home = tmp_path / "data"

@@ -55,7 +55,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture
 def short_box(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the limits for an import: one second for programs that use all their time, little memory for all programs."""
+    """Limit a trial import to 300 MB, and to one second for packages that would never end."""
     timeout_s = 1.0 if name in ("hangs", "floods", "floodserr") else 30.0
     monkeypatch.setattr(health, "_IMPORT_S", timeout_s)
     monkeypatch.setattr(health, "_LIMITS", replace(health._LIMITS, timeout_s=timeout_s, memory_mb=300))

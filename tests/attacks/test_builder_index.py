@@ -50,7 +50,7 @@ async def test_an_index_that_never_answers_is_given_up_and_can_be_asked_again(in
     async with building(tmp_path, index, index_timeout_s=3) as service:
         errors = await asyncio.gather(*(refusal(service, pin, language=language) for pin, language in pins))
         nothing_left(tmp_path)
-    # the first bytes of the dripping wheel may already show that it is not an archive
+    # from the first bytes of the slow wheel, uv may already see that the file is not an archive
     early = (IndexUnavailable, PackagesFailed)
     for (pin, _), error in zip(pins, errors, strict=True):
         assert isinstance(error, early if pin == "drips==1.0.0" else IndexUnavailable), (pin, error)
@@ -86,7 +86,7 @@ async def test_a_redirect_takes_no_password_to_another_host(tmp_path: Path, pin:
         for path in (*pages(language), *archives(language)):
             corporate.odd[path] = redirect(other.url + path)
         async with building(tmp_path, corporate) as service:
-            with contextlib.suppress(HostError):  # the answer of the other index does not matter
+            with contextlib.suppress(HostError):  # the build may fail or succeed; only the requests are checked
                 await evaluated(service, RETURNS_ONE[language], pin, language=language)
         assert corporate.asked
         basic = base64.b64encode(USER.encode()).decode()

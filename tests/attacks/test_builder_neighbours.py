@@ -124,7 +124,7 @@ time.perf_counter = Number
 
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "body"), [("lies", LIES), ("odd", ODD), ("times", TIMES)])
-async def test_what_a_package_says_of_its_own_import(
+async def test_false_statements_of_a_package_about_its_import_block_nobody(
     service: Service, index: Index, home: Path, name: str, body: str
 ) -> None:
     index.add_python(wheel(name, {f"{name}.py": body}))

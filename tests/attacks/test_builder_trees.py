@@ -65,7 +65,7 @@ async def test_a_wheel_of_nested_folders_is_refused_by_name_and_forgotten(home: 
             nothing_left(home)
             assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
             stage = home / "environments" / "build" / "staging" / f"{'0' * 64}.left"
-            nest(stage, 1500)  # a folder such as a killed host leaves
+            nest(stage, 1500)  # a folder like those that a killed host leaves behind
         async with building(home, index) as service:
             assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
             nothing_left(home)
@@ -188,7 +188,7 @@ async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
 
 
 async def test_a_build_script_that_never_ends_does_not_keep_the_downloads(home: Path) -> None:
-    """While downloads wait to be deleted, no other build begins, so a package's code must not make them wait."""
+    """A package's code must not delay the deletion of downloads, because no other build begins before the deletion."""
     with Index() as index:
         index.add_python(source_archive("endless", "import time\ndef made():\n    time.sleep(600)\n"))
         async with building(home, index, allow_source_builds=True) as service:

@@ -155,7 +155,7 @@ async def test_sources_that_harm_a_compiler_cost_themselves_only(service: Servic
     assert await compiled(service, files, "fine.py") == [f"__pycache__/fine.{TAG}.pyc"]
 
 
-async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path: Path) -> None:
+async def test_byte_code_is_limited_in_size(service: Service, tmp_path: Path) -> None:
     """The host stores no more byte code than there is space for. Three files are small as source, but each takes 400 KB
     when it is compiled. There is space for two of them, and for a small last file.
     """

@@ -118,7 +118,7 @@ def test_heads_that_never_end_are_hung_up_on(server: Server) -> None:
             for _ in range(100)
         ]
         for number, raw in enumerate(slow):
-            raw.sendall(HEAD[: number % len(HEAD)])  # the part may be empty, so some connections send nothing
+            raw.sendall(HEAD[: number % len(HEAD)])  # some connections send nothing at all
         assert server.client.get("/healthz").status_code == 200
         for raw in slow:
             assert raw.recv(1) == b""
@@ -183,7 +183,7 @@ async def few() -> AsyncIterator[Few]:
             writer.close()
 
 
-async def test_when_connections_run_out_the_quietest_is_closed(few: Few) -> None:
+async def test_the_connection_that_was_idle_longest_is_closed_if_none_is_free(few: Few) -> None:
     busy = await few.connect("/wait")
     await few.wait_for(1)
     quiet = []
@@ -200,7 +200,7 @@ async def test_when_connections_run_out_the_quietest_is_closed(few: Few) -> None
     assert await status(busy) == b"200"
 
 
-async def test_when_every_connection_is_being_answered_a_newcomer_is_refused(few: Few) -> None:
+async def test_a_new_connection_is_refused_if_all_others_wait_for_answers(few: Few) -> None:
     busy = [await few.connect("/wait") for _ in range(3)]
     await few.wait_for(3)
     newcomer = await few.connect("/")

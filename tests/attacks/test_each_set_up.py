@@ -40,7 +40,7 @@ from tests.server import COMMAND, Server, index_environment, new_home
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.timeout(300),
-    pytest.mark.long("a host or two for each set-up; the tests of each attack try it as root over bubblewrap"),
+    pytest.mark.long("this starts hosts in many set-ups; other tests try each attack on bubblewrap as root"),
 ]
 
 WORKSPACES = ("alpha", "beta", "gamma")
@@ -118,7 +118,7 @@ class Hosts:
 
     @property
     def port(self) -> str:
-        """Address (host and port) of the model's server, which evaluators may reach."""
+        """Host and port of the model's server, to which evaluators may connect."""
         return f"localhost:{self.model.url.split(':')[2].split('/')[0]}"
 
     @property
@@ -373,7 +373,7 @@ async def test_a_model_of_the_operator_is_for_its_workspaces_at_nemos_doors(host
             assert (await client.get(f"{models}/judge")).status_code == 404
             refused = await client.post(judging, json=asking("alpha"))
             assert refused.status_code == 422, (
-                "the answer is the same as for an unknown name; after a 5xx a client would try again"
+                "the status must be that for an unknown name; after a 5xx a client would try again"
             )
             assert "does not know the address of the model research/judge" in refused.text
         for client in betas * 3:

@@ -615,7 +615,7 @@ def in_order() -> list[tuple[Operation, Ask]]:
     return [(operation, ask) for operation in ordered for ask in operation.asks]
 
 
-def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene) -> None:
+def test_names_of_another_workspace_are_answered_like_unknown_names(scene: Scene) -> None:
     before, unknown, differing = scene.of_beta(), scene.unknown(), list[str]()
     secret = {MARK, *(name for kind, name in scene.names.items() if kind not in ("set", "result", "url"))}
     for operation, ask in in_order():
@@ -623,11 +623,13 @@ def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene) -> None:
         for names in (scene.names, unknown):
             answer = scene.ask("alpha", operation, ask, names)
             if told := [word for word in secret - set(names.values()) if word in answer.text]:
-                differing.append(f"{operation} {ask.body or ''} tells {told} of beta")
+                differing.append(f"{operation} {ask.body or ''} reveals {told} of beta")
             answers.append(plain(answer, names, scene.names))
             undo(scene, "alpha", operation, ask, names, answer)
         if answers[0] != answers[1]:
-            differing.append(f"{operation} {ask.body or ''}: {answers[0]} of beta's names, {answers[1]} of nothing's")
+            differing.append(
+                f"{operation} {ask.body or ''}: {answers[0]} for beta's names, {answers[1]} for unknown names"
+            )
     assert not differing, "\n".join(differing)
     after = scene.of_beta()
     changed = [f"{name}: {before[name]} before, {after[name]} after" for name in before if before[name] != after[name]]
@@ -635,7 +637,7 @@ def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene) -> None:
 
 
 @pytest.mark.long
-def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path) -> None:
+def test_names_of_another_workspace_cost_the_same_as_unknown_names(tmp_path: Path) -> None:
     """Another workspace's names cost the host the same as unknown names. If the costs differed, the time until an
     answer would reveal whether another workspace has an object with that name.
     """
@@ -652,12 +654,14 @@ def test_names_of_others_cost_the_host_what_names_of_nothing_cost(tmp_path: Path
                 undo(scene, "alpha", operation, ask, names, answer)
             taken, nothing = min(calls[::2]), min(calls[1::2])
             if abs(taken - nothing) > CALLS_BY_CHANCE:
-                differing.append(f"{operation} {ask.body or ''}: {taken} calls, {nothing} for names of nothing")
+                differing.append(
+                    f"{operation} {ask.body or ''}: {taken} calls for beta's names, {nothing} for unknown names"
+                )
     assert not differing, "\n".join(differing)
 
 
 @pytest.mark.long
-def test_the_same_requests_depend_on_the_names_for_who_has_them(scene: Scene) -> None:
+def test_the_same_requests_have_other_answers_for_the_owner_of_the_names(scene: Scene) -> None:
     """The answer to each of these requests is different for the workspace that has the names. Without this test, the
     test above would also pass if requests were refused for other reasons.
     """

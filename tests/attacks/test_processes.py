@@ -69,7 +69,7 @@ ODD = [
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD + b"\r\n{",
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD.replace(b"100", b"9" * 11) + b"\r\n{",
 ]
-"""Requests that depend on their content, or on a part that never arrives: a process answers or refuses them."""
+"""Unusual, faulty and incomplete requests. Each process of a host must answer them in the same way."""
 
 
 def answer_of(server: Server, pid: int, request: bytes) -> list[bytes]:

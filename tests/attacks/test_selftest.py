@@ -122,7 +122,7 @@ async def test_an_attack_after_which_time_runs_out_is_tried_again_alone_before_i
         ("reads", False, AttackVerdict.GOT_THROUGH),
     ]
     assert [one.attack.name for one in told] == ["reads", "hangs"], (
-        "each attack is told once; the attack that had to be tried again is the last"
+        "each attack must be reported once, and the attack that was tried again must be the last"
     )
 
 

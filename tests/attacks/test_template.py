@@ -24,7 +24,7 @@ def of_each_kind() -> list[Attack]:
     return list(kinds.values())
 
 
-@pytest.mark.long("an attack of each kind once more; contract/test_template.py has what a template could change")
+@pytest.mark.long("this repeats an attack of each kind; contract/test_template.py tests what a template could change")
 async def test_attacks_of_every_kind_are_stopped(caplog):
     attacks = of_each_kind()
     host = settings("bubblewrap", load_timeout_s=LOAD_TIMEOUT_S, sandbox_start=SandboxStart.TEMPLATE)

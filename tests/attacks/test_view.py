@@ -21,7 +21,7 @@ import pytest
 from tests.attacks.marked_host import LANGUAGES, Words, marked_host, view_from
 from tests.ordinary_user import PROJECT
 
-pytestmark = pytest.mark.long("two hosts and four guests; test_catalogue.py has attacks on files and on /proc")
+pytestmark = pytest.mark.long("this starts two hosts; test_catalogue.py has attacks on files and on /proc")
 LEAST_CHARACTERS = 12  # shorter names are not checked, because they may also be ordinary words ("quiet", "core")
 REAL_NAMES = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/core_pattern", "/etc/machine-id")
 

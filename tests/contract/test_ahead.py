@@ -79,7 +79,7 @@ async def test_a_first_call_finds_its_packages_imported(service: Service, packag
 async def test_hostile_packages_cost_an_evaluator_nothing(
     service: Service, packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prewarmed, "_BASE_S", 0.3)  # seconds that a program which never ends may compute
+    monkeypatch.setattr(prewarmed, "_BASE_S", 0.3)  # seconds of processor time for a package whose import never ends
     for number, name in enumerate(sorted(HOSTILE)):
         if name != "heavy.py":
             on = spec(packages, "heavy", name.removesuffix(".py"), processes=16 + number)

@@ -226,7 +226,7 @@ async def test_leftovers_of_a_bubblewrap_killed_between_two_steps_are_found(back
         wrapper.wait()
         assert left in living("bwrap")
         assert await backend.sweep() >= 1 or left not in living("bwrap"), (
-            "another host on this machine may have swept first"
+            "this sweep, or that of another host on this machine, must end the process"
         )
         while left in living("bwrap"):
             await asyncio.sleep(0.01)

@@ -66,7 +66,7 @@ async def test_a_fork_that_was_refused_does_not_explain_a_kill(backend):
             "for pid in children: os.kill(pid, 9); os.waitpid(pid, 0)\n"
         )
         assert probe.link.first_pid is not None
-        # killed from outside, because an ordinary user's runner is process 1 inside, which cannot kill itself
+        # the test kills the runner from outside, since an ordinary user's runner is process 1, which cannot kill itself
         os.kill(probe.link.first_pid, signal.SIGKILL)
         assert await probe.link.read() == b""
         exit_status = await probe.link.destroy()

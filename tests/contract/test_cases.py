@@ -50,7 +50,7 @@ async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-async def test_case(service: Service, case: Case) -> None:
+async def test_a_case_has_the_expected_result(service: Service, case: Case) -> None:
     result = await service.evaluate(case.evaluator, case.row)
     assert not case.mismatches(result), result
 
@@ -58,7 +58,7 @@ async def test_case(service: Service, case: Case) -> None:
 @pytest.mark.sampled(40)
 @pytest.mark.parametrize("service", ["docker"], indirect=True)
 @pytest.mark.parametrize("case", LINK)
-async def test_case_over_docker(service: Service, case: str) -> None:
+async def test_a_case_has_the_expected_result_over_docker(service: Service, case: str) -> None:
     result = await service.evaluate(BY_ID[case].evaluator, BY_ID[case].row)
     assert not BY_ID[case].mismatches(result), result
 

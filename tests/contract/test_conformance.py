@@ -135,7 +135,9 @@ async def test_printed_text_is_a_log_in_its_order_and_cut_at_its_limit(service: 
     assert (row.score, row.logs.stdout) == (1, "module\nrow\n")
     # in JavaScript each row loads the module again, which prints this line again
     again = {PYTHON: "", JAVASCRIPT: "module\n"}[language]
-    assert (fake.score, fake.logs.stdout) == (0.25, again + '{"score": 0.99}\n'), "a printed result is not a result"
+    assert (fake.score, fake.logs.stdout) == (0.25, again + '{"score": 0.99}\n'), (
+        "printed text must not count as a result"
+    )
     assert megabyte.logs.truncated
     assert len(megabyte.logs.stdout) <= 16 * 1024
     assert megabyte.logs.stdout.startswith(f"{again}xxx")
@@ -345,9 +347,9 @@ async def test_each_row_finds_the_files_as_they_were_sent(service: Service, lang
 
 
 @pytest.mark.long
-async def test_an_idle_sandbox_tells_what_it_uses_and_counts_by_that(service: Service) -> None:
-    """An idle sandbox counts with the memory that it uses. The evaluator keeps 40 MB in its module, so its idle sandbox
-    counts as 40 MB, and not as 256 MB, which is its limit.
+async def test_an_idle_sandbox_counts_as_the_memory_that_it_uses(service: Service) -> None:
+    """The host counts the memory that an idle sandbox really uses. The evaluator keeps 40 MB in its module, so its idle
+    sandbox counts as 40 MB, and not as 256 MB, which is its limit.
     """
     # a separate service, so that no other sandbox ends during the test
     async with open_engine(settings(service.pool.backend.name, idle_sandboxes=1), prewarm=True) as own:

@@ -37,7 +37,7 @@ done
 """
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.long("it makes a Debian; test_children.py has subinterpreters of this machine's Pythons"),
+    pytest.mark.long("this installs a Debian; test_children.py tests subinterpreters of this machine's Pythons"),
     pytest.mark.timeout(1200),
 ]
 
@@ -57,11 +57,11 @@ async def over_docker() -> AsyncIterator[Settings]:
     recipe.image_platform.cache_clear()
 
 
-async def test_an_image_with_it(over_docker: Settings) -> None:
+async def test_subinterpreters_work_in_an_image_with_python_3_14(over_docker: Settings) -> None:
     assert await python_314.both(over_docker) == python_314.EXPECTED
 
 
-def test_a_host_whose_own_it_is(tmp_path: Path) -> None:
+def test_subinterpreters_work_on_a_host_with_python_3_14(tmp_path: Path) -> None:
     debian = debian_root(SUITE, "ca-certificates,python3,python3-venv,bubblewrap")
     subprocess.run(["make", "dist"], cwd=ROOT, check=True, capture_output=True)
     (wheel,) = (ROOT / "dist").glob("evaluator_host-*.whl")

@@ -15,7 +15,7 @@ from evaluator_host.types.outcome import ErrorCode
 from tests.starts import service_of_each_start
 
 pytestmark = [
-    pytest.mark.long("minutes on three set-ups; test_children.py and test_pinned_most.py have a case of each kind"),
+    pytest.mark.long("this takes minutes; test_children.py and test_pinned_most.py have a case of each kind"),
     pytest.mark.timeout(400),
 ]
 LARGE = Limits(memory_mb=1024, processes=128, timeout_s=30)

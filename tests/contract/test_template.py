@@ -107,7 +107,7 @@ async def view(data_dir: Path, start: SandboxStart) -> dict[str, object]:
         return json.loads(result.logs.stdout)
 
 
-async def test_sees_and_may_do_what_a_freshly_started_one_does(tmp_path, caplog):
+async def test_a_forked_sandbox_sees_and_may_do_the_same_as_a_fresh_one(tmp_path, caplog):
     fresh, forked = await view(tmp_path, SandboxStart.FRESH), await view(tmp_path, SandboxStart.TEMPLATE)
     assert "template" not in caplog.text
     assert int(forked.pop("bounding"), 16) == 0

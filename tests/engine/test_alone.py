@@ -57,7 +57,7 @@ def test_it_evaluates_three_languages_with_pinned_packages(alone: Path) -> None:
     assert run(alone, program.text) == printed.text
 
 
-def test_every_module_of_it_can_be_imported_alone(alone: Path) -> None:
+def test_every_module_of_the_engine_can_be_imported_alone(alone: Path) -> None:
     """Every module of the engine can be imported alone, except those for Docker and registries, which import httpx and
     belong to optional extras.
     """

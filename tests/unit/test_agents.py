@@ -35,7 +35,7 @@ def reader(request: pytest.FixtureRequest) -> Any:
         ("$", [ANSWER]),
     ],
 )
-def test_paths(path: str, found: list[object] | None, reader: Any) -> None:
+def test_json_paths_select_the_right_values(path: str, found: list[object] | None, reader: Any) -> None:
     if found is None:
         with pytest.raises(ValueError, match="JSONPath"):
             reader.find_path(ANSWER, path)
@@ -62,7 +62,7 @@ def test_a_path_that_reaches_too_much_is_refused(reader: Any) -> None:
         reader.find_path(wide, "$..*..*")
 
 
-def test_streams(reader: Any) -> None:
+def test_answers_are_read_from_streams(reader: Any) -> None:
     lines = ["event: x", "note: {}", 'data: {"v": "a"}', 'data: {"v": "b", "t": [1]}', "data: [DONE]", "junk"]
     how = {"path": "$.v", "field": "response_path", "trajectory_path": "$.t"}
     joined, last = reader.read_stream(lines, **how, joined=True)
@@ -72,7 +72,7 @@ def test_streams(reader: Any) -> None:
         reader.read_stream([*lines, 'data: {"error": {"code": 5, "message": "broken"}}'], **how, joined=True)
 
 
-def test_what_an_agent_is_sent() -> None:
+def test_an_agent_gets_the_body_that_its_template_describes() -> None:
     ask = {"body": {"q": "{{ messages[-1].content }}", "all": "{{ request | tojson }}"}, "response_path": "$"}
     target = Target("http://a/b", "a", messages=({"role": "user", "content": "say {{ item.x }}"},), agent=ask)
     messages = [{"role": "user", "content": "say 1"}]
@@ -84,6 +84,6 @@ def test_what_an_agent_is_sent() -> None:
 
 
 @pytest.mark.parametrize("changed", [{"response_path": "$[?(@)]"}, {"body": 3}, {"more": 1}, {"response_path": ""}])
-def test_what_is_refused(changed: dict[str, object]) -> None:
+def test_an_invalid_agent_is_refused(changed: dict[str, object]) -> None:
     with pytest.raises(InvalidRequest, match="target is not valid"):
         require({"body": {}, "response_path": "$.x", **changed})  # type: ignore[dict-item]

@@ -96,7 +96,7 @@ def test_an_ordinary_users_sandbox_has_a_user_namespace_that_admits_no_other():
 
 def test_an_ordinary_users_python_runner_is_process_1_so_that_nothing_else_holds_its_channel():
     assert "--as-pid-1" in args()
-    # process 1 would belong to root, while the code runs as another user
+    # with this option, process 1 would belong to root, but the code runs as another user
     assert "--as-pid-1" not in args(identity=ROOT)
     assert "--as-pid-1" not in args(spec(Language.JAVASCRIPT))
 

@@ -41,7 +41,7 @@ OBEYED = "\x1b\x07\x7f\x9b\u2028\u202e\u2066"
 """Characters that move the cursor, set colours, or change the direction of text."""
 
 
-def test_what_a_terminal_obeys_is_escaped_in_texts_and_in_json(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_control_codes_are_escaped_in_texts_and_in_json(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     row = {f"a{OBEYED}": f"{OBEYED}é\n"}
     print_json(row)
     indented = capfdbinary.readouterr().out.decode()

@@ -20,12 +20,12 @@ def given(record: dict[str, Any], *names: str, outputs_come: bool = False) -> Gi
     return given_to(to_row(record, Mapping()), record, frozenset(names), outputs_come=outputs_come)
 
 
-def test_an_evaluator_is_given_its_own() -> None:
+def test_an_evaluator_gets_its_own_criteria() -> None:
     assert given(ROW, "first") == Row({"q": 1}, {"a": 2}, criteria={"x": 1})
     assert given(ROW, "evaluator 1", "second") == Row({"q": 1}, {"a": 2}, criteria=None)
 
 
-def test_one_without_criteria_is_not_asked() -> None:
+def test_an_evaluator_without_criteria_skips_the_row() -> None:
     found = given(ROW, "third")
     assert isinstance(found, Skipped)
     assert (

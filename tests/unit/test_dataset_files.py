@@ -36,7 +36,7 @@ def written(folder: Path, rows: list[object], *, max_bytes: int = 1 << 20) -> Ro
     return rows_folder
 
 
-def test_what_was_found_is_reported(tmp_path: Path) -> None:
+def test_rows_bad_lines_columns_and_size_are_reported(tmp_path: Path) -> None:
     rows = [{"a": 1}, BadRow("not JSON"), {"b": 2, "a": 2**80}, [1], {"a": None}]
     facts = RowsFolder(tmp_path).write("ds_1", enumerate(rows, start=1), format_="csv", max_bytes=1 << 20)
     assert (facts.format, facts.rows, facts.bad_rows, facts.columns) == ("csv", 3, 2, ("a", "b"))

@@ -145,7 +145,7 @@ def test_files_about_the_machine_are_hidden() -> None:
     hidden = set(host()["MaskedPaths"])
     assert {"/sys", "/proc/cmdline", "/proc/keys", "/proc/sys/kernel/random/boot_id", "/proc/fs"} <= hidden
     assert {"/proc/kcore", "/proc/timer_list", "/proc/acpi", "/proc/scsi"} <= hidden, (
-        "the host's list replaces Docker's own list, so it must contain these too"
+        "the host's list replaces Docker's own list, so it must also contain these paths"
     )
     assert "MaskedPaths" not in host(engine=replace(ENGINE, podman=True))
 

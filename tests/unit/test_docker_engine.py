@@ -82,7 +82,7 @@ def test_packages_are_for_the_image_on_the_processor_of_the_engine() -> None:
     assert backend.python_versions() == ("3.13",)
 
 
-def test_what_an_engine_does_not_mention_it_cannot_do() -> None:
+def test_an_engine_lacks_features_that_it_does_not_mention() -> None:
     facts = engine_facts(SOCKET, info={}, version={})
     assert not any((facts.memory_limit, facts.pids_limit, facts.cpu_quota, facts.seccomp, facts.rootless, facts.podman))
     assert facts.local
@@ -123,7 +123,7 @@ def test_the_stream_is_split_however_it_was_cut() -> None:
         assert b"".join(data for stream, data in got if stream == 2) == b"error"
 
 
-def test_whose_host_is_dead() -> None:
+def test_containers_of_dead_hosts_are_recognised() -> None:
     dead = this_instance().rpartition("-")[0] + "-1"
     assert owner_is_dead({LABEL_INSTANCE: dead, LABEL_BOOT: "now"}, boot="now", local=True)
     assert not owner_is_dead({LABEL_INSTANCE: this_instance(), LABEL_BOOT: "now"}, boot="now", local=True)

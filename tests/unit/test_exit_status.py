@@ -43,7 +43,7 @@ V8_RESERVE = "#\n# Fatal process out of memory: Failed to reserve virtual memory
         (ExitStatus(signal=signal.SIGKILL, lost=True, pids_hit=True), ErrorCode.SANDBOX_LOST),
     ],
 )
-def test_code(exit_status, code):
+def test_an_exit_status_gives_the_right_error_code(exit_status, code):
     assert classify_exit(exit_status, memory_mb=256)[0] is code
 
 

@@ -36,7 +36,7 @@ def test_an_expectation_is_read_and_written(given: Any, meant: dict[str, Any], t
 
 
 @pytest.mark.parametrize("given", ["", "about half", {}, {"scores": 1}, None, True, {"score": "1"}, [1], "label"])
-def test_what_says_nothing_is_refused(given: Any) -> None:
+def test_an_invalid_expectation_is_refused(given: Any) -> None:
     with pytest.raises(ValueError, match=r"0\.4\.\.0\.6|must be a number"):
         read_expect(given)
 

@@ -14,7 +14,7 @@ SENT = bytes(16 << 20)  # more than the kernel buffers
 def test_a_client_that_pauses_its_reading_for_longer_than_the_limit_gets_everything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tested, "_OPTIONS", dict.fromkeys(tested._OPTIONS, 1))  # together a limit of 2 s
+    monkeypatch.setattr(tested, "_OPTIONS", dict.fromkeys(tested._OPTIONS, 1))  # these options add up to a limit of 2 s
     with socket.create_server(("127.0.0.1", 0)) as listener:
         keep_alive(listener)
         with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as server:

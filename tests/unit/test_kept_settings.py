@@ -29,7 +29,7 @@ def test_all_but_code_and_files_is_kept_and_named() -> None:
     ]
 
 
-def test_what_is_given_counts() -> None:
+def test_settings_in_the_request_replace_earlier_settings() -> None:
     given = Evaluator("new", packages=("rapidfuzz==3.14.0",), limits=Limits(memory_mb=1024), threshold=0.5)
     made, kept = kept_from(BEFORE, given)
     assert (made.packages, made.limits) == (("rapidfuzz==3.14.0",), Limits(timeout_s=2, memory_mb=1024))

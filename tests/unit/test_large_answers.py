@@ -93,7 +93,7 @@ async def test_few_large_answers_are_in_memory_and_a_workspace_leaves_a_place() 
     places = Turns(PLACES, per_free=3)
     slow = [(Reader(), Provider()) for _ in range(10)]
     asked = [asyncio.create_task(ask("alpha", places, *one)) for one in slow]
-    while sum(bool(reader.got) for reader, _ in slow) < MOST_OF_ONE:  # the slow readers do not read on
+    while sum(bool(reader.got) for reader, _ in slow) < MOST_OF_ONE:  # the slow readers stop after their first bytes
         await asyncio.sleep(0.01)
     fast, body = Reader(), Provider()
     fast.set()

@@ -118,7 +118,7 @@ def test_values_that_decoders_differ_in_are_decoded(value: bytes) -> None:
         '{"evaluator": "%s"}' % ("a" * 300_000),
     ],
 )  # fmt: skip
-def test_what_is_not_surely_right_is_left_to_the_child_that_says_why(text: str) -> None:
+def test_unusual_bodies_are_left_to_the_full_parser(text: str) -> None:
     with pytest.raises(NotPlain):
         read("EvaluateIn", text.encode())
 

@@ -75,7 +75,7 @@ async def test_threads_count_until_they_are_free_and_serve_again_then(servers: S
     assert await names.look_up("quick", 80, workspace="alpha")
 
 
-async def test_whose_fault_a_full_house_is(servers: Servers) -> None:
+async def test_a_full_queue_is_blamed_on_the_right_workspace(servers: Servers) -> None:
     names = Lookups(servers.resolve, limit_s=0.2)
     flood = [failure(names, f"slow{n}.{space}", space) for space in "abcdefghijklmnop" for n in range(4)]
     told, ours = await asyncio.gather(asyncio.gather(*flood), failure(names, "quick", "z"))

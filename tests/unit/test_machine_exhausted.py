@@ -116,7 +116,7 @@ async def test_a_resolver_that_cannot_be_started_now_is_not_missing(tmp_path: Pa
         ("npm error code ERESOLVE", False),
     ],
 )
-async def test_what_the_system_refuses_an_installation_is_not_the_packages_fault(
+async def test_an_error_of_the_system_during_an_installation_is_not_blamed_on_a_package(
     said: str, is_machine: bool, tmp_path: Path
 ) -> None:
     async def run(command: Command, timeout_s: float) -> Finished:
@@ -193,9 +193,7 @@ async def test_packages_are_not_installed_without_a_sandbox_because_one_trial_fa
     assert len(tries) == 2
 
 
-async def test_what_was_downloaded_without_a_sandbox_is_taken_over_when_there_is_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_downloads_made_without_a_sandbox_are_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run(*_: object, **__: object) -> Finished:
         return Finished(1, "", "no permission")
 

@@ -67,7 +67,7 @@ async def test_large_pieces_wait_in_order_and_one_that_is_cancelled_takes_nothin
     ends[0].set()
     await asyncio.gather(tasks[0], tasks[2], return_exceptions=True)
     await asyncio.sleep(0)
-    assert began == [0, 1], "pieces of six and five do not fit together"
+    assert began == [0, 1], "the piece of size five must wait, because it does not fit beside the piece of size six"
     ends[1].set()
     await tasks[1]
     await asyncio.sleep(0)

@@ -92,7 +92,7 @@ async def test_extreme_javascript_is_rewritten_or_refused(
         ("const evaluate = ({x}, i, o, c) => x", "the function destructures its parameters and has no body"),
     ],
 )
-async def test_what_an_arrow_function_has_no_room_for(code: str, reason: str | None) -> None:
+async def test_an_arrow_function_that_cannot_hold_the_rewrite_is_refused(code: str, reason: str | None) -> None:
     if reason is None:
         assert (await CONTEXT.rewrite(code, Language.JAVASCRIPT, Wish())).code is not None
         return

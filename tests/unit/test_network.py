@@ -35,7 +35,9 @@ def test_its_sandboxes_are_given_to_no_other_call() -> None:
     connected = ordinary.with_network()
     assert (ordinary.request.spec.network, connected.request.spec.network) == (False, True)
     assert connected.request.key != ordinary.request.key
-    assert connected.request.spec != ordinary.request.spec, "waiting sandboxes are found by this, so it must differ"
+    assert connected.request.spec != ordinary.request.spec, (
+        "the pool finds waiting sandboxes by their spec, so the specs must differ"
+    )
     assert dataclasses.replace(connected.request.spec, network=False) == ordinary.request.spec
     assert (connected.request.load, connected.evaluator) == (ordinary.request.load, ordinary.evaluator)
 
@@ -75,7 +77,7 @@ COMMANDS = {f"vendors/uipath/cli/{name}.py" for name in ("eval", "run")}
 
 
 @pytest.mark.slow
-def test_only_the_command_asks_for_it() -> None:
+def test_only_uipaths_commands_request_network_access() -> None:
     """Only UiPath's commands request network access. This checks in the source which modules have a field or parameter
     for network access, pass it on, or use it.
     """

@@ -17,7 +17,7 @@ from tests.unit.normalising import ALL, JS, MAIN, PY, V1, codes, refusal, result
 
 @pytest.mark.parametrize("score", [[0.5], {"a": 1}, "good", "0x10", "1_0", ""])
 @pytest.mark.parametrize("contract", ALL)
-def test_a_score_of_another_type(score: Any, contract: Contract) -> None:
+def test_a_score_of_another_type_is_refused(score: Any, contract: Contract) -> None:
     assert "the score is" in refusal({"score": score}, contract).message
 
 
@@ -26,7 +26,7 @@ def test_a_score_of_another_type(score: Any, contract: Contract) -> None:
     [("0.7", 0.7), (" 1 ", 1.0), ("1e-1", 0.1), ("+.5", 0.5), ("-2.", -2.0), ("0.70\n", 0.7), ("1e400", None)]
     + [(word, None) for word in ("nan", "NaN", "inf", "-Infinity", " +inf ")],
 )
-def test_text_that_is_a_number(text: str, number: float | None) -> None:
+def test_only_the_older_contract_reads_text_as_a_number(text: str, number: float | None) -> None:
     if number is None:
         assert refusal(text, V1).code is ErrorCode.NON_FINITE
         assert refusal({"score": text}).code is ErrorCode.NON_FINITE
@@ -44,7 +44,7 @@ def test_text_that_is_a_number(text: str, number: float | None) -> None:
 @pytest.mark.parametrize(
     "text", ["good", "", "true", "0x10", "1_0", "٣", "1,5", "0.7 points", "nan", "--1", "1e", "{}"]
 )
-def test_other_text(text: str) -> None:
+def test_other_text_is_a_label_or_refused(text: str) -> None:
     found = result(text, threshold=0.5)
     assert (found.status, found.score, found.passed, found.label) == (Status.SCORED, None, None, text)
     assert (found.metrics, codes(found)) == ({}, ["no_score"])
@@ -71,7 +71,7 @@ def test_main_reads_text_that_holds_an_object() -> None:
 
 
 @pytest.mark.parametrize("contract", ALL)
-def test_nothing(contract: Contract) -> None:
+def test_a_missing_value_is_refused(contract: Contract) -> None:
     assert "returned nothing (None); return" in refusal(None, contract, PY).message
     assert "returned nothing (null); return" in refusal(None, contract, JS).message
     missing = Returned(Kind.MISSING, None)

@@ -57,7 +57,7 @@ def test_nothing_below_1_looks_like_1(value: float, form: str, shown: str) -> No
         (5 / 16, "31.3%"),
     ],
 )
-def test_only_all_and_none_look_like_it(share: float, shown: str) -> None:
+def test_only_all_looks_like_100_percent_and_only_none_like_0(share: float, shown: str) -> None:
     assert percent(share) == shown
 
 

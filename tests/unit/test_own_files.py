@@ -60,7 +60,7 @@ HERE = "evals/evaluators/custom"
          [f"{HERE}/helper.py", "models.py"]),
     ],
 )  # fmt: skip
-def test_what_goes_along(root: Path, code: str, found: list[str]) -> None:
+def test_imported_modules_of_the_project_are_sent(root: Path, code: str, found: list[str]) -> None:
     assert modules(root, code) == found
 
 
@@ -179,7 +179,7 @@ def test_too_much_says_what_is_large(root: Path) -> None:
         sent(root, "import large, small\n")
 
 
-def test_which_project_a_file_is_of(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_project_around_a_file_is_found(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def around(file: Path) -> Path | None:
         found = project_around(file)
         return None if found is None else found.root

@@ -78,7 +78,7 @@ async def test_a_caller_that_waits_longer_than_a_start_gets_a_second_sandbox() -
         assert second.sandbox is not held.sandbox
         third = asyncio.create_task(leased(pool, request()))
         await asyncio.sleep(0.1)
-        assert not third.done(), "one evaluator gets at most two sandboxes"
+        assert not third.done(), "an evaluator must get at most two sandboxes"
         pool.release(held)
         pool.release(await third)
         pool.release(second)
@@ -299,7 +299,7 @@ async def test_a_row_that_waits_leaves_its_place_and_memory_to_others() -> None:
         assert second.sandbox is not first.sandbox
         resumed = asyncio.create_task(pool.resume(first))
         await asyncio.sleep(0.01)
-        assert not resumed.done(), "only one row may run, and the second row does"
+        assert not resumed.done(), "only one row may run at a time, so the first row must wait for the second"
         waiting = asyncio.create_task(leased(pool, request()))
         await asyncio.sleep(0.01)
         pool.release(second)
@@ -375,7 +375,9 @@ async def test_rows_with_answers_leave_other_workspaces_their_share() -> None:
             other = await leased(pool, request("b", workspace="other"))
         pool.release(rows[0])
         await asyncio.sleep(0.01)
-        assert not resumed[3].done(), "the other workspace uses one place, and one is kept free for it"
+        assert not resumed[3].done(), (
+            "the row must wait, because the other workspace uses one slot, and another is kept free for it"
+        )
         pool.release(other)
         for row, one in zip(rows[1:], resumed[1:], strict=True):
             await one

@@ -61,7 +61,7 @@ async def test_a_flood_of_slow_evaluators_leaves_sandboxes_for_others() -> None:
         loud = Flood(pool, "loud", 20)
         await until(lambda: len(loud.held) == 6)
         pool.release(await leased(pool, request("new", workspace="quiet")))  # this workspace need not wait
-        assert len(loud.held) == 6, "a workspace may have three sandboxes for each one that stays free"
+        assert len(loud.held) == 6, "a workspace must get at most three sandboxes for each one that stays free"
         await finish(loud)
 
 
@@ -73,7 +73,9 @@ async def test_while_a_workspace_is_alone_it_may_have_everything() -> None:
         await until(lambda: pool.waiting == 3)
         only.give_one_back()
         await until(lambda: not newcomer.waiting)
-        assert only.waiting == 2, "two callers still wait, because their workspace has more sandboxes"
+        assert only.waiting == 2, (
+            "two callers must still wait, because their workspace has more sandboxes than the other"
+        )
         await finish(only, newcomer)
 
 
@@ -180,14 +182,14 @@ async def test_a_warm_sandbox_is_kept_from_a_flood_that_has_its_share() -> None:
         await finish(loud)
 
 
-def test_when_to_come_back_follows_how_the_queue_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_retry_time_depends_on_how_fast_the_queue_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(shares_module.time, "monotonic", lambda: now)
     share = Share(moved_at=now)
     assert share.retry_after_s == 1.0
     share.waited_s, now = 4.0, 1001.0
     assert share.retry_after_s == 4.0
-    now = 1007.0  # in this time, no call gets a sandbox
+    now = 1007.0  # since then, no call has got a sandbox
     assert share.retry_after_s == 7.0
     now = 9999.0
     assert share.retry_after_s == 30.0

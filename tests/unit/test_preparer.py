@@ -123,7 +123,7 @@ async def test_no_more_is_kept_than_fits(preparer: Preparer, monkeypatch: pytest
     assert await preparer.prepare(long, "w") is not await preparer.prepare(long, "w")
 
 
-async def test_what_is_refused_is_refused_again(preparer: Preparer) -> None:
+async def test_a_refused_evaluator_is_refused_again(preparer: Preparer) -> None:
     for _ in range(2):
         with pytest.raises(InvalidRequest):
             await preparer.prepare(Evaluator(CODE, limits=Limits(memory_mb=10**9)), "w")

@@ -1,4 +1,4 @@
-"""A question that is lost on its way to the engine does not count against an engine that works."""
+"""The host repeats a lost request to the engine, and counts how long the engine has been silent."""
 
 import asyncio
 from contextlib import suppress
@@ -36,7 +36,7 @@ async def test_a_lost_question_is_asked_again_and_the_silence_lasts_until_the_an
         while beat.silent_s(address) > 0 or connections <= LOST:
             await asyncio.sleep(0.01)
         await beat.stop()
-    assert silences[LOST] >= LOST * LIMIT_S, "the silence began with the first question"
+    assert silences[LOST] >= LOST * LIMIT_S, "the silence must be counted from the first request without an answer"
 
 
 async def test_an_engine_that_is_gone_is_not_silent(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_another_is_found_where_it_is_named_and_on_the_path(another: PythonFacts
         assert set(pythons.minors()) == {OWN, another.minor}
 
 
-def test_what_a_sandbox_sees_of_it_is_its_own(another: PythonFacts) -> None:
+def test_a_sandbox_sees_only_files_of_the_chosen_interpreter(another: PythonFacts) -> None:
     seen = find_python(another)
     assert f"python{another.minor}" in seen.executable.name
     assert any(bind.source.name == f"python{another.minor}" and bind.source.is_dir() for bind in seen.binds)

@@ -33,7 +33,7 @@ def test_a_ratio_that_fell_twice_is_reported(measured: list[dict[str, float]]) -
 @pytest.mark.parametrize(
     "runs", [[{"row": 1.61, "call": 3.0}], [{"row": 1.5, "call": 1.0}, {"row": 1.61, "call": 0.7}]]
 )
-def test_a_ratio_that_fell_little_or_once_is_not(
+def test_a_ratio_that_fell_little_or_once_is_not_reported(
     measured: list[dict[str, float]], runs: list[dict[str, float]]
 ) -> None:
     measured += runs

@@ -1,4 +1,4 @@
-"""Each slice of a file contains a function that can be called, and everything that the function uses."""
+"""`migrate` divides a file into slices: each contains a function that can be called, and everything that it uses."""
 
 import pytest
 

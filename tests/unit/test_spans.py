@@ -124,7 +124,7 @@ def test_a_value_that_is_not_a_trace_is_reported_with_its_place(trace: Any, mess
     assert str(refused.value) == message
 
 
-def test_what_has_no_sense_is_as_if_it_were_not_there() -> None:
+def test_fields_with_invalid_values_count_as_missing() -> None:
     odd = {"kind": True, "status_code": True, "start_time": True, "end_time": "soon", "attributes": [3], "context": "c"}
     (span,) = read_spans({"spans": [{"name": "s", "parent": 3, "trace_id": -1, **odd}]})
     assert (span["kind"], span["status"], span["start_time"], span["end_time"]) == (0, 0, None, None)

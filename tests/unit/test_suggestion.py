@@ -52,7 +52,9 @@ VALUES: list[tuple[dict[str, list[Any]], str | None]] = [
 
 
 @pytest.mark.parametrize(("columns", "expected"), VALUES)
-def test_else_by_its_values(columns: dict[str, list[Any]], expected: str | None) -> None:
+def test_a_column_without_a_known_name_is_suggested_by_its_values(
+    columns: dict[str, list[Any]], expected: str | None
+) -> None:
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     assert output_column(list(columns), rows) == expected
 
@@ -137,7 +139,7 @@ def test_a_field_of_a_near_name_is_answered_with_the_right_one(field: str, meant
         ("a b", None),
     ],
 )
-def test_the_column_of_what_was_expected(columns: str, found: str | None) -> None:
+def test_the_column_of_expected_answers_is_found(columns: str, found: str | None) -> None:
     assert expected_column(columns.split()) == found
 
 

@@ -84,7 +84,7 @@ def test_a_value_of_another_type_is_a_bad_record_and_no_fault() -> None:
         "x" * 70_000,
     ],
 )
-def test_what_a_record_does_not_bound_is_refused_before_it_is_rendered(template: str) -> None:
+def test_an_unbounded_or_invalid_template_is_refused(template: str) -> None:
     with pytest.raises(BadTemplate):
         RecordTemplate(template)
 

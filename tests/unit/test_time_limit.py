@@ -39,7 +39,7 @@ async def test_the_timer_of_an_earlier_step_does_not_end_a_later_one() -> None:
     assert not limit.expired
     with limit.within(SOON_S):
         pass
-    await asyncio.sleep(3 * SOON_S)  # the timer rings while no step is under way
+    await asyncio.sleep(3 * SOON_S)  # the time limit passes while no step is under way
 
 
 async def test_a_step_that_pauses_has_no_limit_until_it_goes_on() -> None:

@@ -98,7 +98,9 @@ def test_a_walk_leaves_out_what_it_has_no_descriptor_for_unless_it_is_strict(hom
     os.close(spare)
     resource.setrlimit(resource.RLIMIT_NOFILE, (spare + 1, before[1]))
     try:
-        assert list(walk(home / "tree", strict=False)) == [], "the folder can be opened, but not listed"
+        assert list(walk(home / "tree", strict=False)) == [], (
+            "the folder can be opened but not listed, so nothing may be found in it"
+        )
         with pytest.raises(OSError, match="Too many open files"):
             list(walk(home / "tree"))
     finally:

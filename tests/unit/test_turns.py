@@ -59,7 +59,7 @@ async def test_turns_go_round() -> None:
     assert "".join(log.begun) == "aabcaba"
 
 
-async def test_who_gives_up_takes_no_turn_along() -> None:
+async def test_a_caller_that_gives_up_does_not_use_up_a_turn() -> None:
     log = Log(Turns(1))
     first = log.build("a")
     await settle()

@@ -1,5 +1,5 @@
-"""Evaluators stay warm as long as the memory allows: an idle sandbox counts with the memory that it uses, and the least
-used sandboxes end first.
+"""Evaluators stay warm as long as the memory allows: an idle sandbox takes up only the memory that it uses, and
+the least used sandboxes end first.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ async def test_a_warm_sandbox_waits_for_memory_to_run_in_and_is_the_same_one_the
         held = [await leased(pool, request(digest)) for digest in "ab"]
         third = asyncio.create_task(leased(pool, request("c")))
         await asyncio.sleep(0.01)
-        assert not third.done(), "the memory is enough for two limits only"
+        assert not third.done(), "the third sandbox must wait, because the memory is enough for the limits of two"
         pool.release(held[0])
         lease = await asyncio.wait_for(third, 5)
         assert lease.warm
@@ -90,7 +90,9 @@ async def test_a_flood_of_warm_evaluators_leaves_something_to_run_for_others() -
         held: list[Lease] = []
         flood = [asyncio.create_task(leased(pool, request(str(at), workspace="loud"))) for at in range(20)]
         await asyncio.sleep(0.01)
-        assert sum(task.done() for task in flood) == 6, "a workspace may run three rows for each slot that stays free"
+        assert sum(task.done() for task in flood) == 6, (
+            "a workspace must get at most three slots for each slot that stays free"
+        )
         lease = await asyncio.wait_for(leased(pool, request("theirs", workspace="quiet")), 5)
         pool.release(lease)
         while len(held) < 20:
@@ -149,7 +151,7 @@ async def test_round_robin_over_more_than_fit_keeps_those_that_do() -> None:
     assert await hits(uses, 30) >= 200
 
 
-async def test_what_is_used_no_more_gives_way_though_it_was_used_often() -> None:
+async def test_evaluators_that_are_no_longer_used_give_way() -> None:
     uses = [str(number % 10) for number in range(200)] + [str(10 + number % 10) for number in range(400)]
     assert await hits(uses, 12) >= 180 + 300
 

@@ -104,14 +104,14 @@ async def test_assets_are_kept_for_ever_and_come_small_to_whom_can_read_that(tmp
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/jobs", "/jobs/job_1", "/assets/app-1.js", "/environments/sha256:1/x"])
-def test_pages_are_open(path: str) -> None:
+def test_paths_of_pages_are_recognised(path: str) -> None:
     assert is_page(path)
 
 
 @pytest.mark.parametrize(
     "path", ["", "*", "//", "/v1/jobs", "//jobs", "/docs/x", "/docsx", "/metrics", "/jobsx", "/v1//jobs", "/assets"]
 )
-def test_everything_else_is_not(path: str) -> None:
+def test_other_paths_do_not_count_as_pages(path: str) -> None:
     assert not is_page(path)
 
 

@@ -9,7 +9,7 @@ from evaluator_host.types.evaluator import Contract, Language
 from tests.contract.cases.case import Case, Expected, failed, scored
 
 EVALUATE, V1, MAIN = Contract.EVALUATE, Contract.EVALUATE_V1, Contract.MAIN
-BARE = frozenset(("bare_score",))  # values left out for contract `main`, which documents only objects
+BARE = frozenset(("bare_score",))  # values that are not tried with `main`, for which only objects are documented
 
 _PYTHON = {
     EVALUATE: "def evaluate(inputs, outputs, trace):\n    return VALUES[outputs]()\n",

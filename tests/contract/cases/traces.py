@@ -63,7 +63,7 @@ def load(shape: str) -> dict[str, Any]:
 
 
 def slowed(shape: str) -> dict[str, Any]:
-    """Return the trace in this format, except that its root span took seven seconds."""
+    """Return the trace in this format, but with a root span that took seven seconds."""
     trace = copy.deepcopy(load(shape))
     if shape == "otlp":
         root = next(s for s in trace["resourceSpans"][0]["scopeSpans"][0]["spans"] if not s["parentSpanId"])

@@ -38,7 +38,7 @@ async def test_a_guest_cannot_write_outside_its_tmpfs(guest: Guest) -> None:
                 answer[path] = error.errno
     """)
     assert len(refused) == 5
-    assert set(refused.values()) <= {13, 30}, "EACCES or EROFS"
+    assert set(refused.values()) <= {13, 30}, "each write must fail with EACCES or EROFS"
 
 
 @pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])

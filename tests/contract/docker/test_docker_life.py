@@ -218,7 +218,7 @@ async def test_the_containers_of_a_killed_host_end_and_are_swept_and_those_of_a_
         await mine.link.destroy()
 
 
-# Advice
+# Messages that say what to do
 
 
 async def test_a_missing_image_says_how_to_make_it(make_backend: MakeBackend) -> None:
@@ -260,6 +260,8 @@ async def test_findings_say_what_works_and_a_stale_image(backend: DockerBackend)
     assert found["engine"].ok
     assert found["python sandbox"].detail.startswith("starts: probe python 3.13")
     assert found["javascript sandbox"].detail.startswith("starts: probe node 24")
-    assert not found["image"].ok, "the probe image has other runners than this package"
+    assert not found["image"].ok, (
+        "the finding must say that the runners in the probe image are not those of this package"
+    )
     assert found["image"].fix == "run `evaluator-host images build`"
     assert {"runtime", "memory limit", "process limit", "cpu limit", "seccomp"} <= set(found)

@@ -159,7 +159,7 @@ def test_one_of_several_that_needs_an_absent_package_is_left_out(start: Callable
         ({"a.ts": "export const z = 1"}, "import { y } from './a';\nlet x = ;", 'Unexpected ";"', 2),
     ],
 )
-def test_what_cannot_be_built_is_reported_with_its_file(
+def test_a_failed_build_names_the_file(
     evaluator: Callable[..., Any], files: dict[str, str], code: str, message: str, line: int | None
 ) -> None:
     _, failed = evaluator(f"{code}\nexport function evaluate(a, b, c) {{ return 1 }}", files)

@@ -46,7 +46,9 @@ def test_a_module_whose_absence_fails_the_load_or_the_row(start: Callable[..., R
     assert (answer.type, told(body(answer))) == ("failed", [("lodashx", 1)])
 
 
-def test_what_a_package_tries_is_its_own_affair(start: Callable[..., RunnerProcess], tmp_path: Path) -> None:
+def test_imports_that_fail_inside_a_package_are_not_reported(
+    start: Callable[..., RunnerProcess], tmp_path: Path
+) -> None:
     package = tmp_path / "node_modules" / "tries"
     package.mkdir(parents=True)
     (package / "package.json").write_text('{"name": "tries", "main": "index.js"}')

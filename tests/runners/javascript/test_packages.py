@@ -147,7 +147,7 @@ def test_top_level_await_has_places_too(packages: Path, load: Callable[..., Runn
     assert value_of(load(code, arguments=("--packages", str(packages)))) == "yours"
 
 
-def test_what_cannot_be_opened_is_reported(packages: Path, load: Callable[..., RunnerProcess]) -> None:
+def test_a_module_that_cannot_be_opened_is_reported(packages: Path, load: Callable[..., RunnerProcess]) -> None:
     ways = {
         'require("ab".concat("sent"))': "Cannot find module 'absent'",
         'require("own-files/".concat("absent.js"))': "Cannot find module 'own-files/absent.js'",

@@ -101,7 +101,7 @@ def test_a_client_of_a_package_that_is_not_pinned(runner: RunnerProcess) -> None
     assert (body(answer)["value"], told(answer)) == (0.0, [("openai", 5)])
 
 
-def test_what_an_extension_module_looks_for_is_not_an_import_of_the_code(runner: RunnerProcess) -> None:
+def test_a_caught_import_by_an_extension_module_is_optional(runner: RunnerProcess) -> None:
     runner.load("import pickle\n" + IN_A_ROW.format("pickle.loads(b'cnumpyx\\narray\\n.')", "ImportError"))
     found = body(runner.call({}, None, None))["missing_imports"]
     assert found == [{"module": "numpyx", "line": 4, "optional": True}]

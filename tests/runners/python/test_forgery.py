@@ -65,7 +65,7 @@ def evaluate(inputs, outputs, trace):
     assert body(runner.call({}, 1, None))["value"] == ["socket"]  # only the socket that belongs to the row itself
 
 
-def test_other_processes_of_the_runner_are_closed_books(runner: RunnerProcess) -> None:
+def test_a_row_cannot_open_files_of_other_processes_of_the_runner(runner: RunnerProcess) -> None:
     """A row cannot open the files of the runner's other processes, the supervisor and the zygote. Root can, so the test
     first gives up root's rights.
     """

@@ -82,7 +82,7 @@ def test_contract_is_inferred(code: str, contract: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "error", "words"), REFUSED)
-def test_what_cannot_be_called_is_refused(code: str, error: str, words: str) -> None:
+def test_code_without_a_callable_entry_is_refused(code: str, error: str, words: str) -> None:
     with pytest.raises(Failure) as caught:
         dialects.find(run(code), contract="auto", name=None)
     assert caught.value.code == error

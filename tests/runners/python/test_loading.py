@@ -326,7 +326,7 @@ def evaluate(inputs, outputs, trace):
          "seen = made[0].read(1) and made[0].tell()", "descriptors_at_load"),
     ],
 )  # fmt: skip
-def test_what_forked_rows_would_share_makes_them_load_again(
+def test_resources_that_forked_rows_would_share_make_rows_load_again(
     runner: RunnerProcess, made: str, used: str, note: str
 ) -> None:
     code = f"import os\n{made}\ndef evaluate(inputs, outputs, trace):\n    {used}\n    return [seen, os.getpid()]\n"
@@ -348,7 +348,7 @@ def test_what_forked_rows_would_share_makes_them_load_again(
         "import numpy; numpy.random.default_rng().random(); numpy.linalg.inv(numpy.eye(300))",
     ],
 )
-def test_what_holds_no_state_costs_no_row_its_speed(start: Any, made: str) -> None:
+def test_resources_without_state_do_not_make_rows_load_again(start: Any, made: str) -> None:
     pandas = importlib.util.find_spec("pandas")
     runner = start("--packages", str(Path(pandas.origin).parents[1]))
     assert runner.load(f"{made}\ndef evaluate(a, b, c): return 1\n").header["notes"] == []

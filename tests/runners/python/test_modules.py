@@ -84,7 +84,7 @@ def test_a_relative_import_says_what_to_send(runner: RunnerProcess, statement: s
         ("time.py", "Python's"),
     ],
 )
-def test_what_lay_in_the_root_comes_before_packages_and_the_rest_after(
+def test_modules_in_the_root_come_before_packages_and_others_after_them(
     runner: RunnerProcess, path: str, found: str
 ) -> None:
     name = path.rpartition("/")[2].removesuffix(".py")

@@ -77,7 +77,7 @@ test('frames survive any cut of the stream', () => {
   }
 });
 
-test('what is not a frame is refused when its lengths have arrived', () => {
+test('bytes that are not a frame are refused when their lengths have arrived', () => {
   for (const bytes of [[255, 255, 255, 255, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 2, 127, 255, 255, 255]]) {
     assert.throws(() => new FrameDecoder().feed(Buffer.from(bytes)), FrameError);
   }

@@ -54,7 +54,7 @@ for (const [code, contract, parameters] of INFERRED) {
   });
 }
 
-test('several that are equal are called together', () => {
+test('several equal candidates are called together', () => {
   const answer = found('const one = (output) => 1\nconst two = (output) => 2');
   assert.deepEqual([answer.entry, answer.contract, answer.parameters], ['*', 'function', ['one(output)', 'two(output)']]);
   assert.match(answer.notes[0].message, /the mean of one\(output\), two\(output\)/);

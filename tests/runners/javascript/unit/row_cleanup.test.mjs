@@ -8,7 +8,7 @@ import { test } from 'node:test';
 
 const { killProcesses } = createRequire(import.meta.url)('../../../../runtimes/javascript/worker/row_cleanup.cjs');
 
-/** A folder of a cgroup v1: SIGKILL does not end a process that is frozen in it, as on a machine that is too busy. */
+/** A folder of a cgroup v1. SIGKILL does not end a process that is frozen in it, as may happen on a very busy machine. */
 const FREEZER = `/sys/fs/cgroup/freezer/evaluator-host-test-${process.pid}`;
 
 function makeFreezer() {
@@ -23,14 +23,14 @@ function makeFreezer() {
 /** @param {number | undefined} pid @returns {string} `Z` if the process is dead, and this process has not waited for it yet */
 const stateOf = (pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')[0];
 
-test('processes are gone when they are said to be', async () => {
+test('all processes are dead when the cleanup returns', async () => {
   const children = Array.from({ length: 16 }, () => spawn('/bin/sh', ['-c', 'while :; do :; done'], { detached: true, stdio: 'ignore' }));
   await wait(200);
   killProcesses(false);
   assert.deepEqual(new Set(children.map(({ pid }) => stateOf(pid))), new Set(['Z']));
 });
 
-test('one that cannot die yet is waited for', { skip: !makeFreezer() }, async (t) => {
+test('the cleanup waits for a process that cannot die yet', { skip: !makeFreezer() }, async (t) => {
   const child = spawn('/bin/sleep', ['600'], { detached: true, stdio: 'ignore' });
   writeFileSync(`${FREEZER}/cgroup.procs`, String(child.pid));
   writeFileSync(`${FREEZER}/freezer.state`, 'FROZEN');
