@@ -94,7 +94,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if "service" in getattr(item, "fixturenames", ()):
         item.add_marker("engine")
     if any(item.get_closest_marker(name) for name in ("differential", "ray")):
-        item.add_marker(pytest.mark.long("it needs packages of others"))
+        item.add_marker(pytest.mark.long("this needs the packages of other projects"))
     if _is_second(item):
         item.add_marker("long")
     if sampled := item.get_closest_marker("sampled"):

@@ -196,7 +196,7 @@ class PostgreSQL:
 
 
 def _rename(url: str) -> None:
-    """Give a PostgreSQL database a new identity."""
+    """Give a copy of a PostgreSQL database its own id, because a copy would otherwise count as the original."""
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE database_identity SET id = %s", (_new_identity(),))
 

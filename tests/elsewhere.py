@@ -31,9 +31,9 @@ class Elsewhere:
 
     def vanish(self) -> None:
         """Stop answering, then end all programs: this machine never learns that their connections ended."""
-        # keep-alive asks only once all data is confirmed, and the kernel waits up to 0.2 s before it confirms some
+        # keep-alive probes start only after all data is confirmed, and the kernel may delay a confirmation by 0.2 s
         time.sleep(1)
-        # if the cable were pulled, this machine would notice that it cannot send, and would not count its questions
+        # the link itself stays up: without a link, this machine could not send its probes, and would not count them
         _ip(f"-n {self.name} address flush dev far")
         self.end()
 

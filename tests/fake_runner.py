@@ -69,7 +69,7 @@ class FakeLink:
     far = False
 
     async def look(self) -> None:
-        return None  # no work clock: wall-clock time counts
+        return None  # the fake sandbox has no work clock, so wall-clock time counts
 
     def weigh(self, weight: Weight) -> None:
         self.weights.append(weight)
@@ -194,7 +194,7 @@ class FakeBackend:
         finally:
             self.starting -= 1
         if self.broken:
-            raise SandboxUnavailable("the fake is broken")
+            raise SandboxUnavailable("the fake backend is broken")
         self.links.append(FakeLink(len(self.links), preparing=self.preparing, used_mb=self.used_mb))
         return self.links[-1]
 

@@ -47,7 +47,7 @@ def revoke_key(name: str, *, url: str) -> None:
 
 
 def audited(url: str) -> list[AuditLine]:
-    """Return the newest calls in the audit log, newest first."""
+    """Return the newest 100 entries of the audit log, newest first."""
 
     async def read() -> list[AuditLine]:
         async with open_store(url, Path()) as store:

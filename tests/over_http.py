@@ -106,8 +106,7 @@ async def served(
     async with open_store(own) as store:
         name = f"tests-{secrets.token_hex(4)}"
         keys = {workspace: (await store.keys.create_key(name, workspace))[1] for workspace in workspaces}
-    # an ordinary user's host is not forked from the tests: its output is read to the end, so none of its processes may go
-    # on
+    # an ordinary user's tests read their host's output to its end; a host forked from the tests could delay that end
     command = COMMAND if os.geteuid() else None
     server = Server(backend, log=folder / "log", data_dir=own.data_dir, environment=variables, command=command)
     server.client.headers["Authorization"] = f"Bearer {keys[workspaces[0]]}"

@@ -13,7 +13,7 @@ from tests.browser.looking import grave_findings, picture, widest_overflow
 from tests.browser.seeds import MARKUP, Seeds
 from tests.server import Server
 
-pytestmark = pytest.mark.long("more of a data set's page, which test_datasets.py shows")
+pytestmark = pytest.mark.long("test_datasets.py tests the main features of the same page")
 
 CITIES = [
     {"question": f"Capital {n}?", "city": ("Rome", "Lima")[n % 2], "score": n / 10, "meta": {"n": n}} for n in range(8)

@@ -41,7 +41,7 @@ def address(route: str, seeds: Seeds) -> str:
     return named[route] if route in named else re.sub(r":\w+", lambda name: values[name[0]], route)
 
 
-@pytest.mark.long("it goes through all pages; the other files of this folder look at each with what it shows")
+@pytest.mark.long("this loads all pages; the other files in this folder test what each page shows")
 async def test_axe_finds_nothing_and_little_script_comes_before_the_page_is_shown(
     look: Look, host: Server, seeds: Seeds, record_property: Callable[[str, object], None]
 ) -> None:

@@ -134,7 +134,7 @@ async def test_the_keyboard_skips_the_navigation(page: Page) -> None:
 
 
 @pytest.mark.long
-async def test_what_is_not_there_names_what_was_meant_and_where_the_others_are(page: Page, seeds: Seeds) -> None:
+async def test_a_page_for_a_missing_record_suggests_a_name_and_links_to_the_list(page: Page, seeds: Seeds) -> None:
     await page.goto("/evaluators/lengt")
     await expect(page.get_by_text("There is no evaluator lengt.")).to_be_visible()
     await page.get_by_role("link", name="length", exact=True).click()
@@ -233,9 +233,7 @@ async def test_a_host_with_keys_shows_its_pages_and_asks_for_one(browser: Browse
 
 
 @pytest.mark.long
-async def test_the_api_is_described_and_tried_with_nothing_from_elsewhere(
-    look: Look, keyed: tuple[Server, str]
-) -> None:
+async def test_the_page_about_the_api_loads_nothing_from_other_hosts(look: Look, keyed: tuple[Server, str]) -> None:
     """The page that describes the API loads nothing from elsewhere. If the host needs a key, the page uses the key that
     the user entered in this tab.
     """

@@ -1,4 +1,4 @@
-"""Features around every page: the palette, help, sample data, the gallery, and a message while the host cannot be
+"""Features that every page has: the palette, help, sample data, the gallery, and a message while the host cannot be
 reached.
 """
 

@@ -188,7 +188,7 @@ async def test_pages_of_rows_go_forth_and_back_and_have_addresses(page: Page, se
 
 
 @pytest.mark.long
-async def test_who_comes_to_rows_in_the_middle_goes_back_to_the_first(look: Look, seeds: Seeds) -> None:
+async def test_an_address_of_a_later_page_has_a_way_back_to_the_first_page(look: Look, seeds: Seeds) -> None:
     page = await look.page()
     await page.goto(f"/jobs/{seeds.before}")
     pager = page.get_by_role("navigation", name="Pages of rows")

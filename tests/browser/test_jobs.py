@@ -385,7 +385,7 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     worse = page.get_by_role("region", name="Rows that are worse").locator("tbody tr")
     await expect(worse).to_have_count(8)
     tables = 3 if compared.passes_lost_rows else 2
-    assert sum("/rows?row=" in url for url in asked) == 2 * tables, "each table makes one request for each job"
+    assert sum("/rows?row=" in url for url in asked) == 2 * tables, "each table must make only one request for each job"
     await expect(page.locator("canvas[data-drawn=true]")).to_have_count(1)
     async with page.expect_download() as download:
         await page.get_by_role("button", name="Rows that are worse: save as CSV").click()

@@ -8,7 +8,7 @@ from playwright.async_api import Locator, Page, expect
 from evaluator_host.client import Client
 from tests.server import Server
 
-pytestmark = pytest.mark.long("it goes from page to page; test_editor.py runs code by a key")
+pytestmark = pytest.mark.long("this visits many pages; test_editor.py runs code with the keyboard")
 CODE = "def evaluate(inputs, outputs, trace):\nreturn len(inputs['city']) > 4"  # the editor adds the indentation
 RING = """(element) => {
   const {outlineStyle, outlineWidth, boxShadow} = getComputedStyle(element.closest(".code-editor") ?? element);

@@ -153,7 +153,7 @@ async def test_a_judge_is_made_on_a_host_that_nobody_prepared(
         await dialog.get_by_label("URL").fill(provider.url)
         await dialog.get_by_label("Model at the provider").fill("second")
         await dialog.get_by_label("Key", exact=True).select_option("real-name")
-        # the question is asked only once
+        # the page asks this question only once
         await expect(dialog.get_by_text("Evaluators of this host may call models on")).to_have_count(0)
         await add.click()
         await expect(dialog.get_by_text("works")).to_be_visible()

@@ -11,7 +11,7 @@ from tests.browser.looking import grave_findings, looking, picture, widest_overf
 from tests.browser.writing import CODE, loads, run, score, write
 from tests.server import Server, new_home
 
-pytestmark = pytest.mark.long("it goes from page to page; the other files of this folder try each alone")
+pytestmark = pytest.mark.long("this visits many pages; the other files in this folder test each page alone")
 ROWS = [
     ("question", "gold", "Antwort"),
     *((f"question {n}", f"g{n}", f"g{n}" if n % 3 else "wrong") for n in range(30)),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.pictures import FOLDER, NAMES, take
 
-pytestmark = pytest.mark.long("it takes pictures; the other files of this folder try the pages")
+pytestmark = pytest.mark.long("this takes many pictures; the other files in this folder test the pages")
 
 
 async def test_every_picture_is_taken_of_the_running_pages(tmp_path: Path) -> None:

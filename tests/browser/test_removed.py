@@ -11,7 +11,7 @@ from tests.resources.copies import copy_without
 from tests.server import Server, new_home
 
 pytestmark = pytest.mark.long(
-    "its host runs from a copy of the source; tests/resources/test_removal.py removes a resource too"
+    "this runs a host from a copy of the source; tests/resources/test_removal.py also removes a resource"
 )
 GONE = ("platform/labels", "platform/alerts", "platform/schedules", "platform/traces", "vendors/langfuse")
 

@@ -15,7 +15,7 @@ from tests.browser.looking import Look, grave_findings, picture, widest_overflow
 from tests.browser.writing import CODE, loads, open_workbench, write
 from tests.server import Server
 
-pytestmark = pytest.mark.long("more of the workbench, which test_run.py shows")
+pytestmark = pytest.mark.long("test_run.py tests the main features of the workbench")
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
 MIDDLE_OF_TRACE = """() => {
@@ -150,7 +150,7 @@ async def test_long_numbers_of_stored_rows_keep_their_digits(page: Page, client:
     await expect(page.locator(".result-score")).to_have_text("1")
 
 
-async def test_only_all_rows_look_like_all_rows(page: Page, client: Client) -> None:
+async def test_numbers_just_below_100_percent_do_not_look_like_100(page: Page, client: Client) -> None:
     rows = [{"n": n, "outputs": "a"} for n in range(2000)]
     await asyncio.to_thread(client.datasets.upload, "nearly-all", rows, replace=True)
     nearly = Evaluator(

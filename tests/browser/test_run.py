@@ -298,7 +298,7 @@ async def test_the_editor_has_most_of_its_panel_after_the_first_run(page: Page) 
     await expect(page.locator(".signature")).to_be_visible()
     await expect(signature).to_be_hidden()
     await page.locator(".signature > summary").click()
-    # wait, because browsers report the change a moment later
+    # wait, because the browser tells the page only a moment later that the card is open
     await page.wait_for_function("localStorage.getItem('signature') === 'open'")
     await page.reload()
     await expect(signature).to_be_visible()  # the card is open, as it was before

@@ -15,7 +15,7 @@ from tests.browser.seeds import Seeds
 from tests.browser.writing import CODE, loads, open_workbench, run, score, write
 from tests.server import Server
 
-pytestmark = pytest.mark.long("it stays on pages that test_run.py and test_jobs.py show")
+pytestmark = pytest.mark.long("test_run.py and test_jobs.py test the main features of the same pages")
 
 HALF = "def evaluate(inputs, outputs, trace):\n    return 0.5\n"
 

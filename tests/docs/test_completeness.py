@@ -114,7 +114,7 @@ def test_the_page_of_a_dialect_says_what_its_own_warnings_mean(dialect: Dialect,
     assert f"| `{code}` | {kind.meaning} |" in read(f"docs/dialects/{dialect.contract}.md").splitlines()
     assert code not in WARNINGS
     assert (kind.doubtful, kind.mend) == (False, None), (
-        "only a common warning may have these two, because tallies know no others"
+        "a dialect's own warning must not make scores doubtful or have a remedy, because tallies do not know it"
     )
 
 

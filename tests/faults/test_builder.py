@@ -72,4 +72,6 @@ def test_builds_that_hang_do_not_delay_the_first_build_of_another_workspace(
             eventually(lambda: len({path for path in index.paths() if path in index.odd}) == 2)
             body = {"evaluator": {"code": CODE, "packages": ["held==1.0.0"]}}
             assert server.client.post("/v1/evaluate", json=body, headers=beta).json().get("score") == 1.0
-            assert len({path for path in index.paths() if path in index.odd}) == 2, "those of alpha still hang"
+            assert len({path for path in index.paths() if path in index.odd}) == 2, (
+                "the builds of alpha must still hang"
+            )

@@ -215,7 +215,7 @@ async def test_a_container_of_an_engine_elsewhere_is_judged_by_what_the_engine_s
                     slow_down(client.inspect_container(link.id)["State"]["Pid"])
                 began = time.monotonic()
                 assert (await service.evaluate(evaluator, Row(outputs="slow"))).error is None
-                assert time.monotonic() - began > 1.5, "the row must take longer than its limit by the clock"
+                assert time.monotonic() - began > 1.5, "in wall-clock time, the row must take longer than its limit"
                 for word in ("spin", "sleep"):
                     error = (await service.evaluate(evaluator, Row(outputs=word))).error
                     assert error is not None
@@ -230,13 +230,13 @@ async def test_sandboxes_that_are_stopped_for_longer_than_their_limits_answer_ri
 async def _stopped_twice(service: Service, language: Language, machine: Machine) -> None:
     machine.stops += 1
     assert (await service.evaluate(sleeper(language), Row(inputs={"s": 0}))).score == 0.5, (
-        "a sandbox may be stopped while it loads"
+        "the row must score although its sandbox was stopped while it loaded"
     )
     row = asyncio.ensure_future(service.evaluate(sleeper(language), Row(inputs={"s": 2})))
     await asyncio.sleep(1)
     links = [link for of, link in machine.links if of is language and link.first_pid and not link.ended]
     await asyncio.gather(*(stopped(link) for link in links))
-    assert (await row).score == 0.5, "a sandbox may be stopped in the middle of a row"
+    assert (await row).score == 0.5, "the row must score although its sandbox was stopped in the middle"
 
 
 def sleeper(language: Language) -> Evaluator:
@@ -274,7 +274,7 @@ def starved(host: Scene) -> Iterator[None]:
         (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
         sandboxes = [home for home in cgroup_folders(f"host-*-{host.pid}-") if home.parent == found.own]
         for home in sandboxes:
-            # may fail at first: no group inside may have a higher limit, and each start makes a new group inside
+            # this may fail at first, because no group inside may have a higher limit, and each start makes a new group
             for _ in range(100):
                 for each in home.glob("*/cpu.cfs_quota_us"):
                     each.write_text("-1")
@@ -371,7 +371,7 @@ async def test_a_plain_build_has_its_time_though_it_stands_still(
     while not (pid.exists() and pid.read_text() and is_stopped(int(pid.read_text()))):
         await asyncio.sleep(0.05)
     await asyncio.sleep(2.5)
-    assert not build.done(), "a stopped build uses none of its second"
+    assert not build.done(), "the time limit must not count the time in which the build is stopped"
     os.kill(int(pid.read_text()), signal.SIGCONT)
     assert (await build).stdout == "went on\n"
     with pytest.raises(TimeoutError):

@@ -91,7 +91,7 @@ def test_a_trace_that_was_taken_is_stored_once_the_server_is_back(
     spans = [{"traceId": "a" * 32, "spanId": "b" * 16, "name": "answer"}]
     assert client.post(path, json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).status_code == 200
     postgresql.kill()
-    time.sleep(3)  # long enough for the job to complete, if it could
+    time.sleep(3)  # long enough for the host to score the trace, whose result it cannot store yet
     assert client.get(path).status_code == 503
     postgresql.start()
     host.until(lambda: client.get(path).status_code == 200 and len(client.get(path).json()) == 1)
@@ -136,7 +136,7 @@ def test_a_server_that_is_read_only_for_a_while_ends_no_jobs(
     read_only(postgresql, url, "on")
     host.until(lambda: readiness(host) == (503, "store_unavailable"))
     assert "read-only" in host.server.log
-    # only doctor also says what to do
+    # doctor must also say what to do
     assert doctor(host, url).count("is read-only; let this host write to it") == 1
     refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
     assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
@@ -251,7 +251,7 @@ def test_an_emptied_file_is_not_a_new_database(tmp_path: Path) -> None:
     file.touch()
     (data / "databases").rename(tmp_path / "notes")
     with scene(tmp_path, data_dir=data, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
-        assert readiness(host) == (200, None), "no host has used this empty file yet"
+        assert readiness(host) == (200, None), "the host must accept an empty file that no host has used yet"
 
 
 @pytest.mark.parametrize("arguments", [("keys", "list"), ("doctor",), ("serve", "--port", "0")])

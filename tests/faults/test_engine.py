@@ -68,7 +68,7 @@ def test_callers_and_probes_soon_learn_that_an_engine_hangs(engine: CrashEngine,
         with engine.frozen():
             refused = host.threads.submit(host.evaluate, "def evaluate(inputs, outputs, trace):\n    return 0.5\n")
             host.until(lambda: host.server.client.get("/readyz").status_code == 503, seconds=SOON_S)
-            # a call that has a sandbox waits longer, since the engine may go on
+            # a call that has a sandbox waits longer, because the engine may recover
             assert refused.result(SOON_S if ready == "0" else 60).status_code == 503
         host.recovered()
 
@@ -82,7 +82,8 @@ def test_a_row_is_not_blamed_for_an_engine_that_hangs(engine: CrashEngine, tmp_p
         running = host.threads.submit(host.evaluate, SLOW, seconds=2.0, timeout_s=4.0)
         time.sleep(0.5)
         with engine.frozen():
-            time.sleep(15)  # longer than the row may take, and than the host waits for an engine before it gives up
+            # longer than the row's time limit, and longer than the host waits for an engine before it gives up
+            time.sleep(15)
             refused = host.evaluate("def evaluate(inputs, outputs, trace):\n    return 0.5\n")
             assert host.server.client.get("/healthz").status_code == 200
         assert refused.status_code == 503
@@ -108,6 +109,6 @@ def test_the_processes_of_a_container_are_killed_from_outside(
         os.kill(pid, signal.SIGKILL)
         answer = running.result(60).json()
         assert answer["error"] is None, (
-            "the row ran in another container, because a fault of the machine is not the row's fault"
+            "the row must run again in another container, because it did not cause the fault"
         )
         recovery(host.recovered())

@@ -20,7 +20,7 @@ from tests.over_http import calling_processes
 from tests.processes import is_running
 from tests.server import Server, new_home
 
-pytestmark = pytest.mark.long("it waits a minute for each; unit/test_child_watch.py has the same with shorter periods")
+pytestmark = pytest.mark.long("each test waits a minute; unit/test_child_watch.py tests the same with shorter times")
 ROWS = 3000
 HANGS_S = 120  # seconds within which a hang is noticed and the process replaced, even on a busy machine
 
@@ -39,7 +39,7 @@ def asked(host: Server, path: str) -> httpx.Response:
     """
     while True:
         try:
-            return httpx.get(f"{host.url}{path}", timeout=4)  # seconds; /metrics waits a shorter time itself
+            return httpx.get(f"{host.url}{path}", timeout=4)  # seconds; /metrics itself waits less long
         except httpx.TransportError:
             continue
 

@@ -42,12 +42,13 @@ def codes(host: Scene, count: int) -> list[int]:
 
 
 @pytest.mark.long
-def test_out_of_descriptors(host: Scene, recovery: Note) -> None:
+def test_a_host_without_descriptors_recovers(host: Scene, recovery: Note) -> None:
     assert set(codes(host, 8)) == {200}
     host.until(lambda: host.gauge("sandboxes") == 0)
     before = host.descriptors()
     _, hard = resource.prlimit(host.pid, resource.RLIMIT_NOFILE)
-    for more in range(2, 34, 2):  # with each number of free descriptors, another part of a start fails
+    # with each number of free descriptors, the start of a sandbox fails at a different step
+    for more in range(2, 34, 2):
         resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (before + more, hard))
         assert set(codes(host, 1)) <= {200, *HONEST}
     resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (hard, hard))
@@ -104,7 +105,7 @@ async def test_packages_are_not_installed_without_a_sandbox_because_bubblewrap_w
 
 
 @pytest.mark.long
-def test_out_of_processes(host: Scene, recovery: Note) -> None:
+def test_a_host_without_processes_recovers(host: Scene, recovery: Note) -> None:
     with process_limit(host) as limit:
         assert set(codes(host, 4)) == {200}
         limit(0)

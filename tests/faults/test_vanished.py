@@ -1,4 +1,6 @@
-"""A machine vanishes, as in standby or a power failure, and its idle connections stay: what it held is soon free."""
+"""A machine vanishes, as in standby or a power failure, without closing its connections: the host and the database soon
+free the event streams and locks that the machine held.
+"""
 
 import asyncio
 import sys
@@ -16,9 +18,13 @@ from tests.elsewhere import Elsewhere, elsewhere
 from tests.keyed import bearer, make_key
 from tests.server import Server
 
-pytestmark = [pytest.mark.long("the kernel waits a minute"), pytest.mark.engine, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.long("the kernel needs a minute; unit/test_keep_alive.py uses shorter times"),
+    pytest.mark.engine,
+    pytest.mark.timeout(400),
+]
 
-SOON_S = 150  # the kernel needs a minute
+SOON_S = 150  # seconds; the kernel needs a minute to notice that the machine has vanished
 STREAMS = 3
 WATCHES = """
 import sys, threading, httpx

@@ -55,7 +55,7 @@ def guest(stack: ExitStack, host: Cgroups, cpu: int) -> "subprocess.Popen[bytes]
 def test_a_busy_neighbour_takes_no_weight_from_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
     affinity = os.sched_getaffinity
     cpu = max(affinity(0))
-    # as if the machine had two processors: then the sandboxes of a host together weigh as much as one process
+    # pretend that the machine has two processors: then all sandboxes of a host together weigh as much as one process
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     with host_folder(1) as one, host_folder(2) as two, ExitStack() as stack:
         ordinary, alone = spin(stack, cpu), guest(stack, one, cpu)

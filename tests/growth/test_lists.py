@@ -366,5 +366,5 @@ async def test_nothing_grows_faster_than_its_work(engine: str, kind: str, databa
         for name in works
         if many[name].read > (SAME if name in things.same else WITH_ALL) * max(few[name].read, PAGE)
     }
-    assert not grown, f"these read too much, of {FEW} things and of {TIMES * FEW}: {grown}"
+    assert not grown, f"these read too much (the cost with {FEW} objects and with {TIMES * FEW}): {grown}"
     assert {name for name in works if many[name].statements > TIMES * few[name].statements} == set()

@@ -145,7 +145,7 @@ def _cut(path: str) -> str:
     return path[:100]
 
 
-@pytest.mark.long("hundreds of values by each way; test_exact_values.py has the numbers that are hard")
+@pytest.mark.long("this sends hundreds of values; test_exact_values.py tests large integers")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_any_value_comes_back_or_is_named(engine: str, databases: Databases, tmp_path: Path) -> None:
     rows = drawn(500)

@@ -111,7 +111,7 @@ async def test_packages_that_a_package_imports_without_declaring_them_are_instal
         ("from autoevals import Levenshtein\ndef unused(a, b):\n    return Levenshtein()(a, b)", "0.5", set()),
     ],
 )
-async def test_what_a_light_module_lacks_is_installed_if_the_evaluator_uses_it(
+async def test_a_package_is_installed_if_the_evaluator_uses_names_that_its_replacement_lacks(
     service: Service, imports: str, used: str, chosen: set[str]
 ) -> None:
     evaluator = auto(f"{imports}\n\ndef handler(input, output, expected):\n    return {used}\n")
@@ -274,7 +274,7 @@ async def test_a_hint_names_the_version_and_says_when_there_is_no_wheel(real: Se
     assert missing.problem == "docopt has no wheels at all, only its source"
 
 
-@pytest.mark.long("installs some 100 MB")
+@pytest.mark.long("this installs about 100 MB")
 @pytest.mark.parametrize(
     ("code", "packages"),
     [

@@ -44,7 +44,7 @@ async def test_many_callers_cause_one_build(backend: str, home: Path) -> None:
             evaluator = Evaluator(code=COUNT, packages=(SMALL,))
             rows = (Row(outputs="a" * length) for length in range(CALLERS))
             results = await asyncio.gather(*(service.evaluate(evaluator, row) for row in rows))
-        while of_another_build.exists():  # files that a failed build left are removed after the next build
+        while of_another_build.exists():  # the host removes these files of a failed build after the next build
             await asyncio.sleep(0.01)
     assert [result.score for result in results] == list(range(CALLERS))
     assert len(builds - {of_another_build.name}) == 1

@@ -97,7 +97,7 @@ def test_a_terminal_shows_how_far_a_build_is(
     assert shown[0] == "resolving"
     assert set(shown) <= {"resolving", "downloading", "installing", "checking", "ready"}
     assert len(shown) > 1
-    assert steps(on_terminal(home, *arguments)[1]) == [], "the set is already installed"
+    assert steps(on_terminal(home, *arguments)[1]) == [], "no steps may be shown, because the set is already installed"
 
 
 @pytest.mark.long

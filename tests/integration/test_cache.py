@@ -160,7 +160,7 @@ async def test_a_set_that_a_process_does_not_use_any_more_can_be_removed_by_anot
         await asyncio.sleep(1)
         with pytest.raises(InUse, match="another process"):
             await other.environments.delete(digest)  # an idle sandbox uses the set
-        one.pool.forget(digest)  # this ends the sandbox, as some time without calls would
+        one.pool.forget(digest)  # this ends the idle sandbox
         await asyncio.sleep(2)
         await other.environments.delete(digest)
         assert await label(one, LABEL.format("once"), pin) == "once", "the set must be built again"
@@ -178,7 +178,7 @@ async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
         key = server.client.post("/v1/environments", json={"language": "python", "packages": [pin]}).json()["key"]
         await until(lambda: index.asked.count(file) > asked)
         command = asyncio.create_task(asyncio.to_thread(host.run, "packages", "build", pin))
-        await asyncio.sleep(6)  # a command that does not wait would begin its own build within this time
+        await asyncio.sleep(6)  # within this time, a command that does not wait would begin a second build
         index.open.set()
         assert (await command)["key"] == key
         assert server.client.get(f"/v1/environments/{key}").json()["status"] == "ready"
@@ -213,7 +213,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.long
-async def test_what_was_tried_and_does_not_work_leaves_no_image(
+async def test_a_package_set_that_fails_its_check_leaves_no_image(
     host: Host, index: Index, client: docker.APIClient
 ) -> None:
     pin = index.add("hopeless", "raise OSError('no such device')\n")

@@ -84,7 +84,7 @@ async def test_a_half_written_set_is_found_and_mended(lost: str, service: Servic
     assert await label(service, CODE, PIN) == "well"
 
 
-async def test_what_nobody_has_is_not_verified(service: Service) -> None:
+async def test_verifying_an_unknown_package_set_is_an_error(service: Service) -> None:
     for name in ("sha256:" + "0" * 64, "mended"):
         with pytest.raises(NotFound, match="packages list"):
             await service.environments.verify(name)

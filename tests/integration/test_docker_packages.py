@@ -141,7 +141,7 @@ async def test_another_runtime_image_makes_another_layer(address: str, client: d
         assert after["Config"]["Labels"][LABEL_RUNTIME_IMAGE] == second
         assert after["Id"] != before["Id"]
         left = {image["Id"] for image in client.images(all=True)}
-        assert left.isdisjoint({before["Id"], first}), "neither the old layer nor the image below it may be left"
+        assert left.isdisjoint({before["Id"], first}), "the old layer and the image below it must be removed"
     finally:
         await backend.close()
         client.remove_image(tag)
@@ -198,7 +198,9 @@ async def test_copies_of_data_files_take_limited_space_on_the_engine(
         copies.append(package_sets.layers_of(client) - before)
         if number > 0:
             await links[number].destroy()
-    assert package_sets.layers_of(client) == copies[0] | copies[3], "the first is in use, and the last is the newest"
+    assert package_sets.layers_of(client) == copies[0] | copies[3], (
+        "only the first image, which is in use, and the newest image must be kept"
+    )
     await links[0].destroy()
     await backend.close()
 
@@ -224,7 +226,9 @@ async def test_a_workspace_with_many_images_of_data_files_leaves_those_of_others
     few = await backend._images.image_for(environment, data_folder(tmp_path / "few", "few"))
     for number in range(3):
         last = await backend._images.image_for(environment, data_folder(tmp_path / str(number), "many"))
-    assert client.inspect_image(few), "it is the oldest, but the other workspace has more"
+    assert client.inspect_image(few), (
+        "this image must stay although it is the oldest, because the other workspace has more images"
+    )
     assert client.inspect_image(last)
     assert len(package_sets.layers_of(client)) == 2
     await backend.close()
@@ -246,7 +250,9 @@ async def test_leftovers_of_a_host_killed_between_the_steps_of_a_build_are_remov
     left = built(client, f"FROM {RUNTIME_IMAGE}\nCOPY packages /opt/packages\n", packages=environment.path)
     foreign = built(client, f"FROM {RUNTIME_IMAGE}\nCOPY packages /opt/other\n", packages=environment.path)
     await backend.prune_environments([])
-    assert client.inspect_image(left), "another host may still be building it"
+    assert client.inspect_image(left), (
+        "a new image without a name must stay, because another host may still be building it"
+    )
     monkeypatch.setattr(environment_images, "_UNFINISHED_S", -1.0)
     await backend.prune_environments([])
     with pytest.raises(docker.errors.ImageNotFound):

@@ -465,7 +465,7 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
         *(0, "France?", "Paris", ()),
     )
     assert bob.index == 1
-    assert client.labels.next("review", by="carl") is None  # ann and bob have reserved both rows
+    assert client.labels.next("review", by="carl") is None  # both rows are reserved for ann and bob
     again = client.labels.next("review", by="bob")
     assert again is not None
     assert again.index == 1

@@ -83,7 +83,7 @@ async def test_it_is_labelled_by_what_went_in_and_built_again_when_that_changes(
 
 
 @pytest.mark.long
-async def test_what_is_in_it_runs_and_what_is_not_needed_is_not_in_it(client: Any, tmp_path: Path) -> None:
+async def test_the_image_runs_its_interpreters_and_contains_nothing_unneeded(client: Any, tmp_path: Path) -> None:
     await build_image(**parts(tmp_path), progress=print)
     script = """
         /usr/bin/python3 -I -S -c 'import sys, ssl, sqlite3, zoneinfo; print(sys.version_info[:2], zoneinfo.ZoneInfo("Europe/Paris"))'

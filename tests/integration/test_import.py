@@ -155,7 +155,7 @@ def test_a_job_scores_what_was_imported_as_the_tests_say(server: Server, project
         assert client.import_files(FILES, "evals/promptfooconfig.yaml", dry_run=True).datasets[0].rows == 4
 
 
-def test_what_no_platform_knows_is_refused_with_the_way_out(server: Server) -> None:
+def test_files_that_no_platform_exports_are_refused_with_a_hint(server: Server) -> None:
     with Client(f"http://127.0.0.1:{server.port}") as client:
         for text, message in (
             ('[{"a": 1}]', "upload plain rows"),

@@ -74,7 +74,7 @@ def wheel(built: Path) -> Path:
     return next(built.glob("*.whl"))
 
 
-@pytest.mark.long("it builds the wheel; test_release.py has what a release is made of")
+@pytest.mark.long("this builds the wheel; test_release.py tests the files of a release")
 def test_it_has_the_pages_the_runners_and_a_bill_of_materials(built: Path) -> None:
     assert wheel(built).stat().st_size <= 5.5 * MB
     with zipfile.ZipFile(wheel(built)) as archive:

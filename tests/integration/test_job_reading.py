@@ -224,7 +224,7 @@ def test_a_list_shows_outputs_that_a_template_makes(client: Client, url: str) ->
         assert [made in line for line in shown[1:3]] == [True, True]
 
 
-def test_what_ran_is_there_to_be_read(client: Client, jobs: list[str]) -> None:
+def test_the_evaluators_of_a_job_can_be_read(client: Client, jobs: list[str]) -> None:
     (ran,) = client.jobs.evaluators(jobs[0])
     assert (ran.label, ran.name, ran.evaluator.code) == ("evaluator 1", None, STRICT)
 

@@ -162,7 +162,7 @@ def test_another_kind_of_database_is_refused_without_its_password(tmp_path: Path
 
 
 @pytest.mark.long
-def test_who_ran_what_is_reported_and_never_with_what(url: str, tmp_path: Path) -> None:
+def test_the_audit_log_has_calls_without_code_and_rows(url: str, tmp_path: Path) -> None:
     key = make_key("ci", "acme", url=url)
     make_key("idle", "globex", url=url)
     secret = "the-secret-of-a-row"

@@ -34,7 +34,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.long("it starts an engine and a database of its own; each run begins with what it tries")
+@pytest.mark.long("this starts a separate engine and database; each test run begins with the same cleaning")
 def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_folder("eh-engine")  # the path is short, because it becomes part of a socket's address
     (folder / "users.lock").touch()

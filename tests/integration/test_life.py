@@ -27,7 +27,7 @@ FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 
 def environment(backend: str) -> dict[str, str]:
     engine = {"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}
-    # the grace period is short, because the host waits that long for endless rows
+    # a short grace period, because the host waits that long for the endless rows of these tests
     return {**PREWARMED, "EVALUATOR_HOST_STOP_GRACE_S": "1", **engine}
 
 
@@ -72,7 +72,9 @@ def test_the_next_start_removes_the_temporary_folder_of_a_killed_host_of_several
         left = {*temporary.iterdir()}
         assert left
         with Server(command=COMMAND, log=tmp_path / "next", environment={"TMPDIR": str(temporary)}):
-            assert not left & {*temporary.iterdir()}, "the next host may only have a folder of its own"
+            assert not left & {*temporary.iterdir()}, (
+                "the next host must have removed the folders that the killed host left"
+            )
     finally:
         shutil.rmtree(temporary)
 
@@ -83,7 +85,7 @@ def test_a_clean_stop_leaves_nothing(backend: str, tmp_path: Path) -> None:
     with Server(backend, command=command, log=tmp_path / "log", environment=environment(backend)) as server:
         assert server.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
         with slow_row(server):
-            assert left_behind(server.process.pid), "the check must find sandboxes while they run"
+            assert left_behind(server.process.pid), "the check for leftovers must find sandboxes while they run"
             assert server.stop() == 0
     assert not left_behind(server.process.pid)
 

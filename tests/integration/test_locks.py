@@ -154,7 +154,7 @@ async def test_no_pins_need_no_index(tmp_path: Path) -> None:
         (["fsevents@2.3.3"], JAVASCRIPT, ["fsevents@2.3.3", "darwin"], ...),
     ],
 )
-async def test_what_cannot_be_had_is_named_with_a_way_out(
+async def test_an_error_names_each_unavailable_package_and_suggests_a_remedy(
     raw: list[str], language: Language, words: list[str], hint: Any, index: IndexSettings
 ) -> None:
     with pytest.raises(PackagesFailed) as caught:

@@ -60,7 +60,7 @@ async def refused(client: "Client", tool: str, **arguments: Any) -> str:
 
 
 @pytest.mark.long
-async def test_without_a_host(tmp_path: Path) -> None:
+async def test_tools_work_without_a_host(tmp_path: Path) -> None:
     rows = [{"gold": n % 2, "answer": 0} for n in range(4)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "junk\n")
     async with tools() as client:
@@ -101,7 +101,7 @@ async def test_without_a_host(tmp_path: Path) -> None:
         assert len((await used(client, "evaluate", code=long))["logs"]["stdout"]) < 5000
 
 
-async def test_with_a_host(server: Server) -> None:
+async def test_tools_work_with_a_host(server: Server) -> None:
     async with tools("--url", server.url) as client:
         saved = await used(client, "save_evaluator", name="exact", code=EXACT, description="one row, one answer")
         again = await used(client, "save_evaluator", name="exact", code=EXACT + "# again\n")

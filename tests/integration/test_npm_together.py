@@ -8,7 +8,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
 
 pytestmark = [
-    pytest.mark.long("a hundred packages from the registry; test_npm_bundles.py has a case of each kind"),
+    pytest.mark.long("this installs a hundred packages; test_npm_bundles.py has a case of each kind"),
     pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
 ]
 # for each set and pin: imports, and an expression that must be true

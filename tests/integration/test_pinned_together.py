@@ -9,7 +9,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, Limits, Row
 
 pytestmark = [
-    pytest.mark.long("hundreds of packages from the index; test_pinned_most.py has a case of each kind"),
+    pytest.mark.long("this installs hundreds of packages; test_pinned_most.py has a case of each kind"),
     pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
 ]
 # for each set and pin: statements, and an expression that must be true after them

@@ -238,7 +238,7 @@ ON_BACKENDS = {
 }
 
 
-@pytest.mark.long("sets of large packages; test_environments.py and test_docker_packages.py install small ones")
+@pytest.mark.long("this installs large packages; test_environments.py and test_docker_packages.py install small ones")
 @pytest.mark.timeout(400)  # long enough for the first case with a set, which installs the set
 @pytest.mark.parametrize(("service", "case"), ON_BACKENDS.values(), ids=ON_BACKENDS, indirect=["service"])
 async def test_a_real_set_does_real_work(service: Service, case: Case) -> None:

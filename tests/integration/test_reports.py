@@ -182,7 +182,7 @@ def test_rows_with_ids_are_compared_wherever_they_lie() -> None:
     assert (same.drop, same.only_now, same.only_before) == (pytest.approx(0.1 / 3), 1, 0)
     assert "1 row is worse than in the baseline:" in markdown(now, before)
     by_place = SameRows.of(now, judged([0.0, 1.0, 1.0]), "score")
-    assert by_place.only_now == 1, "rows are compared by place, because not each row has an id"
+    assert by_place.only_now == 1, "rows must be compared by their position, because some rows have no id"
 
 
 def test_an_id_that_occurs_twice_changes_no_other_row() -> None:
@@ -195,7 +195,7 @@ def test_an_id_that_occurs_twice_changes_no_other_row() -> None:
     assert "worse than in the baseline" not in markdown(moved, before)
     fewer = SameRows.of(named(("c", 0.8), ("b", 0.5), ("a", 0.0)), before, "score")
     assert [one.id for one in fewer.now.rows] == ["c", "a"], (
-        "two rows have the id b, so the row that is left is not compared"
+        "the row with the id b must not be compared, because the baseline has two rows with this id"
     )
     assert (fewer.only_now, fewer.only_before) == (1, 2)
 

@@ -17,7 +17,7 @@ PACKAGES = "ca-certificates,curl,python3,python3-venv,bubblewrap,systemd,systemd
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
 
 
-@pytest.mark.long("it makes and boots a machine; test_deploy.py has the unit's text")
+@pytest.mark.long("this installs and boots a Debian; test_deploy.py tests the unit file itself")
 def test_the_service_of_the_page_scores_on_a_new_machine(tmp_path: Path) -> None:
     debian = debian_root("trixie", PACKAGES)
     subprocess.run(["make", "dist"], cwd=ROOT, check=True, capture_output=True)
@@ -26,6 +26,8 @@ def test_the_service_of_the_page_scores_on_a_new_machine(tmp_path: Path) -> None
     page = [*commands_of("As a systemd service"), *commands_of("As a systemd service", 1)]
     (tmp_path / "commands").write_text("\n".join([*page, ""]))
     ended = subprocess.run(["sh", ROOT / "tests/boot_debian", debian, tmp_path], timeout=1000)
-    assert ended.returncode == -signal.SIGINT, "the kernel ends a first process that powers off with this signal"
+    assert ended.returncode == -signal.SIGINT, (
+        "systemd must have powered the machine off; the kernel then ends its process 1 with SIGINT"
+    )
     printed = (tmp_path / "printed").read_text()
     assert '"status":"scored","score":1.0' in printed, printed

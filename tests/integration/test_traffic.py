@@ -87,7 +87,7 @@ def test_a_trace_in_pieces_is_scored_once_and_a_sample_by_id(server: Server) -> 
             body = json.dumps(spans("a" * 32, root=root)).encode()
             answer = server.client.post(path, content=body, headers={"Content-Type": "application/json"})
             assert (answer.status_code, answer.json()) == (200, {})
-        low, high = "6" * 32, "9" * 32  # their hashes, as fractions, are 0.14 and 0.997
+        low, high = "6" * 32, "9" * 32  # hashes of these ids, as fractions of the largest hash: 0.14 and 0.997
         for trace_id in (low, high):
             assert server.client.post(path, params={"sampling": 0.5}, json=spans(trace_id)).status_code == 200
         found = scored(client, "pieces", 2)
@@ -179,7 +179,7 @@ def test_the_traces_of_a_session_are_scored_together(server: Server) -> None:
 
 @pytest.mark.long
 def test_an_evaluator_has_a_sampling_rate_of_its_own(server: Server) -> None:
-    low, middle, high = (32 * digit for digit in "27d")  # their hashes, as fractions, are 0.05, 0.36 and 0.98
+    low, middle, high = (32 * digit for digit in "27d")  # hashes as fractions: 0.05, 0.36 and 0.98
     path = "/v1/evaluators/sampled/traces"
     with Client(server.url) as client:
         assert client.evaluators.create("sampled", Evaluator(LATENCY), sampling=0.25).sampling == 0.25

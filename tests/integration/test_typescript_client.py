@@ -44,7 +44,7 @@ def printed_after(block: Block) -> str | None:
     "block", [block for block in EXAMPLES if block.language == "ts"], ids=lambda block: f"line {block.line}"
 )
 def test_an_example_of_its_page(block: Block, project: Path, server: Server) -> None:
-    printed = run(project, block.text, server.port, "score.mjs")  # the page uses this name, too
+    printed = run(project, block.text, server.port, "score.mjs")  # the page also uses this file name
     expected = printed_after(block)
     if expected is None:
         assert "# fail 0" in printed or "fail 0" in printed, printed
@@ -170,7 +170,7 @@ try { await host.jobs.get(job.id); } catch (error) { console.log(error instanceo
 """
 
 
-def test_what_cannot_be_reached_is_named(project: Path) -> None:
+def test_an_unreachable_host_has_its_own_error(project: Path) -> None:
     code = """
 import { EvaluatorHost, HostUnreachable } from "@evaluator-host/client";
 try { await new EvaluatorHost({ url: "http://127.0.0.1:8710" }).info(); } catch (error) {

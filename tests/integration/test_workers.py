@@ -91,7 +91,7 @@ def counted(server: Server) -> float:
 
 @pytest.mark.long
 def test_an_evaluator_is_warm_in_one_process_whichever_process_is_asked(host: Server) -> None:
-    # these calls let the processes find each other
+    # during these calls, the processes learn of each other
     many(host)
     before = counted(host)
     found = many(host)
@@ -196,10 +196,10 @@ def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(
     assert "a process for calls was lost" in host.log
 
 
-def test_it_stops_as_one(host: Server) -> None:
+def test_all_processes_of_a_host_stop_together(host: Server) -> None:
     pids = calling_processes(host)
     assert host.stop() == 0
-    # the processes have already said that they end; the kernel needs a moment more
+    # the processes have reported their end, but the kernel needs another moment
     eventually(lambda: not any(map(psutil.pid_exists, pids)), within_s=5)
     assert "Traceback" not in host.log
 

@@ -93,7 +93,7 @@ async def test_a_template_that_cannot_be_compiled_is_refused_with_its_field(desk
 
 @pytest.mark.slow
 @pytest.mark.long
-async def test_what_no_check_foresees_fails_the_job_also_after_a_restart(
+async def test_a_template_that_takes_too_long_fails_the_job_even_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rendering, "_LIMITS", replace(rendering._LIMITS, cpu_s=1))

@@ -115,7 +115,8 @@ async def test_after_a_file_that_takes_its_processor_time_others_upload(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("evaluator_host.platform.datasets.service._CPU_S", -5)  # leaves one second for a file of 6 MB
+        # with this value, the limit for a file of 6 MB is one second
+        patch.setattr("evaluator_host.platform.datasets.service._CPU_S", -5)
         before_s = time.process_time()
         with pytest.raises(OutOfProcessorTime):
             await shelf.upload(b"{}\n" * (2 * _MB), Format.JSONL)

@@ -63,7 +63,7 @@ def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
         metrics = server.client.get("/metrics").text
         counted = next(line for line in metrics.splitlines() if line.startswith("evaluator_host_rows_total{"))
         assert ROWS / 2 < float(counted.split()[-1]) <= ROWS + 64, (
-            "each row is counted once, except a few that were lost with the first process"
+            "each row must be counted once, except a few that the first process had not reported"
         )
         assert "evaluator_host_task_restarts 1.0" in metrics
         assert "a process for jobs was lost" in server.log

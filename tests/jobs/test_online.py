@@ -104,7 +104,7 @@ async def test_a_prompt_is_gone_on_with_where_the_model_does_that(desk: Desk, co
 
 
 @pytest.mark.long
-async def test_what_passes_is_tried_again_and_what_does_not_is_not(desk: Desk) -> None:
+async def test_only_temporary_failures_are_tried_again(desk: Desk) -> None:
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=1), usegmt=True)
     first: dict[str, Fault] = {
         "q0": 500, "q1": 408, "q2": 409, "q3": 425, "q4": Reply(429, headers={"Retry-After": "1"}), "q5": DROP,

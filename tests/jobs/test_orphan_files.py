@@ -139,7 +139,7 @@ async def test_hosts_of_two_databases_leave_each_other_everything(
 
 
 @pytest.mark.engine
-async def test_what_a_database_forgets_goes_beside_another_one_too(
+async def test_unused_files_are_removed_although_another_database_shares_the_directory(
     home: Home, database_url: str, other_url: str
 ) -> None:
     await home.host(database_url)
@@ -312,7 +312,7 @@ def _dead() -> str:
     "ends", [StoreUnavailable("the answer was lost"), asyncio.CancelledError()], ids=["lost", "left"]
 )
 @pytest.mark.slow
-async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_its_rows(
+async def test_an_upload_keeps_its_rows_although_its_caller_does_not_learn_of_it(
     database_url: str, tmp_path: Path, ends: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An upload that was stored keeps its rows although its caller does not learn this. The connection or the caller

@@ -206,7 +206,7 @@ async def test_a_job_whose_rows_cannot_be_read_for_lack_of_descriptors_goes_on_w
     assert (ended.status, ended.progress.done, ended.error) == (JobStatus.COMPLETED, 5, None)
 
 
-async def test_a_job_whose_rows_are_removed_while_it_is_made_is_made_all_the_same(
+async def test_a_job_is_created_although_its_rows_are_removed_meanwhile(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A job is created although its rows are removed at that moment. Deleting another data set also deletes every data
@@ -370,7 +370,7 @@ async def test_a_database_that_fails_for_a_while_loses_no_result(desk: Desk, mon
     assert (job.status, job.progress.done) == (JobStatus.COMPLETED, 4000)
     assert await desk.rows_of(job) == list(range(4000))
     assert list(faults) == []
-    assert sum(counted_s) == len(counted_s), "no second of running time is counted twice"
+    assert sum(counted_s) == len(counted_s), "no second of running time may be counted twice"
 
 
 async def test_results_that_cannot_be_kept_end_the_job(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ FILTERS: tuple[dict[str, Any], ...] = (
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.timeout(300),
-    pytest.mark.long("two hosts of four evaluators; tests/store has every statement on both databases"),
+    pytest.mark.long("this runs jobs on two hosts; tests/store tests every statement on both databases"),
 ]
 
 

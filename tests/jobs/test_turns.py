@@ -72,7 +72,7 @@ async def test_alone_a_workspace_has_every_place_and_keeps_it(desk: Desk) -> Non
     for job in loud[:3]:
         await desk.reached(job, done=4)
     assert await states(desk, loud) == [RUNNING, RUNNING, RUNNING, QUEUED], (
-        "no job gives way to another job of its workspace"
+        "a job must not give way to another job of the same workspace"
     )
 
 

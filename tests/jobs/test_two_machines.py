@@ -36,7 +36,7 @@ ONE, OTHER = "1" * 12, "2" * 12  # ids of two machines
 
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.long("four hosts one after the other; test_killed_host.py has a killed host of one machine"),
+    pytest.mark.long("this starts four hosts in turn; test_killed_host.py kills a host on one machine"),
     pytest.mark.timeout(300),
 ]
 

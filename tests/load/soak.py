@@ -106,7 +106,7 @@ def neighbour(url: str, key: str, until: float) -> Calls:
             except httpx.HTTPError as error:
                 calls.answers[repr(error)] += 1
             time.sleep(PAUSE_S)
-    raise AssertionError("the loop has no end")
+    raise AssertionError("the loop above must end by itself")
 
 
 def attack_together(

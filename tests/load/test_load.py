@@ -14,7 +14,7 @@ from tests.load.reproductions import reproduce
 from tests.load.scenario import run_load
 from tests.load.soak import soak, why
 
-pytestmark = pytest.mark.long("it loads the machine; test_fairness.py and test_traffic.py have fewer callers")
+pytestmark = pytest.mark.long("this loads the whole machine; test_fairness.py and test_traffic.py use fewer callers")
 
 _MOST_DRIFT_MB = 64
 
@@ -28,7 +28,7 @@ def test_every_answer_is_right_or_an_honest_refusal_and_nothing_is_left(tmp_path
     assert all(tally.answered for tally in found.tallies.values()), "every workspace must get answers"
     assert found.watch.grown_mb < _MOST_DRIFT_MB
     assert found.descriptors_after <= found.descriptors_before + 1, (
-        "only the connection that asks for the number may be open in addition"
+        "after the load, at most the connection of this check may be open in addition"
     )
     assert found.left_in_data == set()
 

@@ -8,8 +8,10 @@ from evaluator_host.engine.config.settings import SandboxChoice, Settings
 from tests.benchmarks import ratios
 from tests.engines import DATA_DIR
 
-pytestmark = pytest.mark.long("two minutes of processor time; tests/unit/test_ratios.py has the comparison")
+pytestmark = pytest.mark.long(
+    "this takes two minutes of processor time; tests/unit/test_ratios.py tests the comparison"
+)
 
 
-def test_nothing_has_become_dearer_by_a_fifth() -> None:
+def test_no_ratio_has_fallen_by_a_fifth() -> None:
     assert ratios.check(Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=DATA_DIR)) == []

@@ -41,7 +41,7 @@ def tree(name: str, tmp_path: Path) -> Path:
     return copy_without([f"platform/{name}"], tmp_path / "tree")
 
 
-def test_a_host_without_it(name: str, tree: Path, tmp_path: Path) -> None:
+def test_a_host_works_without_the_resource(name: str, tree: Path, tmp_path: Path) -> None:
     with Server(
         data_dir=new_home(tmp_path), log=tmp_path / "log", environment={"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
     ) as server:
@@ -63,7 +63,7 @@ def test_a_host_without_it(name: str, tree: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_command_line_and_the_rules_of_imports_without_it(name: str, tree: Path) -> None:
+def test_commands_and_import_rules_work_without_the_resource(name: str, tree: Path) -> None:
     def ran(*command: str) -> str:
         done = subprocess.run(
             command, cwd=tree, env={"PYTHONPATH": str(tree), "PATH": "/usr/bin:/bin", "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR)},

@@ -94,7 +94,7 @@ def test_a_storage_that_is_silent_is_asked_once(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert timedelta(seconds=30) > object_rows._AGAIN_WITHIN, (
-        "otherwise the storage is asked again, and a caller waits two minutes"
+        "retries must end before the 30 s after which a request fails; otherwise a silent storage is asked again"
     )
     monkeypatch.setattr(object_rows, "_AGAIN_WITHIN", timedelta(seconds=0.5))
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:

@@ -183,7 +183,7 @@ def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluste
         assert excluded.rows == 0
         first.kill()
     with Server(log=tmp_path / "second", environment=variables) as second, Client(second.url) as client:
-        _until(client, made.id, 1.0)  # on a timeout, the message has the nodes and why any was excluded
+        _until(client, made.id, 1.0)  # if this times out, the message lists the nodes, and says why a node was excluded
         ended = client.jobs.wait(made.id)
         assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, ROWS // 1000)
         # only rows that were lost with a node or a host ran twice

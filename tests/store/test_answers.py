@@ -48,4 +48,6 @@ async def test_an_export_holds_few_large_answers_at_a_time(store: Store) -> None
     finally:
         tracemalloc.stop()
     assert found == [(f"{n:02}", PART_BYTES if n % 4 else 5) for n in range(12)]
-    assert peak < 6 * PART_BYTES, "all answers together have nine times the size of a part"
+    assert peak < 6 * PART_BYTES, (
+        "the export must not hold all answers at a time, which have nine times the size of a part"
+    )

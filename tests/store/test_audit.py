@@ -49,7 +49,7 @@ async def test_entries_are_read_by_whose_they_are_and_when(store: Store) -> None
     assert (line.duration_ms, line.grants, mine[0].grants) == (1.5, "model:judge secret:TOKEN=crm", None)
 
 
-async def test_what_is_too_old_is_forgotten_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_old_entries_are_deleted_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator_host.platform.store.audit._PRUNED_AT_ONCE", 7)
     await store.audit.append_entries([replace(ENTRY, at=NOW - timedelta(days=n)) for n in range(40)])
     assert await store.audit.delete_before(NOW - timedelta(days=9, hours=12)) == 30
@@ -92,7 +92,7 @@ async def test_a_database_that_fails_loses_no_entry_until_too_many_wait(
         assert rows == list(range(10, 60)), "the log must contain each of the newest entries once"
 
 
-async def test_who_asked_for_a_set_is_kept_apart(store: Store) -> None:
+async def test_requests_for_package_sets_are_stored_for_each_workspace(store: Store) -> None:
     acme, globex = [(await store.workspaces.ensure_workspace(name)).id for name in ("acme", "globex")]
     sets = store.package_sets
     await sets.asked(acme, {"key", "digest"})

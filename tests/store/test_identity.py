@@ -59,7 +59,7 @@ async def test_looking_makes_no_database_and_no_tables(
         later.setattr(schema, "migrations_of", lambda _: (Path("r0002_later.py"),))
         for _ in range(2):
             async with open_read_only(empty_database_url, tmp_path) as store:
-                assert store is None, "a database of an older version is not opened"
+                assert store is None, "the database must not be opened, because it has an older version"
     named = await identity(empty_database_url, tmp_path)
     async with open_read_only(empty_database_url, tmp_path) as store:
         assert store is not None

@@ -542,7 +542,7 @@ async def test_a_job_that_is_cancelled_while_it_pauses_is_cancelled(store: Store
     assert ended.finished_at is not None
 
 
-async def test_what_has_ended_stays_so_and_may_be_removed(store: Store) -> None:
+async def test_a_job_that_has_ended_stays_so_and_can_be_deleted(store: Store) -> None:
     job = await queued(store)
     with pytest.raises(InUse):
         await tables(store).jobs.delete_job(WORKSPACE, job.id)

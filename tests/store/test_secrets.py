@@ -50,7 +50,7 @@ async def test_workspaces_do_not_see_each_others_secrets(store: Store) -> None:
         await store.secrets.delete_secret(other, "openai")
 
 
-async def test_what_is_kept_is_sealed_anew_each_time_and_does_not_show_the_value(store: Store) -> None:
+async def test_a_secret_is_encrypted_anew_each_time(store: Store) -> None:
     found = []
     for _ in range(2):
         await store.secrets.set_secret(WORKSPACE, "openai", VALUE)

@@ -129,7 +129,7 @@ async def test_callers_who_ask_at_once_measure_once(store: Store, tmp_path: Path
     finally:
         event.remove(engine, "before_cursor_execute", note)
     assert len([text for text in asked if text.startswith("SELECT")]) == 2, (
-        "the only two queries read the sums, and the names of workspaces"
+        "there must be only two queries: for the sums, and for the names of the workspaces"
     )
 
 
@@ -178,7 +178,7 @@ async def test_slow_uploads_at_the_same_time_share_the_quota(
 
     outcomes = await asyncio.gather(upload(0), upload(1), return_exceptions=True)
     assert [type(one) for one in outcomes] == [OverQuota, OverQuota]
-    assert most < 28 * MB, "20 MB, and each upload 3 MB that are not checked yet"
+    assert most < 28 * MB, "the quota is 20 MB, and each upload may write 3 MB until the next check"
 
 
 async def test_rows_that_replace_an_upload_count_instead_of_it(store: Store, tmp_path: Path) -> None:
@@ -219,7 +219,9 @@ async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) 
                 for name in ("page_count", "page_size", "freelist_count")
             ]
         assert free == 0
-        assert pages * page_bytes < 1_000_000, "the deleted results had ten million bytes"
+        assert pages * page_bytes < 1_000_000, (
+            "the file must have shrunk by the ten million bytes of the deleted results"
+        )
 
 
 @pytest.mark.sampled(2)
