@@ -38,7 +38,7 @@ _SECOND = {  # for each second backend, database or client: the first one, and t
     "postgresql": ("sqlite", ("tests/store/",)),
     "async": ("sync", ("tests/unit/", "tests/integration/test_client.py")),
 }
-_KEPT_S = 86400.0  # seconds until leftovers are removed; younger ones may belong to a run that goes on
+_KEPT_S = 86400.0  # seconds until leftovers are removed; younger ones may belong to a run that has not ended
 # By default a host keeps evaluators warm in half of the machine's memory, but tests call most evaluators only once and
 # run many hosts at a time, so they keep few.
 FEW_SANDBOXES: dict[str, object] = {"max_sandboxes": 24, "max_running_sandboxes": Settings().running_sandboxes}

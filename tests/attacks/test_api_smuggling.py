@@ -102,7 +102,7 @@ def test_thousands_of_requests_at_once_are_not_kept(server: Server) -> None:
         flood.close()
     assert most_mb - before_mb < 30
     assert answers_to(server, (HIDDEN * 20) + LAST) == [200] * 21, (
-        "a client may send requests before it reads the answers"
+        "the host must answer requests that a client sends before it reads answers"
     )
 
 

@@ -62,7 +62,9 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
 
     body = {"evaluator": {"code": NANOID, "language": "javascript", "packages": PINS["packages"]}}
     assert tenants.ask(tenants.globex, "POST", "/v1/evaluate", json=body).json()["score"] == 21
-    assert listed(tenants, tenants.globex) == {key}, "an evaluator requests the package set that it pins"
+    assert listed(tenants, tenants.globex) == {key}, (
+        "a call must count as a request for the package set that its evaluator pins"
+    )
 
     assert tenants.ask(tenants.acme, "DELETE", f"{SETS}/{key}").status_code == 204
     assert listed(tenants, tenants.acme) == set()

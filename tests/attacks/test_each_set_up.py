@@ -266,7 +266,7 @@ async def test_bytes_that_nobody_reads_fill_no_memory(hosts: Hosts) -> None:
     assert HELD in hosts.model.asked
     assert max(one["usage"]["network_bytes"] for one in results) < 4 << 20
     assert max(peak_mb(pid) - mb for pid, mb in before.items()) < 40, (
-        "each row wants to send 120 MB, which the host must not keep in memory"
+        "each row tries to send 120 MB, which the host must not keep in memory"
     )
 
 

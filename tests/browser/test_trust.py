@@ -46,7 +46,7 @@ async def test_verdicts_and_results_grey_at_the_first_key(page: Page) -> None:
     assert await grave_findings(page) == []
     await picture(page, "trust-stale")
     checks.set()
-    await expect(status.get_by_text("was never closed")).to_be_visible()  # the host's message
+    await expect(status.get_by_text("was never closed")).to_be_visible()  # this is the host's message
     await write(page, CODE, HALF)
     await loads(page)
     await expect(old).to_have_count(0)
@@ -140,7 +140,11 @@ async def test_a_running_job_shows_counts_of_one_moment(page: Page, host: Server
         statistics = client._transport.http.get(f"/v1/jobs/{job}/results").json()
     report |= {"status": "running", "finished_at": None}
     report["progress"]["rows"] = report["scores"][0]["rows"] = 399
-    statistics["evaluators"][0] |= {"rows": 35, "scored": 35, "failed": 0}  # computed when fewer rows had ended
+    statistics["evaluators"][0] |= {
+        "rows": 35,
+        "scored": 35,
+        "failed": 0,
+    }  # as if they had been computed when fewer rows had ended
     await page.route(f"**/v1/jobs/{job}", lambda route: route.fulfill(json=report))
     await page.route(f"**/v1/jobs/{job}/events", lambda route: route.abort())
     await page.route(f"**/v1/jobs/{job}/results", lambda route: route.fulfill(json=statistics))

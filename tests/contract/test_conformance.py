@@ -347,7 +347,7 @@ async def test_each_row_finds_the_files_as_they_were_sent(service: Service, lang
 
 
 @pytest.mark.long
-async def test_an_idle_sandbox_counts_as_the_memory_that_it_uses(service: Service) -> None:
+async def test_an_idle_sandbox_takes_up_only_the_memory_that_it_uses(service: Service) -> None:
     """The host counts the memory that an idle sandbox really uses. The evaluator keeps 40 MB in its module, so its idle
     sandbox counts as 40 MB, and not as 256 MB, which is its limit.
     """

@@ -179,7 +179,7 @@ def test_a_dump_of_a_database_in_use_is_restored_and_its_job_ends_there(postgres
         assert connection.execute("SELECT count(*) FROM results").fetchone() == (0,)
         connection.execute("VACUUM results")
         assert connection.execute("SELECT pg_relation_size('results')").fetchone() == (0,), (
-            "the database must give the space of the deleted rows back"
+            "the database must have freed the space of the deleted rows"
         )
 
 
@@ -205,7 +205,7 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
         assert f"the database {file} is damaged" in host.server.log
         said = doctor(host, f"sqlite:///{file}")
         assert f"the database {file} is damaged" in said
-        assert NOT_READY in said, "doctor must also ask the host, which tells its callers nothing about files"
+        assert NOT_READY in said, "doctor must also show the host's own answer, which contains no paths"
         assert "stop the host, keep the file, and put a copy in its place" in said
         with file.open("r+b") as mended:
             mended.write(good)
@@ -215,10 +215,12 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
         # sent before the host notices that the file is gone
         host.server.client.post("/v1/evaluators", json={"name": "early", "code": SLOWLY.code})
         host.until(lambda: readiness(host) == (503, "store_unavailable"))
-        assert not file.exists(), "the next start would take an empty file for a new database"
+        assert not file.exists(), (
+            "the host must not create an empty file, which the next start would take for a new database"
+        )
         host.until(lambda: f"the database {file} was removed" in host.server.log)
         refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
-        assert refused.status_code == 503, "the row would be written to a file that no longer has a name"
+        assert refused.status_code == 503, "the host must refuse this, because it would write to the deleted file"
         assert NOT_READY in doctor(host, f"sqlite:///{file}")
         file.write_bytes(good)  # put the good file back, as an operator restores a backup
         host.until(lambda: f"the database {file} was replaced" in host.server.log)

@@ -353,7 +353,7 @@ def test_doctor_says_that_little_disk_is_left(machine: Machine) -> None:
     machine.mount("mode=700")
     machine.own_tools()
     done = machine.command("doctor", "--json")
-    assert done.returncode == 0, "a host can still start"
+    assert done.returncode == 0, "doctor must succeed, because a host can still start"
     (told,) = [one for one in json.loads(done.stdout)["findings"]["host"] if not one["ok"]]
     assert told["name"] == "free disk"
     assert f"{machine.data} has " in told["detail"]

@@ -80,7 +80,7 @@ def test_processes_that_hang_are_named_and_replaced(host: Server) -> None:
     )
     eventually(lambda: not is_running(forker), within_s=HANGS_S)
     eventually(lambda: asked(host, "/readyz").status_code == 200)
-    assert is_running(calls[0]), "the other processes must stay"
+    assert is_running(calls[0]), "the processes that do not hang must go on"
     os.kill(calls[0], signal.SIGKILL)
     eventually(lambda: calling_processes(host) not in ([], calls), within_s=HANGS_S)
     eventually(lambda: asked(host, "/readyz").status_code == 200)

@@ -112,7 +112,9 @@ def test_a_full_log_pipe_that_nobody_reads_stops_nothing(tmp_path: Path) -> None
         with scene(tmp_path, stderr=write) as host:
             _, hard = resource.prlimit(host.pid, resource.RLIMIT_NOFILE)
             resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (host.descriptors() + 2, hard))
-            assert {host.evaluate().status_code for _ in range(5)} == {503}, "each of these refusals logs a warning"
+            assert {host.evaluate().status_code for _ in range(5)} == {503}, (
+                "the host must refuse these calls, and log a warning for each"
+            )
             resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (hard, hard))
             assert host.recovered() < 60
     finally:

@@ -369,7 +369,7 @@ def test_doctor_calls_a_backend_that_no_host_needs_no_fault(folder: Path) -> Non
     assert "NO  engine" not in ran.stdout
     assert "--  engine" in ran.stdout
     chosen = cli(folder, "doctor", environment={**nowhere, "EVALUATOR_HOST_SANDBOX": "docker"})
-    assert chosen.returncode == 3, "doctor must end like serve, which would not start"
+    assert chosen.returncode == 3, "doctor must exit with 3, because serve could not start"
     assert "NO  engine" in chosen.stdout
     assert (
         "docker does not work, so no evaluator can run: fix it, or choose another with EVALUATOR_HOST_SANDBOX"

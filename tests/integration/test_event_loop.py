@@ -197,7 +197,7 @@ def places(value: object, *path: Any) -> list[tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class Host:
-    """A client that runs in threads, for a real server on the test's event loop, and a job with large results."""
+    """A client of a real server on the test's event loop, and the id of a job with large results."""
 
     client: httpx.Client
     job_id: str

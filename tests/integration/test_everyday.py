@@ -238,7 +238,7 @@ def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: 
     assert (compared.regressed, compared.lost, compared.metrics[0].worse) == (2, 1, 1)
     assert (compared.judged, compared.pass_rate_before, compared.pass_rate_after) == (2, 1.0, 0.5)
     assert (compared.passes_lost, compared.passes_lost_rows) == (1, ()), (
-        "the score of this row fell as well, so the row is listed there"
+        "this list must leave out a row whose score fell too, because the row is in the list of worse rows"
     )
     worse = tmp_path / "worse.csv"
     shown = command(url, "jobs", "compare", before, after, "--out", str(worse))

@@ -61,7 +61,9 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path, monkeypatch
         time.sleep(0.05)
     assert [pid for pid in pids if is_running(int(pid))] == []
     assert (Path(databases).exists(), engine_processes(folder), mounts_below(folder)) == (False, [], [])
-    assert (ours.exists(), lives.poll()) == (True, None), "the files and processes of a run that goes on must stay"
+    assert (ours.exists(), lives.poll()) == (True, None), (
+        "the files and processes of a run that has not ended must stay"
+    )
     ours.rmdir()
     lives.kill()
     lives.wait()

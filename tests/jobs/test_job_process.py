@@ -45,7 +45,7 @@ def job_process(host: int) -> int | None:
 @pytest.mark.long
 def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
     with Server(data_dir=new_home(tmp_path), log=tmp_path / "log") as server, Client(server.url) as client:
-        assert job_process(server.process.pid) is None, "there must be no such process before the first job"
+        assert job_process(server.process.pid) is None, "there must be no process for jobs before the first job"
         client.datasets.upload("rows", ({"n": n} for n in range(ROWS)))
         job = client.jobs.create([Evaluator(SLOW)], "rows", isolation=Isolation.BATCH)
         while not 20 < client.jobs.get(job.id).progress.done < ROWS - 50:

@@ -121,7 +121,9 @@ async def test_the_name_of_a_model_of_another_workspace_is_free(provider: ModelS
         assert found == [(HOUSE, False)]
     async with doors(tmp_path, provider.url, name=HOUSE, of={}, judge_hosts=hosts) as one:
         found = [(m.name, m.operator) for m in await one.directory.list(one.ids["alpha"])]
-        assert found == [(HOUSE, True)], "the operator's model takes precedence once it is granted to all workspaces"
+        assert found == [(HOUSE, True)], (
+            "the operator's model must take precedence once it is granted to all workspaces"
+        )
 
 
 async def _prices(one: Doors, provider: ModelServer) -> None:

@@ -49,8 +49,8 @@ def test_both_clients_have_the_same_verbs_with_the_same_signatures() -> None:
 
 @pytest.mark.parametrize(("name", "verb"), verbs_of(Client()).items())
 def test_every_verb_serves_both_and_documents_its_arguments(name: str, verb: Any) -> None:
-    assert not inspect.iscoroutinefunction(verb), f"{name} must get its decorator"
-    assert not inspect.isasyncgenfunction(verb), f"{name} must get its decorator"
+    assert not inspect.iscoroutinefunction(verb), f"{name} must be decorated with `verb`"
+    assert not inspect.isasyncgenfunction(verb), f"{name} must be decorated with `stream`"
     group: Any = getattr(Client(), name.partition(".")[0]) if "." in name else Client()
     described = "\n".join(inspect.getdoc(one) or "" for one in (verb, *type(group).__mro__))
     for parameter in list(inspect.signature(verb).parameters)[1:]:

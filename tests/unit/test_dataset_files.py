@@ -154,7 +154,7 @@ def test_files_of_dead_hosts_are_found_and_files_of_others_are_not(tmp_path: Pat
     (tmp_path / "ds_3.host-1-1-1").mkdir()  # belongs to a host in another pid namespace, which may be alive
     assert folder.orphans({"ds_1"}) == [f"ds_2.{_dead()}"]
     assert folder.orphans(set()) == [f"ds_2.{_dead()}"], (
-        "data sets without a record stay for some time, and these rows were written just now"
+        "rows that were written just now must stay, although no record refers to them"
     )
     os.utime(tmp_path / "ds_1", (0, 0))
     assert sorted(folder.orphans(set())) == ["ds_1", f"ds_2.{_dead()}"]

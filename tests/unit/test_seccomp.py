@@ -80,7 +80,7 @@ def test_a_guest_with_network_gets_no_unix_socket_by_which_it_would_reach_the_ho
     assert both("socket", 2, 1) == both("socket", 10, 2) == both("socketpair", 1, 1) == (ALLOW, ALLOW)
     assert both("socket", 16, 3) == (EAFNOSUPPORT, EAFNOSUPPORT)
     assert both("socketpair", 1, 2 | 0o2000000) == (ALLOW, EAFNOSUPPORT), (
-        "a pair of datagram sockets could connect to another socket"
+        "a pair of datagram sockets must be refused, because they could connect to other sockets"
     )
 
 
@@ -166,7 +166,7 @@ def test_a_process_sets_its_own_priority_only(ask):
     assert ask("setpriority", 0, 0, 19) == ask("ioprio_set", 1, 0) == ALLOW
     assert ask("setpriority", 0, 1, 19) == ask("ioprio_set", 1, 1) == EPERM
     assert ask("setpriority", 2, 0, 19) == ask("ioprio_set", 3, 0) == EPERM, (
-        "this call would change all processes of the user"
+        "this call must be refused, because it would change all processes of the user"
     )
 
 

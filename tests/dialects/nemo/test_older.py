@@ -124,7 +124,7 @@ def test_a_judge_is_a_metric_like_any_other(client: httpx.Client, model: ModelSe
     answer = evaluated(client, PREFIXES[0], judge, ROWS)
     assert answer.status_code == 200, answer.text
     refused = evaluated(client, PREFIXES[0], {**judge, "model": "mine/nothing"}, ROWS)
-    assert refused.status_code == 422, "a client would try again after a 500"
+    assert refused.status_code == 422, "the status must not be 500, after which clients try again"
     assert "does not know the address of the model mine/nothing" in refused.text
     outputs = [{"name": name, "value_json_schema": {"type": "number"}} for name in ("quality", "tone")]
     bundle = {"metric_type": "llm-judge", "outputs": outputs, "payload": {"kind": "inline", "metric": judge}}

@@ -74,10 +74,14 @@ def test_it_scores_here_on_a_host_and_stored(file: Path, tmp_path: Path, url: st
         first = client.evaluators.get("SharedEvaluator")
         assert first.evaluator.code.startswith(file.read_text())
         command(tmp_path, "evaluators", "update", *stored[2:])
-        assert client.evaluators.get("SharedEvaluator").version == 1, "nothing has changed, so there is no new version"
+        assert client.evaluators.get("SharedEvaluator").version == 1, (
+            "there must be no new version, because nothing has changed"
+        )
         write(tmp_path / "scoring" / "shares.py", "def share(wanted, found):\n    return 1.0\n")
         command(tmp_path, "evaluators", "update", *stored[2:])
-        assert client.evaluators.get("SharedEvaluator").version == 2, "a module has changed, so there is a new version"
+        assert client.evaluators.get("SharedEvaluator").version == 2, (
+            "there must be a new version, because a module has changed"
+        )
 
 
 @pytest.mark.long

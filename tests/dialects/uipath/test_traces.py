@@ -29,8 +29,7 @@ SHAPES: dict[str, dict[str, Any] | None] = {
     "with_id": {"tool.name": "L", "tool.id": 7},
     "none_attrs": None,
 }
-# results of release 2.14 that differ from those of release 2.7, which made the golden file; they differ in JSON, ids
-# and invented calls
+# for each shape of spans: the results of release 2.14 where they differ from the golden file, which release 2.7 made
 SINCE: dict[str, dict[str, Any]] = {
     "json_args": {"extract_tool_calls": [{"name": "A", "args": {"x": True, "y": None}}]},
     "synthesized": {name: [] for name in NAMES},
@@ -166,5 +165,5 @@ async def test_rows_find_everything_imported(service: Service) -> None:
     code = evaluator(body) + "\nimport sys\nKNOWN = set(sys.modules)\n"
     row = Row(trace={"spans": [PATTERN_SPAN]}, criteria={"text": "x"})
     assert await details(service, code, row) == {"new": []}, (
-        "a row must import nothing; spans without their own resource would start threads"
+        "a row must not import modules, which it would do if its spans had no resource of their own"
     )
