@@ -23,6 +23,7 @@ from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.peers import Peers
 from evaluator_host.engine.system.forker import Channel, ChannelClosed
 from evaluator_host.engine.system.spans import recorder, span
+from evaluator_host.engine.system.threads import work_for
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
 from evaluator_host.platform.evaluators.table import Evaluators
 from evaluator_host.platform.http.auth.access import Access
@@ -189,6 +190,7 @@ class _OwnCalls:
 
     async def _evaluate(self, _: str, args: tuple[Any, ...]) -> EvaluationResult:
         headers, evaluator, row, caller = args
+        work_for(caller.workspace)
         with self._service.calls.call(), span("evaluate in another process", {}, headers):
             return await self._service.evaluate(evaluator, row, caller=caller)
 

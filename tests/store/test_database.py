@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import insert, make_url, select, text
 from sqlalchemy.exc import OperationalError, StatementError
 
+from evaluator_host.engine.system.threads import work_for
 from evaluator_host.platform.store import database
 from evaluator_host.platform.store.database import Database, DatabaseKind, address, translated
 from evaluator_host.platform.store.schema import migrate
@@ -50,6 +51,23 @@ async def test_a_transaction_is_kept_as_a_whole_or_not_at_all(store: Store) -> N
     async with store.database.transaction() as connection:
         await connection.execute(insert(WorkspaceTable), row("kept"))
     assert await names(store) == ["default", "kept"]
+
+
+@pytest.mark.parametrize("writes", [False, True])
+async def test_slow_statements_of_one_workspace_do_not_delay_another(store: Store, *, writes: bool) -> None:
+    ended: list[str] = []
+    slow = text(
+        "WITH RECURSIVE t (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 50000) SELECT count(*) FROM t"
+    )
+
+    async def ask(workspace: str) -> None:
+        work_for(workspace)
+        async with store.database.transaction() if writes else store.database.reading() as connection:
+            await connection.execute(slow)
+        ended.append(workspace)
+
+    await asyncio.gather(*(asyncio.create_task(ask(name)) for name in [*["loud"] * 60, "quiet"]))
+    assert ended.index("quiet") < 30, "the workspaces must take turns"
 
 
 async def test_a_connection_from_when_the_file_was_read_only_is_replaced(tmp_path: Path) -> None:

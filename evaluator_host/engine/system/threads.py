@@ -27,6 +27,11 @@ def work_for(workspace: str) -> None:
     _workspace.set(workspace)
 
 
+def worked_for() -> str:
+    """Return the workspace for which the present task works; an empty string for work of the host itself."""
+    return _workspace.get()
+
+
 def share_threads() -> None:
     """Let workspaces share the threads of the running event loop."""
     asyncio.get_running_loop().set_default_executor(SharedThreads(_THREADS))

@@ -141,6 +141,8 @@ class Turns:
 
     def _end(self, workspace: str) -> None:
         self._running[workspace] -= 1
+        if not self._running[workspace]:
+            del self._running[workspace]
         self._next()
 
     def _next(self) -> None:

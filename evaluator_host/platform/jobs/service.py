@@ -13,6 +13,7 @@ import orjson
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.prepared import evaluator_digest, require_fit
+from evaluator_host.engine.system.threads import work_for
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.mapping import NEW_CHARS, NO_OUTPUTS, is_template, too_long
 from evaluator_host.platform.datasets.rendering import require_templates
@@ -313,6 +314,7 @@ class JobService:
         return await asyncio.shield(self._looking)
 
     async def _look_later(self) -> dict[str, JobReport | None]:
+        work_for("")  # not for the workspace of the first watcher
         await asyncio.sleep(LOOK_EVERY_S)
         asked = list(self._watched)
         jobs = await self.jobs.find_overviews(asked) if asked else []

@@ -1,8 +1,9 @@
 """Opens a host's database: address, transactions, read snapshots. Converts driver errors to the host's exceptions.
 
-A SQLite file has one writer at a time. Writers in this process wait for a lock here, so that they do not have to poll
-for the lock of the file. They wait for the lock of the file only if another process writes. Messages never contain
-values, because these may be a user's data.
+Workspaces take turns with the connections, so that the slow queries of one workspace do not delay the others. A SQLite
+file has one writer at a time. Writers in this process take turns here, so that they do not have to poll for the lock of
+the file. They wait for the lock of the file only if another process writes. Messages never contain values, because
+these may be a user's data.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -44,6 +45,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute
 
 from evaluator_host.engine.system.extras import extra
+from evaluator_host.engine.system.threads import worked_for
+from evaluator_host.engine.system.turns import Turns
 from evaluator_host.types.errors import (
     DISK_FULL,
     InvalidRequest,
@@ -168,7 +171,8 @@ class Database:
         self.address = address
         self.lost: str | None = None
         self._engine = _engine(address, connections)
-        self._writing = asyncio.Lock() if address.engine is DatabaseKind.SQLITE else None
+        self._turns = Turns(connections)
+        self._writing = Turns(1) if address.engine is DatabaseKind.SQLITE else None
 
     def with_kept_connections(self) -> "Database":
         """Return the same database with separate connections. Writers on all connections wait for each other."""
@@ -183,9 +187,8 @@ class Database:
         Raises:
           StoreUnavailable: the database does not answer, or cannot write.
         """
-        turn: AbstractAsyncContextManager[Any] = self._writing or nullcontext()
         with self._translated():
-            async with turn, self._engine.connect() as connection:
+            async with self._connected(self._writing) as connection:
                 _ = await connection.execution_options(**{_WRITES: True})
                 async with connection.begin():
                     yield connection
@@ -198,8 +201,20 @@ class Database:
           StoreUnavailable: the database does not answer.
         """
         with self._translated():
-            async with self._engine.connect() as connection:
+            async with self._connected() as connection:
                 yield connection
+
+    @asynccontextmanager
+    async def _connected(self, writing: Turns | None = None) -> AsyncIterator[AsyncConnection]:
+        """Yield a connection, when the present task's workspace has its turn: a turn of `writing`, if it is given."""
+        turns, wait_s = (self._turns, _WAIT_S) if writing is None else (writing, None)
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(wait_s):
+                    await held.enter_async_context(turns.turn(worked_for()))
+            except TimeoutError as error:
+                raise PoolTimeout(f"no connection was free within {_WAIT_S:g} s") from error
+            yield await held.enter_async_context(self._engine.connect())
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -492,6 +507,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
         )
         prepare_engine(made.sync_engine)
         return made
+    pool["pool_size"] += 1  # the writer takes no turn with the readers
     there = {"mode": "rw", "uri": "true"}  # opening fails if the file was removed; it would otherwise be created empty
     engine = create_async_engine(
         address.url.set(database=address.file.as_uri(), query=there) if address.file else address.url,

@@ -23,6 +23,7 @@ from evaluator_host.engine.pool.fair_share import SANDBOXES_PER_FREE
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.system.memory import Reservation
+from evaluator_host.engine.system.threads import work_for
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
 from evaluator_host.platform.store.usage import StorageUsage
@@ -354,6 +355,7 @@ class Traffic:
                 worker.add_done_callback(self._workers.pop)
 
     async def _work(self, workspace: str) -> None:
+        work_for(workspace)
         while self._due.get(workspace):
             async with self._turns.turn(workspace):
                 if not self._due.get(workspace):

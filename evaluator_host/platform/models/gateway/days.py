@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from evaluator_host.engine.service.model_grants import Meter, RequestUse
+from evaluator_host.engine.system.threads import work_for
 from evaluator_host.platform.models.table import ModelTable
 from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.evaluator import ModelBudget
@@ -193,6 +194,7 @@ class DayBudgets:
             self._writing = asyncio.get_running_loop().create_task(self._write_soon())
 
     async def _write_soon(self) -> None:
+        work_for("")  # not for the workspace of the first request
         while not self._closed and (self._unwritten or any(day.held for day in self._days.values())):
             with suppress(TimeoutError):
                 async with asyncio.timeout(_FLUSH_S):
