@@ -6,6 +6,7 @@ change a job that another host has claimed.
 
 import asyncio
 import math
+from array import array
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -45,6 +46,8 @@ from evaluator_host.types.outcome import ModelUsage, Note, Status
 from evaluator_host.types.warnings import DOUBTFUL, WarningTally
 
 _USED: Final = '"usage":{'  # text in the JSON of every result that used models; some other results contain it, too
+
+_OTHER_MARK: Final = bytes.maketrans(b"\0\1", b"\1\0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,18 +227,18 @@ class JobQueue(Repository):
         query = select(table.row).where(
             table.job_id == job_id, table.position == position, table.status == Status.SCORED.value
         )
-        scored = await self._marks(query)
+        scored = await self._marks(query, table.row)
         scored.extend(bytes(count - len(scored)))
-        return bytearray(not mark for mark in scored)
+        return scored.translate(_OTHER_MARK)
 
     async def done_rows(self, job_id: str, position: int) -> bytearray:
         """Return one byte for each row, up to the last that has a result of the evaluator: 1 for a result, else 0."""
         query = select(ResultTable.row).where(ResultTable.job_id == job_id, ResultTable.position == position)
-        return await self._marks(query)
+        return await self._marks(query, ResultTable.row)
 
     async def answered_rows(self, job_id: str) -> bytearray:
         """Return one byte for each row, up to the last that the model has answered: 1 for an answer, else 0."""
-        return await self._marks(select(OutputTable.row).where(OutputTable.job_id == job_id))
+        return await self._marks(select(OutputTable.row).where(OutputTable.job_id == job_id), OutputTable.row)
 
     async def outputs(self, job_id: str, first: int, *, limit: int) -> dict[int, StoredOutput]:
         """Return at most `limit` of the model's answers, keyed by row number, starting at row `first`."""
@@ -248,14 +251,9 @@ class JobQueue(Repository):
         )
         return {row[0]: StoredOutput(*row) for row in await self._database.fetch_all(query)}
 
-    async def _marks(self, query: Any) -> bytearray:
-        marks = bytearray()
-        async with self._database.reading() as connection:
-            for row in await connection.scalars(query):
-                if row >= len(marks):
-                    marks.extend(bytes(row + 1 - len(marks)))
-                marks[row] = 1
-        return marks
+    async def _marks(self, query: Any, row: Any) -> bytearray:
+        numbers = await self._database.fetch_numbers(query, row)
+        return await asyncio.to_thread(_marked, numbers)
 
 
 async def _note(
@@ -380,6 +378,14 @@ def _added_usage(results: Sequence[str]) -> ModelUsage:
     """Return the sum of the model calls, tokens and cost in these results."""
     used = (decode_json(one.encode()).get("usage") for one in results)
     return sum((ModelUsage(**one) for one in used if isinstance(one, dict)), start=ModelUsage())
+
+
+def _marked(numbers: "array[int]") -> bytearray:
+    """Return one byte for each number up to the last one: 1 if the number is among them, else 0."""
+    marks = bytearray(numbers[-1] + 1 if numbers else 0)
+    for number in numbers:
+        marks[number] = 1
+    return marks
 
 
 def _together(job_id: str, position: int) -> Any:

@@ -10,6 +10,7 @@ import asyncio
 import os
 import sqlite3
 import time
+from array import array
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, fields
@@ -64,6 +65,7 @@ _NAMES: Final = 1000  # maximum number of names to compare with a misspelt one
 _PART_BYTES: Final = 4 << 20  # maximum number of characters of texts to read from the database at a time
 _ROWS_AT_ONCE: Final = 50
 _KEYS_AT_ONCE: Final = 10_000  # maximum number of keys in one query; SQLite allows 32,766
+_NUMBERS_AT_ONCE: Final = 5000
 _KEPT: Final = 2  # connections reserved for keys and for `DatabaseWatch`, since calls may occupy all others
 _ANSWERING: Final = {  # connection parameters with which a lost PostgreSQL server is noticed within half a minute
     "connect_timeout": 10,
@@ -293,6 +295,17 @@ class Database:
         """Return the first column of the first row of a query, read in a separate snapshot, or None."""
         async with self.reading() as connection:
             return await connection.scalar(query)
+
+    async def fetch_numbers(self, query: Select[Any], column: InstrumentedAttribute[int]) -> "array[int]":
+        """Return the values of a query that selects only this column, sorted. Other tasks may run meanwhile.
+
+        The column has no negative numbers, and no number twice.
+        """
+        found = array("q", [-1])
+        query = query.order_by(column).limit(_NUMBERS_AT_ONCE)
+        while some := await self.fetch_values(query.where(column > found[-1])):
+            found.extend(some)
+        return found[1:]
 
     async def now(self) -> datetime:
         """Return the time of the database's clock, which all hosts share. SQLite uses the clock of the machine."""

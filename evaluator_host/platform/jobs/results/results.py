@@ -275,11 +275,12 @@ class JobResults:
 
     async def chosen_rows(
         self, workspace_id: str, job_id: str, *, evaluator: str | None, status: str | None, passed: bool | None
-    ) -> list[int]:
+    ) -> Sequence[int]:
         """Return the numbers of rows whose result from `evaluator` has this status and verdict. None means any."""
         _, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
-        position = None if evaluator is None else evaluators[0].position
-        return await self._results.rows(job_id, Filter(position, status, passed))
+        used = evaluators if evaluator is None else evaluators[:1]
+        chosen = [await self._results.rows(job_id, Filter(one.position, status, passed)) for one in used]
+        return chosen[0] if len(chosen) == 1 else await asyncio.to_thread(lambda: sorted(set().union(*chosen)))
 
     async def agreement(
         self,

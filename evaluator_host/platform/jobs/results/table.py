@@ -182,10 +182,10 @@ class Results(Repository):
                 found.append(one)
         return found
 
-    async def rows(self, job_id: str, which: Filter) -> list[int]:
-        """Return the numbers of the rows with a result that matches the filter, in order."""
-        rows = _selected(job_id, which).with_only_columns(ResultTable.row).distinct().order_by(ResultTable.row)
-        return list(await self._database.fetch_values(rows))
+    async def rows(self, job_id: str, which: Filter) -> Sequence[int]:
+        """Return the numbers of the rows with a result that matches the filter, which names an evaluator, in order."""
+        rows = _selected(job_id, which).with_only_columns(ResultTable.row)
+        return await self._database.fetch_numbers(rows, ResultTable.row)
 
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
         """Yield all results of a job that match the filter, sorted by row. Read a few MB at a time."""
