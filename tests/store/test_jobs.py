@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Delete, Engine, Executable, event, select, update
+from sqlalchemy import Delete, Engine, Executable, event, select, text, update
 from sqlalchemy.exc import IntegrityError
 
+from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder
-from evaluator_host.platform.datasets.table import new_dataset_id
+from evaluator_host.platform.datasets.table import DatasetTable, new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredOutput
 from evaluator_host.platform.jobs.results.aggregate import aggregate
 from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
@@ -78,6 +79,18 @@ async def test_a_name_is_taken_until_it_is_replaced_or_released(store: Store) ->
     assert [part async for part in tables(store).datasets.list_datasets(WORKSPACE)] == []
     assert set(await tables(store).datasets.forget_unused()) == {first.id, second.id}
     assert await tables(store).datasets.ids() == frozenset()
+
+
+async def test_more_unused_data_sets_than_one_statement_can_name_are_forgotten(store: Store) -> None:
+    made = await dataset(store)
+    names = [column.name for column in DatasetTable.__table__.columns]
+    columns, values = (", ".join(f'"{name}"' for name in names[1:]), "'ds_' || n")
+    numbers = "WITH RECURSIVE k (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 66000)"
+    copied = f"INSERT INTO datasets (id, {columns}) {numbers} SELECT {values}, {columns} FROM datasets, k"
+    await store.database.change_rows(text(copied))
+    assert await tables(store).datasets.forget_unused("other") == []
+    gone = await tables(store).datasets.forget_unused()
+    assert (len(gone), len(set(gone)), made.id in gone) == (66_001, 66_001, True)
 
 
 async def test_a_name_that_no_database_takes_is_the_callers_mistake(store: Store) -> None:

@@ -103,7 +103,7 @@ class DatasetService:
 
         with self.usage.storing(workspace_id) as storing:
             report = await self._add(workspace_id, name, write, replace=replace)
-        await self._forget_unused()
+        await self._forget_unused(workspace_id)
         return report
 
     async def add_unnamed(self, workspace_id: str, records: Iterable[dict[str, Json]], format_: str) -> DatasetReport:
@@ -339,7 +339,7 @@ class DatasetService:
                     report = await self._add(workspace_id, name, write, replace=before.id)
             except NameTaken:  # another caller has changed the data set at the same time
                 continue
-            await self._forget_unused()
+            await self._forget_unused(workspace_id)
             return report
         raise InUse("somebody else is changing the data set right now; try again")
 
@@ -369,7 +369,7 @@ class DatasetService:
     async def delete_dataset(self, workspace_id: str, name: str) -> None:
         """Delete a data set; its rows are kept while a job or a label queue needs them."""
         await self.store.release(workspace_id, name)
-        await self._forget_unused()
+        await self._forget_unused(workspace_id)
 
     async def _report(self, dataset: Dataset) -> DatasetReport:
         guessed = self._guessed.get(dataset.id)
@@ -381,8 +381,8 @@ class DatasetService:
             self._guessed[dataset.id] = guessed
         return _report(dataset, guessed)
 
-    async def _forget_unused(self) -> None:
-        for dataset_id in await self.store.forget_unused():
+    async def _forget_unused(self, workspace_id: str) -> None:
+        for dataset_id in await self.store.forget_unused(workspace_id):
             await asyncio.to_thread(self.folder.remove, dataset_id)
 
 

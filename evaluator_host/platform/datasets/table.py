@@ -36,6 +36,7 @@ from evaluator_host.types.stored import BadLine, DatasetFacts
 
 # maximum number of characters to read at once; the column names of each data set may have 200 KB
 _PART_BYTES: Final = 2 << 20
+_FORGOTTEN_AT_ONCE: Final = 1000  # data sets to delete at once, so that no writer waits long
 VERSIONS_KEPT: Final = 10  # versions of a data set to keep, besides those that jobs use
 # columns that are not facts about the rows
 _OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")
@@ -206,11 +207,12 @@ class Datasets(Repository):
             gone = (DatasetTable.workspace_id == workspace_id) & (DatasetTable.title == dataset.title)
         await self._database.change_rows(update(DatasetTable).where(gone).values(name=None, title=None))
 
-    async def forget_unused(self) -> list[str]:
+    async def forget_unused(self, workspace_id: str | None = None) -> list[str]:
         """Delete data sets that have no name and are used by no other table. Return their ids, to remove their rows.
 
-        The newest `VERSIONS_KEPT` versions of a name stay. If a new job begins to use one of these data sets while this
-        runs, none of them is deleted.
+        Only the data sets of one workspace are deleted, or those of all workspaces if `workspace_id` is None. The
+        newest `VERSIONS_KEPT` versions of a name stay. If a new job begins to use one of these data sets while this
+        runs, it is deleted later.
         """
         own: Any = DatasetTable.__table__
         users = [
@@ -222,14 +224,22 @@ class Datasets(Repository):
         newest = select(func.max(later.version)).where(same).scalar_subquery()
         old = DatasetTable.title.is_(None) | (DatasetTable.version <= newest - VERSIONS_KEPT)
         unused = DatasetTable.name.is_(None) & old & ~used
-        try:
-            async with self._database.transaction() as connection:
-                gone = list(await connection.scalars(select(DatasetTable.id).where(unused)))
-                if gone:
-                    await connection.execute(delete(DatasetTable).where(DatasetTable.id.in_(gone)))
-        except IntegrityError:
-            return []
-        return gone
+        if workspace_id is not None:
+            unused &= DatasetTable.workspace_id == workspace_id
+        gone: list[str] = []
+        while True:
+            try:
+                async with self._database.transaction() as connection:
+                    some = list(
+                        await connection.scalars(select(DatasetTable.id).where(unused).limit(_FORGOTTEN_AT_ONCE))
+                    )
+                    if some:
+                        await connection.execute(delete(DatasetTable).where(DatasetTable.id.in_(some)))
+            except IntegrityError:
+                return gone
+            gone += some
+            if len(some) < _FORGOTTEN_AT_ONCE:
+                return gone
 
     async def ids(self) -> frozenset[str]:
         """Return the ids of all data sets of all workspaces; folders of rows with other ids can be removed."""

@@ -353,7 +353,7 @@ class JobService:
           InUse: the job has not ended.
         """
         await self.jobs.delete_job(workspace_id, job_id)
-        await self._remove_unused_rows()
+        await self._remove_unused_rows(workspace_id)
 
     async def delete_ended(self, before: datetime) -> int:
         """Delete all workspaces' jobs that ended before a time; return how many were deleted."""
@@ -362,8 +362,8 @@ class JobService:
             await self._remove_unused_rows()
         return deleted
 
-    async def _remove_unused_rows(self) -> None:
-        for dataset_id in await self.datasets.forget_unused():
+    async def _remove_unused_rows(self, workspace_id: str | None = None) -> None:
+        for dataset_id in await self.datasets.forget_unused(workspace_id):
             await asyncio.to_thread(self.folder.remove, dataset_id)
 
     async def _evaluator(
