@@ -1,6 +1,7 @@
 """The store knows which host owns a job, which results count, and which data may be removed, on both databases."""
 
 import asyncio
+import tracemalloc
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -625,6 +626,18 @@ async def test_a_failed_job_is_either_resumed_or_deleted(store: Store, monkeypat
     with pytest.raises(NotFound):
         await jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
     assert resumed.status is JobStatus.QUEUED
+
+
+async def test_old_jobs_are_deleted_without_reading_their_requests(store: Store) -> None:
+    for _ in range(20):
+        await finished(store, [1.0])
+    large = text("UPDATE jobs SET request = :request").bindparams(request="x" * (2 << 20))
+    await store.database.change_rows(large)
+    tracemalloc.start()
+    assert await tables(store).jobs.delete_ended(datetime.now(UTC) + timedelta(days=1)) == 20
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20 << 20, "half of the requests must not be in memory"
 
 
 async def test_an_old_job_that_ends_again_as_old_jobs_are_deleted_is_kept(

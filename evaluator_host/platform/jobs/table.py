@@ -528,38 +528,38 @@ class Jobs(Repository):
           InUse: the job has not ended.
         """
         job = await self.get_job(workspace_id, job_id)
-        if not await self._delete(job):
+        if not await self._delete(job.id, job.rows, job.finished_at):
             job = await self.get_job(workspace_id, job_id)
             raise InUse(f"the job is {job.status}; cancel it first")
         await self._database.give_space_back()
 
     async def delete_ended(self, before: datetime) -> int:
         """Delete the jobs that ended before a time, and their results. Return how many jobs were deleted."""
-        ended = select_jobs().where(JobTable.finished_at < before)
-        jobs = [as_job(row) for row in await self._database.fetch_all(ended)]
-        deleted = [await self._delete(job) for job in jobs].count(True)
+        # requests are not read, because each may have megabytes
+        ended = select(JobTable.id, JobTable.rows, JobTable.finished_at).where(JobTable.finished_at < before)
+        deleted = [await self._delete(*job) for job in await self._database.fetch_all(ended)].count(True)
         if deleted:
             await self._database.give_space_back()
         return deleted
 
-    async def _delete(self, job: Job) -> bool:
+    async def _delete(self, job_id: str, rows: int, finished_at: datetime | None) -> bool:
         """Delete a job in several steps, its results first, so that no other writer waits long.
 
         Return False if the job has not ended, or has run again since. The job is cancelled first: if the host stops
         before the last step, the counts of the job no longer fit its results, so the job may not run again.
         """
-        ended = (JobTable.id == job.id) & JobTable.status.not_in(_UNENDED) & (JobTable.finished_at == job.finished_at)
+        ended = (JobTable.id == job_id) & JobTable.status.not_in(_UNENDED) & (JobTable.finished_at == finished_at)
         cancelled = {"status": JobStatus.CANCELLED, "error": _BEING_DELETED}
         if not await self._database.change_rows(update(JobTable).where(ended).values(**cancelled)):
             return False
         for table in (ResultTable, OutputTable):
-            for first in range(0, job.rows, _DELETED_AT_ONCE):
+            for first in range(0, rows, _DELETED_AT_ONCE):
                 part = table.row.between(first, first + _DELETED_AT_ONCE - 1)
-                await self._database.change_rows(delete(table).where(table.job_id == job.id, part))
+                await self._database.change_rows(delete(table).where(table.job_id == job_id, part))
         async with self._database.transaction() as connection:
             for other in (SharedPartTable, JobEvaluatorTable):
-                await connection.execute(delete(other).where(other.job_id == job.id))
-            await connection.execute(delete(JobTable).where(JobTable.id == job.id))
+                await connection.execute(delete(other).where(other.job_id == job_id))
+            await connection.execute(delete(JobTable).where(JobTable.id == job_id))
         return True
 
 
