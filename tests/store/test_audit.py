@@ -92,6 +92,15 @@ async def test_a_database_that_fails_loses_no_entry_until_too_many_wait(
         assert rows == list(range(10, 60)), "the log must contain each of the newest entries once"
 
 
+async def test_a_text_that_a_database_refuses_does_not_cost_the_other_entries(store: Store) -> None:
+    log = AuditLog(store.audit)
+    for subject, grants in (("first", None), ("a\0b", None), (None, "model:a\0b"), ("last", None)):
+        log.note(replace(ENTRY, subject=subject, grants=grants))
+    await log.write()
+    found = [(line.subject or None, line.grants) for line in reversed(await store.audit.list_entries(limit=10))]
+    assert found == [("first", None), ("a\ufffdb", None), (None, "model:a\ufffdb"), ("last", None)]
+
+
 async def test_requests_for_package_sets_are_stored_for_each_workspace(store: Store) -> None:
     acme, globex = [(await store.workspaces.ensure_workspace(name)).id for name in ("acme", "globex")]
     sets = store.package_sets

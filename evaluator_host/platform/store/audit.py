@@ -8,7 +8,7 @@ killed, the entries of its last second are lost. While the database does not ans
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -140,7 +140,7 @@ class AuditLog:
         if len(self._waiting) >= KEPT:
             self._waiting.popleft()
             self.dropped += 1
-        self._waiting.append(entry)
+        self._waiting.append(_storable(entry))
 
     async def write(self) -> None:
         """Write the waiting audit entries.
@@ -155,3 +155,15 @@ class AuditLog:
             except StoreUnavailable:
                 self._waiting.extendleft(reversed(batch))
                 raise
+
+
+def _storable(entry: AuditEntry) -> AuditEntry:
+    """Return an entry that every database accepts. PostgreSQL would refuse the whole batch because of a NUL character.
+
+    Callers choose the texts of subject and grants.
+    """
+    subject, grants = entry.subject or "", entry.grants or ""
+    if "\0" not in subject and "\0" not in grants:
+        return entry
+    subject, grants = subject.replace("\0", "\ufffd"), grants.replace("\0", "\ufffd")
+    return replace(entry, subject=subject or None, grants=grants or None)
