@@ -314,6 +314,33 @@ async def test_an_alert_without_a_webhook_keeps_its_messages(desk: Desk, tmp_pat
     assert (await alerts.test_alert(WORKSPACE, "low")).deliveries[0].text == "alert low: this is a test"
 
 
+async def test_only_a_few_test_messages_of_a_workspace_are_sent_at_once(desk: Desk, tmp_path: Path) -> None:
+    open_now = most = 0
+    full, is_full = 4, asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_now, most
+        open_now += 1
+        most = max(most, open_now)
+        if open_now == full:
+            is_full.set()
+        await is_full.wait()
+        await reader.readuntil(b"\r\n\r\n")
+        open_now -= 1
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    alerts = alerts_of(desk, tmp_path)
+    job = await desk.ended(await desk.start(["1"]))
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        names = [f"low-{number}" for number in range(5 * full)]
+        for name in names:
+            await alerts.add_alert(WORKSPACE, name, AlertRule(Metric.MEAN, url, job=job.id, below=2))
+        sent = await asyncio.gather(*(alerts.test_alert(WORKSPACE, name) for name in names))
+    assert ({one.deliveries[0].status for one in sent}, most) == ({"sent"}, full)
+
+
 @pytest.mark.long
 @pytest.mark.slow
 async def test_an_acknowledgement_lasts_until_the_next_message(desk: Desk, tmp_path: Path) -> None:

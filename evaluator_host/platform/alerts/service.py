@@ -27,7 +27,7 @@ import httpx
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.lookups import TENANT_NAMES, LookupFailed, Lookups, written_address
-from evaluator_host.engine.system.turns import TasksInTurns
+from evaluator_host.engine.system.turns import TasksInTurns, Turns
 from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.models.access import PORTS, is_listed, make_http_client, proxy_for, require_url
 from evaluator_host.platform.models.gateway.hosts import reachable
@@ -163,6 +163,7 @@ class Alerts:
         self._secrets = secret_store
         self._settings = settings
         self._names = names  # looks up the addresses of webhooks' hosts
+        self._tests = Turns(_AT_ONCE, per_free=1)  # test messages under way
         self._wake = asyncio.Event()
         # for each alert id: the stored alert at the last check of all alerts, and its decoded content
         self._decoded: dict[str, tuple[StoredObject, _Alert]] = {}
@@ -219,7 +220,8 @@ class Alerts:
         )
         newest = _STORED.read_json(stored.content).deliveries[0]
         if newest.next_at is not None:
-            await self._send_message(stored, newest)
+            async with self._tests.turn(workspace_id):
+                await self._send_message(stored, newest)
         return await self.get_alert(workspace_id, name)
 
     async def delete_alert(self, workspace_id: str, name: str) -> None:
