@@ -24,6 +24,9 @@ from evaluator_host.types.errors import Misconfigured
 _log = logging.getLogger(__name__)
 _BACKLOG: Final = 2048
 _FEWEST_DESCRIPTORS: Final = 64  # about as many file descriptors as an idle host with one sandbox has open
+# new objects after which garbage is collected. After Python's 700, decoding a body with a million values would take
+# twice as long, and all threads wait for it
+_COLLECTED_AFTER: Final = 10_000
 # seconds after the grace period to answer running calls, store results, and end sandboxes
 _STOP_S: Final = 4.8
 
@@ -54,6 +57,7 @@ def serve(
     from evaluator_host.server.workers import open_workers  # noqa: PLC0415
 
     gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
     gc.enable()
     forker = Forker()  # created before any thread starts, because a process with threads must not fork
     log_to_stderr(debug=cli_state.debug)

@@ -1,18 +1,20 @@
 """The database keeps its promises about transactions and snapshots, and callers get the right errors if it fails."""
 
 import asyncio
+import gc
 import os
 import sqlite3
 import subprocess
+import weakref
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import psycopg
 import pytest
 from sqlalchemy import insert, make_url, select, text
-from sqlalchemy.exc import OperationalError, StatementError
+from sqlalchemy.exc import IntegrityError, OperationalError, StatementError
 
 from evaluator_host.engine.system.threads import work_for
 from evaluator_host.platform.store import database
@@ -189,6 +191,29 @@ async def test_values_are_in_no_message(store: Store) -> None:
         async with store.database.transaction() as connection:
             await connection.execute(insert(WorkspaceTable), {**row("default"), "id": "the-secret-id"})
     assert "the-secret-id" not in str(failed.value)
+
+
+class Text(str):
+    """A text to which there can be weak references."""
+
+    __slots__ = ("__weakref__",)
+
+
+async def test_values_of_a_failed_statement_are_freed_without_a_garbage_collection(store: Store) -> None:
+    async def fail() -> "weakref.ref[Text]":
+        name = Text("default")
+        with suppress(IntegrityError):
+            async with store.database.transaction() as connection:
+                await connection.execute(insert(WorkspaceTable), {**row("new"), "name": name})
+            pytest.fail("the name is taken")
+        return weakref.ref(name)
+
+    gc.disable()
+    try:
+        value = await asyncio.create_task(fail())
+        assert value() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.engine

@@ -20,6 +20,7 @@ from functools import partial
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any, Final
 
 import aiosqlite
@@ -380,7 +381,13 @@ def translated(address: Address) -> Iterator[None]:
       StoreUnavailable: the database does not answer, or cannot write.
     """
     try:
-        yield
+        try:
+            yield
+        except DBAPIError as error:
+            # The error and SQLAlchemy's frames refer to each other. Otherwise they would keep the values of the
+            # statement until the next garbage collection.
+            clear_frames(error.__traceback__)
+            raise
     except (IntegrityError, sqlite3.IntegrityError):
         raise
     except (DataError, OverflowError) as error:
