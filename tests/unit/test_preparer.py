@@ -127,3 +127,32 @@ async def test_a_refused_evaluator_is_refused_again(preparer: Preparer) -> None:
     for _ in range(2):
         with pytest.raises(InvalidRequest):
             await preparer.prepare(Evaluator(CODE, limits=Limits(memory_mb=10**9)), "w")
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        (EvaluatorSettings(correct_answer_key="x" * 1001), "correct_answer_key"),
+        (EvaluatorSettings(entry="x" * 1001), "entry"),
+        (EvaluatorSettings(score_output="x" * 1001), "score_output"),
+        (EvaluatorSettings(config={"x": ["x" * (1 << 19)] * 3}), "config"),
+    ],
+)
+async def test_settings_with_long_texts_are_refused(
+    preparer: Preparer, settings: EvaluatorSettings, field: str
+) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        await preparer.prepare(Evaluator(CODE, settings=settings), "default")
+    assert [one.field for one in refused.value.problems] == [f"evaluator.settings.{field}"]
+
+
+@pytest.mark.parametrize(
+    "evaluator",
+    [Evaluator(CODE + "#" * (1 << 21)), Evaluator(CODE, settings=EvaluatorSettings(config={"x": "x" * (1 << 21)}))],
+    ids=["code", "config"],
+)
+async def test_a_refusal_of_much_text_names_the_setting(preparer: Preparer, evaluator: Evaluator) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        await preparer.prepare(evaluator, "default")
+    (problem,) = refused.value.problems
+    assert "EVALUATOR_HOST_CODE_KB" in (problem.hint or "")

@@ -449,7 +449,9 @@ class Settings(BaseSettings):
         description="Memory for the bodies and results of all requests under way; further requests get 429.",
     )
     body_timeout_s: float = Field(30.0, gt=0, description="Time limit for a request body to arrive.")
-    code_kb: int = Field(1024, ge=1, description="Maximum size of an evaluator's code and files.")
+    code_kb: int = Field(
+        1024, ge=1, description="Maximum size of an evaluator's code and files, and of the text in settings.config."
+    )
     max_rows_per_batch: int = Field(
         10_000, ge=1, description="How many rows a batch request, or a request that creates a job, may contain."
     )

@@ -3,6 +3,8 @@
 import dataclasses
 import hashlib
 import json
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,9 +34,12 @@ from evaluator_host.types.evaluator import (
     SandboxSpec,
     StandIn,
 )
+from evaluator_host.types.json_values import is_small
 from evaluator_host.types.outcome import Note
 from evaluator_host.types.warnings import remedy_of
 
+_NAME_CHARS = 1000  # maximum number of characters of a name in the settings
+_SMALLER = "move data into rows or data files (`data`), or let the operator raise EVALUATOR_HOST_CODE_KB"
 cleaned = lru_cache(maxsize=4)(clean)  # cached, because a new evaluator is cleaned in two places
 
 
@@ -229,6 +234,16 @@ def _limit_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
     return found
 
 
+def _settings_problems(evaluator: Evaluator, settings: Settings) -> Iterator[Problem]:
+    own = evaluator.settings
+    for name in ("correct_answer_key", "entry", "score_output"):
+        if len(getattr(own, name) or "") > _NAME_CHARS:
+            yield Problem(f"evaluator.settings.{name}", f"a name may have at most {_NAME_CHARS} characters")
+    if not is_small(own.config, values=sys.maxsize, characters=settings.code_kb << 10):
+        problem = f"its text is over this host's ceiling of {settings.code_kb} KB"
+        yield Problem("evaluator.settings.config", problem, _SMALLER)
+
+
 def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
     found = []
     size_kb = sum(len(text.encode("utf-8", "replace")) for text in (evaluator.code, *evaluator.files.values())) / 1024
@@ -238,10 +253,11 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
             Problem(
                 "evaluator.code",
                 f"{size_kb:.0f} KB{files} is over this host's ceiling of {settings.code_kb} KB",
-                "move data into rows or data files (`data`)",
+                _SMALLER,
             )
         )
     found += file_problems(evaluator)
+    found += _settings_problems(evaluator, settings)
     if not is_text(evaluator.code):
         problem = "the code contains half of a surrogate pair, which is not a character"
         found.append(Problem("evaluator.code", problem, "paste it from its source again, as UTF-8"))
