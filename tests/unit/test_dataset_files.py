@@ -14,7 +14,14 @@ import pytest
 
 from evaluator_host.engine.sandbox.linux.instance import this_instance
 from evaluator_host.engine.system.limited_process import LimitedProcesses
-from evaluator_host.platform.datasets.files import FileFolder, RowLimits, RowsFolder, partial_prefix, write_rows
+from evaluator_host.platform.datasets.files import (
+    ROW_MEMORY,
+    FileFolder,
+    RowLimits,
+    RowsFolder,
+    partial_prefix,
+    write_rows,
+)
 from evaluator_host.platform.datasets.mapping import BadRow
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, TooLarge
@@ -68,6 +75,13 @@ def test_rows_of_many_values_are_left_out_before_they_fill_the_memory(tmp_path: 
     assert len(folder.some("ds_1", range(5), most_bytes=25_000)) == 1
     assert len(folder.some("ds_1", range(5))) == 5
     assert folder.weigh("ds_1", range(5), most_bytes=25_000).keys() == {0}
+
+
+def test_a_row_with_so_many_values_that_decoding_it_would_take_seconds_is_bad(tmp_path: Path) -> None:
+    many = {"x": [[]] * (ROW_MEMORY // 100)}
+    facts = RowsFolder(tmp_path).write("ds_1", enumerate([many, {"x": 1}]), format_="jsonl", max_bytes=32 << 20)
+    assert (facts.rows, facts.bad_rows) == (1, 1)
+    assert facts.bad_lines[0].message == "it has so many values that they would take over 128 MB of memory"
 
 
 def test_nothing_is_left_of_rows_that_cannot_be_kept(tmp_path: Path) -> None:

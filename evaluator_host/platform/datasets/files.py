@@ -26,7 +26,7 @@ from evaluator_host.platform.datasets.readers import Record, read_records
 from evaluator_host.platform.datasets.suggestion import MOST_COLUMNS
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, RowsElsewhere, TooLarge
 from evaluator_host.types.formats import Format
-from evaluator_host.types.json_values import decode_json, encode_json, memory_bytes, type_name
+from evaluator_host.types.json_values import decode_json, encode_json, memory_bytes, takes_more_memory, type_name
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
 _SETTLED_S: Final = 3600.0
@@ -41,6 +41,7 @@ DECODED_PER_BYTE: Final = 6  # bytes of memory that decoded rows may take for ea
 PLACE: Final = struct.Struct("<Q")
 FILES: Final = "filesets"  # folder in a data directory for files that were uploaded through vendors' routes
 PARTIAL: Final = "partial-"
+ROW_MEMORY: Final = 128 << 20  # maximum memory of a row, once decoded, as of a request body
 ROWS: Final = "rows.jsonl"
 INDEX: Final = "rows.index"
 
@@ -340,6 +341,8 @@ class _Writer:
             return BadRow(f"a row must be an object, not {type_name(record)}")
         text = encode_json(record) + b"\n"
         most = self._limits.max_row_bytes
+        if takes_more_memory(text, ROW_MEMORY):
+            return BadRow(f"it has so many values that they would take over {ROW_MEMORY >> 20} MB of memory")
         return text if len(text) <= most else BadRow(f"longer than {most >> 20} MB")
 
     def facts(self, format_: str) -> DatasetFacts:
