@@ -32,7 +32,7 @@ from evaluator_host.types.errors import (
     Problem,
     TooLarge,
 )
-from evaluator_host.types.json_values import decode_json
+from evaluator_host.types.json_values import aside, decode_json
 
 WAITING_CALLS: Final = 32  # maximum number of calls of one workspace that may wait
 _IDLE_S: Final = 120.0
@@ -165,7 +165,7 @@ class LimitedProcesses:
                 child.idle = asyncio.get_running_loop().call_later(_IDLE_S, self._retire, child)
             else:
                 await asyncio.shield(self._end(child))
-        return _result(kind, body, limits)
+        return await aside(body, _result, kind, body, limits)
 
     async def _start(self) -> "_Child":
         try:

@@ -4,7 +4,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -91,6 +91,14 @@ def has_text(value: Any, text: str) -> bool:
         elif one is not None and not isinstance(one, bool) and wanted in str(one).casefold():
             return True
     return False
+
+
+def encoded_answer(query: Callable[..., object], file: Path, *args: Any) -> bytes:
+    """Return the answer of one of the functions below as JSON, because only the caller of the host reads it.
+
+    In the host, decoding an answer with millions of values would stop all threads for seconds.
+    """
+    return encode_json(query(file, *args))
 
 
 def search_rows(

@@ -215,7 +215,7 @@ def _queries(shelf: DatasetService) -> APIRouter:
         found = await shelf.search_rows(
             workspace, name, text=text, where=where or (), sort=sort, first=first, limit=limit
         )
-        return await large_json_response(found)
+        return _json(found)
 
     @router.get("/{name}/changes", response_model=RowChanges, responses=_QUERIED)
     async def changes(
@@ -228,12 +228,12 @@ def _queries(shelf: DatasetService) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """Show which rows differ between two versions of a data set."""
-        return await large_json_response(await shelf.compare_rows(workspace, name, to, first=first, limit=limit))
+        return _json(await shelf.compare_rows(workspace, name, to, first=first, limit=limit))
 
     @router.get("/{name}/columns", response_model=list[ColumnFacts], responses=_QUERIED)
     async def columns(name: str, workspace: WorkspaceOf) -> Response:
         """Show what the columns of a data set contain: kinds, missing and frequent values, ranges."""
-        return json_response(await shelf.describe_columns(workspace, name))
+        return _json(await shelf.describe_columns(workspace, name))
 
     @router.get("/{name}/versions", response_model=list[DatasetReport], responses=_MISSING)
     async def versions(name: str, workspace: WorkspaceOf) -> Response:
@@ -241,6 +241,10 @@ def _queries(shelf: DatasetService) -> APIRouter:
         return await large_json_response(await shelf.list_versions(workspace, name))
 
     return router
+
+
+def _json(text: bytes) -> Response:
+    return Response(text, media_type="application/json")
 
 
 async def _rows_from(

@@ -18,6 +18,7 @@ from evaluator_host.platform.datasets.queries import (
     describe_columns,
     edit_rows,
     encode_edits,
+    encoded_answer,
     search_rows,
 )
 from evaluator_host.platform.datasets.readers import modules_of
@@ -28,7 +29,7 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, MachineExhausted, NameTaken, NotFound, StoreUnavailable, TooLarge
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.formats import Format
-from evaluator_host.types.stored import ColumnFacts, DatasetFacts, DatasetReport, FoundRows, RowChanges
+from evaluator_host.types.stored import DatasetFacts, DatasetReport
 
 _MB: Final = 1 << 20
 _UPLOAD: Final = "upload"
@@ -38,9 +39,6 @@ _MEMORY_MB: Final = 512
 # maximum bytes of memory per byte of JSON: an empty list with its comma has 3 bytes, and takes about 64 in memory
 _MEMORY_PER_ROW: Final = 32
 _read_facts: Final = Adapter(DatasetFacts).read
-_read_found: Final = Adapter(FoundRows).read
-_read_changes: Final = Adapter(RowChanges).read
-_read_columns: Final = Adapter(list[ColumnFacts]).read
 _PART_BYTES: Final = 64 << 10
 _QUERY_S: Final = 10
 _EDITED_BYTES: Final = 64 * _MB
@@ -252,8 +250,10 @@ class DatasetService:
         sort: str | None = None,
         first: int = 0,
         limit: int = 100,
-    ) -> FoundRows:
-        """Return the rows that contain `text` and meet all conditions. See `datasets.queries` for `where` and `sort`.
+    ) -> bytes:
+        """Return the rows that contain `text` and meet all conditions, as JSON of `FoundRows`.
+
+        See `datasets.queries` for `where` and `sort`.
 
         Raises:
           InvalidRequest: a condition is not valid.
@@ -261,32 +261,32 @@ class DatasetService:
         """
         conditions = [Condition.parse(one) for one in where]
         args = (text, conditions, sort, first, limit)
-        return await asyncio.to_thread(_read_found, await self._queried(workspace_id, name, search_rows, *args))
+        return await self._queried(workspace_id, name, search_rows, *args)
 
-    async def compare_rows(
-        self, workspace_id: str, name: str, to: str, *, first: int = 0, limit: int = 100
-    ) -> RowChanges:
-        """Return how the rows of the data set `to` differ from those of the data set `name`.
+    async def compare_rows(self, workspace_id: str, name: str, to: str, *, first: int = 0, limit: int = 100) -> bytes:
+        """Return how the rows of the data set `to` differ from those of the data set `name`, as JSON of `RowChanges`.
 
         Raises:
           LimitExceeded: the comparison takes too much processor time or memory.
         """
         other = await self.path(workspace_id, to)
-        found = await self._queried(workspace_id, name, compare_rows, other, first, limit)
-        return await asyncio.to_thread(_read_changes, found)
+        return await self._queried(workspace_id, name, compare_rows, other, first, limit)
 
-    async def describe_columns(self, workspace_id: str, name: str) -> list[ColumnFacts]:
-        """Return statistics about a data set's columns: kinds, missing and frequent values, ranges.
+    async def describe_columns(self, workspace_id: str, name: str) -> bytes:
+        """Return statistics about a data set's columns (kinds, missing and frequent values, ranges), as JSON.
 
         Raises:
           LimitExceeded: counting takes too much processor time or memory.
         """
-        return _read_columns(await self._queried(workspace_id, name, describe_columns))
+        return await self._queried(workspace_id, name, describe_columns)
 
-    async def _queried(self, workspace_id: str, name: str, function: Callable[..., Any], *args: Any) -> Any:
+    async def _queried(self, workspace_id: str, name: str, query: Callable[..., object], *args: Any) -> bytes:
         file = await self.path(workspace_id, name)
         limits = CallLimits(cpu_s=_QUERY_S, memory_mb=_MEMORY_MB, file_bytes=0)
-        return await self.processes.call(workspace_id, function, file, *args, limits=limits, short=True)
+        answer: bytes = await self.processes.call(
+            workspace_id, encoded_answer, query, file, *args, limits=limits, short=True
+        )
+        return answer
 
     async def edit_dataset(
         self,
