@@ -259,7 +259,7 @@ async def _rows_from(
         if jobs is None:
             raise InvalidRequest("this host does not run jobs; send the rows themselves")
         dataset = await jobs.dataset_of_job(workspace, source.job)
-        return await shelf.rows_by_number(workspace, dataset, source.rows)
+        return await shelf.rows_by_number(workspace, dataset, source.rows, memory=memory)
     if traces is None:
         raise InvalidRequest("this host does not receive live traces; send the rows themselves, or name rows of a job")
     return await traces.rows_of_traces(workspace, source.evaluator, source.traces, memory=memory)

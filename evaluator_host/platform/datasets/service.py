@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
+from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.files import RowLimits, RowsFolder, at_most, write_rows, write_upload
 from evaluator_host.platform.datasets.queries import (
@@ -354,13 +355,18 @@ class DatasetService:
         limits = RowLimits(self.max_bytes, self.max_bytes, self.usage.reserve_bytes)
         return await asyncio.to_thread(write_rows, stage, numbered, format_=format_, limits=limits)
 
-    async def rows_by_number(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Json]]:
-        """Return the rows of a data set that have these numbers.
+    async def rows_by_number(
+        self, workspace_id: str, name: str, numbers: Sequence[int], *, memory: Reservation
+    ) -> list[dict[str, Json]]:
+        """Return the rows of a data set that have these numbers; reserve their memory in `memory`.
 
         Raises:
           NotFound: the workspace has no such data set, or it has no such row.
+          Busy: there is not enough memory now.
         """
         dataset = await self.store.get_dataset(workspace_id, name)
+        weights = await asyncio.to_thread(self.folder.weigh, dataset.id, numbers, most_bytes=_ROWS_BYTES)
+        memory.add(sum(weights.values()))
         found = await asyncio.to_thread(self.folder.some, dataset.id, numbers, most_bytes=_ROWS_BYTES)
         if missing := [number for number in numbers if number not in found]:
             raise NotFound(f"the data set {name[:80]} has no row {missing[0]}; rows are numbered from 0")

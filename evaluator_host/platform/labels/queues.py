@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from evaluator_host.engine.system.adapter import Adapter
+from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.platform.datasets.mapping import column_of, outputs_column
 from evaluator_host.platform.datasets.rows import ALL
 from evaluator_host.platform.datasets.service import DatasetService
@@ -163,14 +164,19 @@ class LabelQueues:
         """Delete a queue with its labels."""
         await self.labels.delete_queue(await self.labels.get_queue(workspace_id, name))
 
-    async def next_row(self, workspace_id: str, name: str, *, by: str | None, key_id: str | None) -> LabelRow | None:
+    async def next_row(
+        self, workspace_id: str, name: str, *, by: str | None, key_id: str | None, memory: Reservation
+    ) -> LabelRow | None:
         """Return the next waiting row, and reserve it for a person for 10 minutes. None if no row is waiting.
 
-        The person is `by`, or the name of the key on a host with keys.
+        The person is `by`, or the name of the key on a host with keys. `memory` reserves the memory that the row takes.
+
+        Raises:
+          Busy: `memory` has no room for the row.
         """
         queue = await self.labels.get_queue(workspace_id, name)
         taken = await self.labels.take_row(queue, await self._person(by, key_id))
-        return None if taken is None else await self._shown(queue, taken)
+        return None if taken is None else await self._shown(queue, taken, memory)
 
     async def list_rows(
         self, workspace_id: str, name: str, *, state: LabelState | None = None, after: int = -1, limit: int = 100
@@ -181,14 +187,15 @@ class LabelQueues:
         shown = tuple(LabelEntry(**_entry(one)) for one in found[:limit])
         return LabelPage(shown, shown[-1].index if len(found) > limit else None)
 
-    async def get_row(self, workspace_id: str, name: str, index: int) -> LabelRow:
-        """Return a row of a queue with its data.
+    async def get_row(self, workspace_id: str, name: str, index: int, *, memory: Reservation) -> LabelRow:
+        """Return a row of a queue with its data. `memory` reserves the memory that the row takes.
 
         Raises:
           NotFound: there is no such queue or row.
+          Busy: `memory` has no room for the row.
         """
         queue = await self.labels.get_queue(workspace_id, name)
-        return await self._shown(queue, await self.labels.get_label(queue, index))
+        return await self._shown(queue, await self.labels.get_label(queue, index), memory)
 
     async def label_row(
         self,
@@ -295,15 +302,15 @@ class LabelQueues:
     async def _person(self, by: str | None, key_id: str | None) -> str | None:
         return by if key_id is None else await self.labels.key_name(key_id)
 
-    async def _shown(self, queue: StoredQueue, stored: StoredLabel) -> LabelRow:
+    async def _shown(self, queue: StoredQueue, stored: StoredLabel, memory: Reservation) -> LabelRow:
         entry = _entry(stored)
         if queue.job_id is not None:
             with suppress(NotFound):  # raised if the job was deleted; the data set stays
-                found = await self.rows.one(queue.workspace_id, queue.job_id, stored.index)
+                found = await self.rows.one(queue.workspace_id, queue.job_id, stored.index, memory=memory)
                 task = _CONTENT.read_json(queue.content).task
                 hidden = stored.state == LabelState.WAITING and not task.show_results
                 return LabelRow(**entry, row=found.row, given=found.given, results=() if hidden else found.results)
-        (row,) = await self.datasets.rows_by_number(queue.workspace_id, queue.dataset_id, [stored.index])
+        (row,) = await self.datasets.rows_by_number(queue.workspace_id, queue.dataset_id, [stored.index], memory=memory)
         return LabelRow(**entry, row=row, given=None, results=())
 
     async def _report(self, queue: StoredQueue) -> LabelQueue:

@@ -95,9 +95,10 @@ def labels_api(service: LabelQueues, access: Access) -> APIRouter:
         return await json_list(service.list_queues(workspace, job=job), list, memory=memory_of(request.scope))
 
     @router.post("/{name}/next", response_model=LabelRow, responses={**_MISSING, **_NONE})
-    async def next_(name: str, body: PersonIn, caller: CallerOf) -> Response:
+    async def next_(name: str, body: PersonIn, request: Request, caller: CallerOf) -> Response:
         """Return the next row to label, and reserve it for the caller for 10 minutes."""
-        found = await service.next_row(caller.workspace, name, by=body.by, key_id=caller.key_id)
+        memory = memory_of(request.scope)
+        found = await service.next_row(caller.workspace, name, by=body.by, key_id=caller.key_id, memory=memory)
         return Response(status_code=204) if found is None else await large_json_response(found)
 
     @router.get("/{name}/rows", response_model=LabelPage, responses=_MISSING)
@@ -110,12 +111,14 @@ def labels_api(service: LabelQueues, access: Access) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List the rows of a label queue with their labels, without their data."""
-        return json_response(await service.list_rows(workspace, name, state=state, after=after, limit=limit))
+        found = await service.list_rows(workspace, name, state=state, after=after, limit=limit)
+        return await large_json_response(found)
 
     @router.get("/{name}/rows/{index}", response_model=LabelRow, responses=_MISSING)
-    async def row(name: str, index: WholeNumber, workspace: WorkspaceOf) -> Response:
+    async def row(name: str, index: WholeNumber, request: Request, workspace: WorkspaceOf) -> Response:
         """Show a row of a label queue with its data."""
-        return await large_json_response(await service.get_row(workspace, name, index))
+        found = await service.get_row(workspace, name, index, memory=memory_of(request.scope))
+        return await large_json_response(found)
 
     @router.put("/{name}/rows/{index}", response_model=LabelQueue, responses=_REFUSED)
     async def label(name: str, index: WholeNumber, body: LabelIn, caller: CallerOf) -> Response:

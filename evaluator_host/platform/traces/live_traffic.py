@@ -264,17 +264,26 @@ class Traffic:
         return pending.spans
 
     async def list_traces(
-        self, workspace_id: str, name: str, *, limit: int = 100, before: int | None = None, status: str | None = None
+        self,
+        workspace_id: str,
+        name: str,
+        *,
+        limit: int = 100,
+        before: int | None = None,
+        status: str | None = None,
+        memory: Reservation,
     ) -> list[TraceReport]:
-        """Return scored traces of an evaluator, newest first, at most 16 MB of them.
+        """Return scored traces of an evaluator, newest first, at most 16 MB of them; reserve their memory in `memory`.
 
         Their `result` and `trace` are encoded JSON. `before` is the last number on the previous page.
 
         Raises:
           NotFound: there is no such evaluator.
+          Busy: there is not enough memory now.
         """
         await self._registry.get_evaluator(workspace_id, name)
         found = await self._store.list_traces(workspace_id, name, limit=limit, before=before, status=status)
+        memory.add(sum(len(one.result) + len(one.trace) for _, one in found))
         encoded: Any = orjson.Fragment
         return [
             TraceReport(

@@ -10,6 +10,7 @@ from evaluator_host.platform.http.auth.access import Access, AuditedCall, Caller
 from evaluator_host.platform.http.bodies import WholeNumber
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import LateRoute, json_response, large_json_response
+from evaluator_host.platform.http.middleware import memory_of
 from evaluator_host.platform.traces.export import PROTOBUF, too_large
 from evaluator_host.platform.traces.live_traffic import QUIET_S, SESSION_QUIET_S, ExportRequest, Traffic
 from evaluator_host.types.outcome import Status
@@ -86,6 +87,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
     @router.get("", response_model=list[TraceReport], responses=_MISSING)
     async def newest(
         name: str,
+        request: Request,
         workspace: WorkspaceOf,
         status: Status | None = None,
         before: Annotated[
@@ -94,7 +96,8 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List scored traces, newest first."""
-        found = await traffic.list_traces(workspace, name, limit=limit, before=before, status=status)
+        page: dict[str, Any] = {"limit": limit, "before": before, "status": status}
+        found = await traffic.list_traces(workspace, name, **page, memory=memory_of(request.scope))
         return await large_json_response(found)
 
     return router
