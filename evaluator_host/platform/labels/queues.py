@@ -145,9 +145,10 @@ class LabelQueues:
           NotFound: there is no such job.
         """
         if job is not None:
-            yield await self._reports(await self._queues_of(await self.jobs.get_job(workspace_id, job)))
-            return
-        async with aclosing(self.labels.parts(workspace_id)) as parts:
+            queues = self._queues_of(await self.jobs.get_job(workspace_id, job))
+        else:
+            queues = self.labels.parts(workspace_id)
+        async with aclosing(queues) as parts:
             async for part in parts:
                 yield await self._reports(part)
 
@@ -239,31 +240,33 @@ class LabelQueues:
           NotFound: there is no such queue.
           InvalidRequest: there are no such labels, or the labelling tasks of the queues differ.
         """
-        queues = await self._queues_of(job)
-        if queue is None:
-            if not queues:
-                raise InvalidRequest(
-                    "no label queue has rows of this job with its outputs; make one, or name a column of the data set "
-                    "that has the labels"
-                )
-        else:
-            wanted = await self.labels.get_queue(job.workspace_id, queue)
-            queues = [one for one in queues if one.id == wanted.id]
-            if not queues:
-                raise InvalidRequest(
-                    f"the labels of the queue {queue[:80]} are for other rows or outputs than those of this "
-                    "job; choose a queue that was made from this job or its data set"
-                )
-        found: dict[int, StoredLabel] = {}
+        wanted = None if queue is None else await self.labels.get_queue(job.workspace_id, queue)
+        found: dict[int, tuple[str, datetime | None]] = {}
         asked: dict[LabelTask, str] = {}  # for each labelling task, the name of a queue with labels for it
-        for one in queues:
-            labels = await self.labels.list_labels(one, state=LabelState.LABELLED)
-            if labels:
-                task = _CONTENT.read_json(one.content).task
-                asked[replace(task, instructions=task.instructions.strip(), show_results=False)] = one.name
-            for label in labels:
-                if label.index not in found or str(label.at) > str(found[label.index].at):
-                    found[label.index] = label
+        some = False
+        async with aclosing(self._queues_of(job)) as parts:
+            async for part in parts:
+                for one in part:
+                    if wanted is not None and one.id != wanted.id:
+                        continue
+                    some = True
+                    labels = await self.labels.given_labels(one)
+                    if labels:
+                        task = (await _content(one)).task
+                        asked[replace(task, instructions=task.instructions.strip(), show_results=False)] = one.name
+                    for index, label, at in labels:
+                        if index not in found or str(at) > str(found[index][1]):
+                            found[index] = label, at
+        if not some and queue is None:
+            raise InvalidRequest(
+                "no label queue has rows of this job with its outputs; make one, or name a column of the data set "
+                "that has the labels"
+            )
+        if not some:
+            raise InvalidRequest(
+                f"the labels of the queue {str(queue)[:80]} are for other rows or outputs than those of this "
+                "job; choose a queue that was made from this job or its data set"
+            )
         if len(asked) > 1:
             told = "; ".join(f"{name} ({task.kind}: {task.instructions[:60]})" for task, name in asked.items())
             raise _refused(
@@ -271,28 +274,25 @@ class LabelQueues:
                 f"the label queues of this job ask people different questions: {told}",
                 "name one of them as `queue`, or with `--queue` on the command line",
             )
-        return {row: decode_json(str(one.label).encode()) for row, one in found.items()}
+        return {row: decode_json(label.encode()) for row, (label, _) in found.items()}
 
-    async def _queues_of(self, job: Job) -> list[StoredQueue]:
-        """Return the queues whose labels apply to a job: people see its outputs, or whole rows that contain them."""
-        every = await self.labels.list_queues(job.workspace_id, job.dataset_id)
-        spec = spec_from_json(job.request)
-        columns = (await self.datasets.get_dataset(job.workspace_id, job.dataset_id)).columns if every else ()
-        seen = _outputs_column(_outputs_source(spec), columns)
-        return [
-            one
-            for one in every
-            if one.job_id == job.id
-            or (
-                spec.target is None
-                and not one.own_outputs
-                and ((outputs := await self._outputs_of(one)) is None or _outputs_column(outputs, columns) == seen)
-            )
-        ]
+    async def _queues_of(self, job: Job) -> AsyncGenerator[list[StoredQueue], None]:
+        """Yield the queues whose labels apply to a job, in parts: people see its outputs, or whole rows with them."""
+        spec = await asyncio.to_thread(spec_from_json, job.request)
+        async with aclosing(self.labels.parts(job.workspace_id, job.dataset_id)) as parts:
+            async for part in parts:
+                columns = (await self.datasets.get_dataset(job.workspace_id, job.dataset_id)).columns
+                yield [one for one in part if one.job_id == job.id or await self._shows_outputs(one, spec, columns)]
+
+    async def _shows_outputs(self, queue: StoredQueue, spec: StoredSpec, columns: Sequence[str]) -> bool:
+        if spec.target is not None or queue.own_outputs:
+            return False
+        outputs = await self._outputs_of(queue)
+        return outputs is None or _outputs_column(outputs, columns) == _outputs_column(_outputs_source(spec), columns)
 
     async def _outputs_of(self, queue: StoredQueue) -> str | None:
         """Return the source of the outputs that people see in a queue, or None. See `_Content.outputs`."""
-        outputs = _CONTENT.read_json(queue.content).outputs
+        outputs = (await _content(queue)).outputs
         if outputs is None and queue.job_id is not None:
             with suppress(NotFound):  # raised if the job was deleted
                 job = await self.jobs.get_job(queue.workspace_id, queue.job_id)
@@ -314,7 +314,13 @@ class LabelQueues:
         return LabelRow(**entry, row=row, given=None, results=())
 
     async def _report(self, queue: StoredQueue) -> LabelQueue:
-        return _report(queue, (await self.labels.count_labels([queue]))[queue.id])
+        (report,) = await self._reports([queue])
+        return report
+
+
+async def _content(queue: StoredQueue) -> _Content:
+    """Decode a queue's content in a thread, because it may have 100 KB."""
+    return await asyncio.to_thread(_CONTENT.read_json, queue.content)
 
 
 def _outputs_source(spec: StoredSpec) -> str:

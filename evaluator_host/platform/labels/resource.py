@@ -33,10 +33,12 @@ class LabelResource(Resource):
 
     async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:
         """Return `label queue NAME` for each label queue with rows of this job or data set."""
-        found = await self._queues.labels.list_queues(workspace_id) if used.kind in ("job", "dataset") else []
+        if used.kind not in ("job", "dataset"):
+            return []
         return [
             f"label queue {one.name}"
-            for one in found
+            async for part in self._queues.labels.parts(workspace_id)
+            for one in part
             if one.dataset_id in used.ids or (used.kind == "job" and one.job_id == used.name)
         ]
 

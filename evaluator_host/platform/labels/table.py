@@ -151,24 +151,17 @@ class Labels(Repository):
             ) from error
         return made
 
-    async def parts(self, workspace_id: str) -> AsyncGenerator[list[StoredQueue], None]:
-        """Yield the queues of a workspace, newest first, in parts of a few MB."""
+    async def parts(self, workspace_id: str, dataset_id: str | None = None) -> AsyncGenerator[list[StoredQueue], None]:
+        """Yield the queues of a workspace, or only those over one data set, newest first, in parts of a few MB."""
         table = LabelQueueTable
         order = select(table.id, func.length(table.content)).where(table.workspace_id == workspace_id)
+        if dataset_id is not None:
+            order = order.where(table.dataset_id == dataset_id)
         order = order.order_by(table.created_at.desc(), table.id)
         query = select(*columns_of(table, StoredQueue))
         async with aclosing(self._database.fetch_parts(order, query, table.id, most_bytes=_PART_BYTES)) as parts:
             async for rows in parts:
                 yield [StoredQueue(*row) for row in rows]
-
-    async def list_queues(self, workspace_id: str, dataset_id: str | None = None) -> list[StoredQueue]:
-        """Return the queues of a workspace, or only its queues over one data set, newest first."""
-        table = LabelQueueTable
-        query = select(*columns_of(table, StoredQueue)).where(table.workspace_id == workspace_id)
-        if dataset_id is not None:
-            query = query.where(table.dataset_id == dataset_id)
-        found = await self._database.fetch_all(query.order_by(table.created_at.desc(), table.id))
-        return [StoredQueue(*row) for row in found]
 
     async def get_queue(self, workspace_id: str, name: str) -> StoredQueue:
         """Return a queue.
@@ -210,6 +203,12 @@ class Labels(Repository):
             query = query.where(LabelTable.state == state)
         found = await self._database.fetch_all(query.order_by(LabelTable.index).limit(limit))
         return [StoredLabel(*row) for row in found]
+
+    async def given_labels(self, queue: StoredQueue) -> Sequence[tuple[int, str, datetime | None]]:
+        """Return `(row, label as JSON, time)` of each labelled row of a queue, without the notes, which may be long."""
+        table = LabelTable
+        query = select(table.index, table.label, table.at).where(table.queue_id == queue.id)
+        return await self._database.fetch_all(query.where(table.state == LabelState.LABELLED))
 
     async def get_label(self, queue: StoredQueue, index: int) -> StoredLabel:
         """Return a row of a queue.
