@@ -178,7 +178,7 @@ def migration_routes(host: Host, access: Access) -> list[BaseRoute]:
         context = migration_context(service, caller.workspace)
         work = migrate(evaluator, rows, context=context, to=Contract(body.to), adapt=body.adapt)
         audited_call = AuditedCall(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
-        return await respond(request, work, audited_call)
+        return await respond(request, work, audited_call, large=True)
 
     @router.post("/v1/evaluators/migrate", response_model=list[StoredMigration], responses=ERRORS, tags=["evaluators"])
     async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
@@ -189,7 +189,8 @@ def migration_routes(host: Host, access: Access) -> list[BaseRoute]:
         rows = await body.to_rows(datasets, job_rows, service.processes, caller.workspace)
         wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, body.adapt, caller.key_id)
         work = migrate_stored(service, registry, caller.workspace, wish=wish)
-        return await respond(request, work, AuditedCall(access, caller, "evaluators.migrate", rows=len(rows or ())))
+        audited_call = AuditedCall(access, caller, "evaluators.migrate", rows=len(rows or ()))
+        return await respond(request, work, audited_call, large=True)
 
     @router.post("/v1/import", response_model=Import, responses={**ERRORS, **_TAKEN}, tags=["evaluators"])
     async def import_(body: ImportIn, request: Request) -> Response:
@@ -198,8 +199,7 @@ def migration_routes(host: Host, access: Access) -> list[BaseRoute]:
 
         caller = caller_of(request.scope)
         context = ImportContext(service, service.processes, registry, datasets, caller.workspace, caller.key_id)
-        return await respond(
-            request, run_import(context, body.files, body.to_wish()), AuditedCall(access, caller, "import")
-        )
+        work = run_import(context, body.files, body.to_wish())
+        return await respond(request, work, AuditedCall(access, caller, "import"), large=True)
 
     return router.routes

@@ -233,9 +233,9 @@ class Entities(StoredEntities):
         held = _below(replace(place, kind=within), f"{name}/")
         async with self._database.transaction() as connection:
             found = await _locked(connection, place, name)
-            gone = [_entity(row) for row in await connection.execute(_entities().where(held))]
+            rows = (await connection.execute(_entities().where(held))).all()
             await connection.execute(delete(EntityTable).where(held | (EntityTable.id == found.id)))
-        return found, gone
+        return found, await asyncio.to_thread(lambda: [_entity(row) for row in rows])
 
     async def delete_entity(self, place: Place, name: str) -> Entity:
         """Delete an entity, and return it.

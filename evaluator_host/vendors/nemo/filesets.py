@@ -111,9 +111,13 @@ class Filesets:
         """
         await self._entities.get_entity(_place(workspace_id, namespace), name)
         found = await self._entities.below(Place(workspace_id, EntityKind.FILE, namespace), f"{name}/")
-        listed = [_file(one) for one in found]
         below = below.strip("/")
-        return [one for one in listed if not below or f"{one['path']}/".startswith(f"{below}/")]
+
+        def listed() -> list[dict[str, Any]]:
+            files = (_file(one) for one in found)
+            return [one for one in files if not below or f"{one['path']}/".startswith(f"{below}/")]
+
+        return await asyncio.to_thread(listed)
 
     async def upload(
         self, workspace_id: str, namespace: str, name: str, path: str, *, chunks: AsyncIterator[bytes]

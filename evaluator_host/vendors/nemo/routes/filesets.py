@@ -109,7 +109,7 @@ def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
     ) -> Response:
         """List the files of a fileset."""
         own = parts.workspace_of(request)
-        return json_response({"data": await filesets.files(own, workspace, name, below=path)})
+        return await large_json_response({"data": await filesets.files(own, workspace, name, below=path)})
 
     return router
 
