@@ -111,7 +111,12 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
                 backend,
                 board,
                 JobResults(
-                    tables(store).jobs, tables(store).results, tables(store).datasets, rows, labels=lambda: None
+                    tables(store).jobs,
+                    tables(store).results,
+                    tables(store).datasets,
+                    rows,
+                    service.processes,
+                    labels=lambda: None,
                 ),
                 rows,
                 service.processes,

@@ -183,6 +183,15 @@ class TestOnAHost:
         assert "budget_exceeded: the job may call models 10 times" in shown
 
 
+def test_whole_documents_are_not_labels() -> None:
+    labelled, result = LabelledRows(), {"status": "scored", "label": "good", "score": 1.0, "passed": None}
+    for row, (human, label) in enumerate(
+        [("good", "good"), ("x" * 201, "good"), ("good", "x" * 201), ("x" * 201, None)]
+    ):
+        labelled.add(row, human, {**result, "label": label})
+    assert (labelled.pairs, labelled.incomparable) == ({("good", "good"): 1}, 3)
+
+
 def test_agreement_is_counted_by_class() -> None:
     # from Cohen 1960, table 1: kappa is .492 for 200 cases
     table = {("1", "1"): 88, ("1", "2"): 14, ("1", "3"): 18, ("2", "1"): 10, ("2", "2"): 40, ("2", "3"): 10}

@@ -209,7 +209,7 @@ async def test_versions_are_compared_with_the_same_versions_if_there_are_several
     store: Store, tmp_path: Path, before: Sequence[int], after: Sequence[int], pairs: list[tuple[int, int]]
 ) -> None:
     jobs, results, datasets = tables(store).jobs, tables(store).results, tables(store).datasets
-    reader = JobResults(jobs, results, datasets, RowsFolder(tmp_path), labels=lambda: None)
+    reader = JobResults(jobs, results, datasets, RowsFolder(tmp_path), LimitedProcesses(), labels=lambda: None)
     ids = [(await finished(store, [1.0], versions=versions)).id for versions in (before, after)]
     if pairs:
         found = await reader.compare(WORKSPACE, *ids)

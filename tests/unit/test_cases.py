@@ -8,7 +8,7 @@ import pytest
 
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.table import Dataset
-from evaluator_host.platform.jobs.results.results import rows_differ
+from evaluator_host.platform.jobs.results.same_rows import rows_differ
 
 
 def kept(folder: RowsFolder, name: str, rows: list[dict[str, Any]]) -> Dataset:

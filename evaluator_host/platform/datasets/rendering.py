@@ -58,11 +58,13 @@ async def render_records(
     lines: Sequence[bytes],
     function: Callable[[Any, dict[str, Any]], Any],
     given: Any,
+    *,
+    refusal: str = "the templates cannot be rendered with the rows",
 ) -> list[Any]:
     """Return the result of `function(given, record)` for the record in each JSON line, or the `BadRow` that it raises.
 
     Raises:
-      LimitExceeded: one record takes too much processor time or memory.
+      LimitExceeded: one record takes too much processor time or memory. Its message begins with `refusal`.
       HostError: for the reasons given at `LimitedProcesses.call`.
     """
     made: list[Any] = []
@@ -72,7 +74,7 @@ async def render_records(
         try:
             answer = await processes.call(workspace, rendered_lines, data, function, given, limits=limits)
         except LimitExceeded as error:
-            raise type(error)(f"the templates cannot be rendered with the rows: {error.detail}") from error
+            raise type(error)(f"{refusal}: {error.detail}") from error
         made += await asyncio.to_thread(_decoded_lines, answer)
     return made
 

@@ -51,7 +51,9 @@ class JobResource(Resource):
             models=model_access(settings, store),
         )
         ended_jobs(service.metrics)  # creates the metric's series before the first job ends
-        self.results = JobResults(jobs, results, datasets, folder, labels=lambda: host.find(HumanLabels))
+        self.results = JobResults(
+            jobs, results, datasets, folder, service.processes, labels=lambda: host.find(HumanLabels)
+        )
         self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs=outputs)
         self._estimates = JobEstimates(
             self.service, self.results, ModelTable(store.database), settings.model_day, store.limits

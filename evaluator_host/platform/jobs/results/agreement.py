@@ -21,6 +21,7 @@ from evaluator_host.types.outcome import Status
 from evaluator_host.types.results import Agreement, AgreementCell, ClassAgreement
 
 CLASSES: Final = 50
+_LABEL_CHARS: Final = 200  # maximum number of characters of a label, because a column may contain whole documents
 _FIRST: Final = 5  # maximum number of rows that a cell of the matrix names
 _Z: Final = 1.959964  # standard normal quantile of a 95 % interval
 _VERDICTS: Final = {
@@ -44,7 +45,8 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
     score, label, passed = result.get("score"), result.get("label"), result.get("passed")
     human = _meant(human, label)
     if isinstance(human, str):
-        return _class(human), _class(str(label))
+        label = str(label)
+        return None if len(label) > _LABEL_CHARS else (_class(human), _class(label))
     if isinstance(human, bool):
         said = passed if passed is not None else None if score is None else reaches(score, _PASSING)
         return None if said is None else (str(human).lower(), str(said).lower())
@@ -69,6 +71,8 @@ def _meant(human: Json, label: Json) -> Json:
     """
     if not isinstance(human, str):
         return human
+    if len(human) > _LABEL_CHARS:
+        return None
     human = human.strip()
     if label is not None and human:
         return human
@@ -116,6 +120,11 @@ class LabelledRows:
             self.by_score += isinstance(_meant(human, result.get("label")), bool) and result.get("passed") is None
             if len(rows := self.first.setdefault(pair, [])) < _FIRST:
                 rows.append(row)
+
+    @property
+    def classes(self) -> int:
+        """Number of different labels of people and the evaluator."""
+        return len(self._names)
 
     def _named(self, spelling: str) -> str:
         number = _number(spelling)

@@ -4,7 +4,7 @@ import asyncio
 import re
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -12,10 +12,11 @@ from itertools import takewhile
 from typing import Any, Final, Protocol, runtime_checkable
 
 from evaluator_host.engine.system.adapter import Adapter
+from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder, line_chunks
-from evaluator_host.platform.datasets.mapping import column_of, is_keyed
+from evaluator_host.platform.datasets.mapping import column_of
 from evaluator_host.platform.datasets.suggestion import listed, nearest
-from evaluator_host.platform.datasets.table import Dataset, Datasets
+from evaluator_host.platform.datasets.table import Datasets
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results.aggregate import (
     NAMES,
@@ -27,7 +28,9 @@ from evaluator_host.platform.jobs.results.aggregate import (
 )
 from evaluator_host.platform.jobs.results.agreement import CLASSES, LabelledRows, agreement
 from evaluator_host.platform.jobs.results.changed import changes_of_evaluators, changes_of_jobs
+from evaluator_host.platform.jobs.results.column_values import next_values
 from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
+from evaluator_host.platform.jobs.results.same_rows import rows_differ
 from evaluator_host.platform.jobs.results.table import Filter, Results, ResultValues
 from evaluator_host.platform.jobs.row_source import CHUNK_BYTES, CHUNK_ROWS
 from evaluator_host.platform.jobs.spec import evaluator_of, spec_from_json
@@ -35,10 +38,9 @@ from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
 from evaluator_host.platform.jobs.tallies import EvaluatorTally
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Json
-from evaluator_host.types.groups import Groups, value_in
+from evaluator_host.types.groups import Groups
 from evaluator_host.types.jobs import Failures
-from evaluator_host.types.json_values import decode_json, decode_large, without_column
-from evaluator_host.types.names import counted
+from evaluator_host.types.json_values import decode_large
 from evaluator_host.types.outcome import EvaluationResult, ModelUsage, Status
 from evaluator_host.types.results import (
     Aggregate,
@@ -59,7 +61,7 @@ GROUPS: Final = 200
 _EXAMPLES: Final = 5
 _MESSAGE: Final = 300
 _NUMBERS: Final = re.compile(r"\d+")
-
+_CELLS: Final = 20 * CLASSES**2  # maximum number of cells in the confusion matrices of one response
 _REMEMBERED: Final = 64  # number of ended jobs whose statistics are remembered
 _read_result: Final = Adapter(EvaluationResult).read_json
 
@@ -91,6 +93,7 @@ class JobResults:
         results: Results,
         datasets: Datasets,
         folder: RowsFolder,
+        processes: LimitedProcesses,
         *,
         labels: Callable[[], HumanLabels | None],
     ) -> None:
@@ -99,6 +102,7 @@ class JobResults:
         self._datasets = datasets
         self._results = results
         self._folder = folder
+        self._processes = processes
         # statistics, keyed by job and by the time at which the job ended: a failed job can be resumed, and then ends
         # again
         self._ended: OrderedDict[tuple[str, datetime | None], JobStatistics] = OrderedDict()
@@ -136,7 +140,7 @@ class JobResults:
         lines = takewhile(lambda line: line[0] < job.rows, self._folder.lines(job.dataset_id))
         chunks = line_chunks(lines, CHUNK_ROWS, CHUNK_BYTES)
         some = False
-        while values := await asyncio.to_thread(_next_values, chunks, column):
+        while values := await next_values(self._processes, workspace_id, chunks, column):
             some = some or any(value is not None for value in values.values())
             for one, groups in gathered:
                 await self._gather(job_id, one, values, groups)
@@ -303,7 +307,14 @@ class JobResults:
         job, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
         labels = None if label is not None else await self._queued_labels(job, queue)
         name = label or ("label queues" if queue is None else f"queue {queue}")
-        every = [await self._agreement(job, one, name, labels) for one in evaluators]
+        every: list[Agreement] = []
+        for one in evaluators:
+            every.append(await self._agreement(job, one, name, labels))
+            if sum(len(found.confusion) for found in every) > _CELLS:
+                raise InvalidRequest(
+                    f"the evaluators and {name!r} have so many labels that their matrices are too large for one "
+                    "response; name one evaluator (`evaluator`)"
+                )
         if any(one.rows for one in every):
             return every
         raise InvalidRequest(
@@ -332,25 +343,29 @@ class JobResults:
         """Return an evaluator's agreement with `labels` (keyed by row), or with the labels in the column `label`."""
         labelled = LabelledRows()
         chunks = line_chunks(self._folder.lines(job.dataset_id), CHUNK_ROWS, CHUNK_BYTES)
-        lines: dict[int, bytes] = {}
+        values: dict[int, Json] = {}
 
         async def label_of(row: int) -> Json:
-            nonlocal lines
+            nonlocal values
             if labels is not None:
                 return labels.get(row)
-            while row not in lines:
-                lines = dict(await asyncio.to_thread(next, chunks, [(row, b"null")]))
-            return value_in(await decode_large(lines[row]), label)
+            while row not in values:
+                values = await next_values(self._processes, job.workspace_id, chunks, label) or {row: None}
+            return values[row]
 
+        every = spec_from_json(job.request).shard.indexes(job.rows)
+        rows: Sequence[int] = every if labels is None else sorted(row for row in labels if row in every)
+        labelled.unlabelled += len(every) - len(rows)
         async with aclosing(self._results.every(job.id, Filter(evaluator.position))) as results:
             following = await anext(results, None)
-            for row in spec_from_json(job.request).shard.indexes(job.rows):
+            for row in rows:
                 result, human = None, await label_of(row)
-                if following is not None and following.row == row:
-                    result = None if human is None else await decode_large(following.result.encode())
+                while following is not None and following.row < row:
                     following = await anext(results, None)
+                if following is not None and following.row == row and human is not None:
+                    result = await decode_large(following.result.encode())
                 labelled.add(row, human, result)
-                if len(labelled.pairs) > CLASSES**2:
+                if labelled.classes > CLASSES:
                     break
         return agreement(evaluator.label, label, labelled)
 
@@ -569,44 +584,3 @@ async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> l
         groups[key] = (group, rows, count + 1)
     made = [replace(group, count=count, rows=tuple(rows)) for group, rows, count in groups.values()]
     return sorted(made, key=lambda group: (-group.count, group.rows))
-
-
-def _next_values(chunks: Iterator[list[tuple[int, bytes]]], column: str) -> dict[int, Json]:
-    """Return the values of a column in the next rows, keyed by row number; an empty dict after the last row."""
-    return {number: value_in(decode_json(line), column) for number, line in next(chunks, [])}
-
-
-def rows_differ(folder: RowsFolder, one: Dataset, other: Dataset, answers: Collection[str]) -> str | None:
-    """Describe the first difference between two data sets, ignoring the columns `answers`, which may be dotted paths.
-
-    Return None if there is none.
-
-    A row that has no column besides `answers` counts as a difference. Call this in a thread, because it reads files.
-
-    In rows that have criteria for each evaluator, only ids and inputs are compared.
-    """
-    if one.facts.rows != other.facts.rows:
-        return f"{counted(one.facts.rows, 'row')} and {counted(other.facts.rows, 'row')}"
-    pairs = zip(folder.lines(one.id), folder.lines(other.id), strict=True)
-    for (number, line), (_, line_of_other) in pairs:
-        was, now = (_case(decode_json(text), answers) for text in (line, line_of_other))
-        if not was:
-            return (
-                f"row {number} has no column besides the answer, so the host cannot tell whether both jobs scored "
-                "the same row"
-            )
-        if was != now:
-            differing = [
-                name for name in {**was, **now} if name not in was or name not in now or was[name] != now[name]
-            ]
-            return f"row {number} differs in {listed(differing)}"
-    return None
-
-
-def _case(record: dict[str, Json], answers: Collection[str]) -> dict[str, Json]:
-    """Return the fields of a row that identify its test case: `id` and `inputs`, or else all columns but `answers`."""
-    if is_keyed(record) and record.get("id") is not None:
-        return {name: record[name] for name in ("id", "inputs")}
-    for column in answers:
-        record = without_column(record, column)
-    return record

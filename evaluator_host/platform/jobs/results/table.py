@@ -192,7 +192,12 @@ class Results(Repository):
         cursor: str | None = None
         while True:
             page, cursor = await self.page(job_id, which, cursor=cursor, limit=_AT_ONCE)
+            since = 0
             for result in page:
+                if since >= _BETWEEN_BYTES:
+                    await asyncio.sleep(0)  # let other tasks run, because the reader works on the event loop
+                    since = 0
+                since += len(result.result)
                 yield result
             if cursor is None:
                 return
@@ -215,7 +220,7 @@ class Results(Repository):
             since = _BETWEEN_BYTES
             for one in page:
                 if since >= _BETWEEN_BYTES:
-                    await asyncio.sleep(0)  # let other tasks run, because the reader works on the event loop
+                    await asyncio.sleep(0)  # as in `every`
                     since = 0
                 if one.metrics is None:
                     long = await self._database.fetch_value(select(table.metrics).where(chosen, table.row == one.row))
