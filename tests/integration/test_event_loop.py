@@ -8,12 +8,16 @@ a new line; without that line, the route's test fails.
 
 import asyncio
 import gc
+import itertools
 import json
 import re
 import socket
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -35,8 +39,9 @@ LISTS: Final = b"[" + b"[]," * ((DECODED_MB - 1) * MB // 115) + b"0]"
 
 WIDE: Final = """
 def evaluate(inputs, outputs, trace):
-    return {"score": 1, "text": "x" * 8000, **{f"metric {n}": n for n in range(50)}}
+    return {"score": 1, "label": "x", "text": "x" * 8000, **{f"metric {n}": n for n in range(50)}}
 """
+ESSAY: Final = "a\u0301" * (3 * MB)  # Unicode needs a second to compose this text
 UNREADABLE: Final = {"code": "def evaluate(:\n"}
 EVALUATOR: Final = {"code": EXACT_MATCH}
 READS_OUTPUTS: Final = {"code": "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"}
@@ -148,10 +153,13 @@ NAMES: Final = {
     "other_id": "last", "file_format": "jsonl", "workspace": "default", "result": "x", "rest:path": "x", "path:path": "x",
     "host": "api.example.com",
 }  # fmt: skip
-QUERIES: Final = {
-    "POST /v1/datasets": {"name": "large"},
-    "GET /v1/jobs/{job_id}/rows": {"limit": "1000"},
-    "GET /v1/datasets/{name}/rows": {"limit": "1000"},
+QUERIES: Final[dict[str, list[dict[str, str]]]] = {
+    "POST /v1/datasets": [{"name": "large"}],
+    "GET /v1/jobs/{job_id}/rows": [{"limit": "1000"}, {"limit": "1000", "brief": "true"}],
+    "GET /v1/jobs/{job_id}/agreement": [{"label": "n"}, {"label": "essay"}, {"queue": "wide"}],
+    "GET /v1/datasets/{name}/rows": [{"limit": "1000"}],
+    "GET /v1/label-queues": [{}, {"job": "JOB"}],
+    "GET /v1/label-queues/{name}/rows": [{"limit": "1000"}],
 }
 
 
@@ -202,7 +210,7 @@ class Host:
     client: httpx.Client
     job_id: str
 
-    async def send(self, call: str, body: Body | None = None) -> httpx.Response:
+    async def send(self, call: str, body: Body | None, query: dict[str, str]) -> httpx.Response:
         method, path = call.split()
         names = {**NAMES, "job_id": self.job_id if method == "GET" else "none"}
         if method == "DELETE":
@@ -210,20 +218,20 @@ class Host:
         filled = re.sub(r"{([\w:]+)}", lambda found: names[found[1]], path)
         content, media_type = body or (None, "")
         headers = {"Content-Type": media_type} if body else {}
-        query = QUERIES.get(call)
+        query = {name: value.replace("JOB", self.job_id) for name, value in query.items()}
         return await asyncio.to_thread(
-            self.client.request, method, filled, params=query, content=content, headers=headers
+            self.client.request, method, filled, params=query or None, content=content, headers=headers
         )
 
 
 @pytest.fixture(scope="module")
 async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('loop')}/host.db"
-    own: Settings = settings("bubblewrap", database_url=url, stop_grace_s=0)
+    file = tmp_path_factory.mktemp("loop") / "host.db"
+    own: Settings = settings("bubblewrap", database_url=f"sqlite:///{file}", stop_grace_s=0)
     listener, stop = socket.create_server(("127.0.0.1", 0)), asyncio.Event()
     serving = asyncio.create_task(serve_http(own, listener, stop=stop))
     with httpx.Client(base_url=base_url(listener), timeout=250) as client:
-        host = await asyncio.to_thread(prepared, client)
+        host = await asyncio.to_thread(prepared, client, file)
         gc.collect()
         # a server also freezes its objects when it starts
         gc.freeze()
@@ -234,17 +242,33 @@ async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
     asyncio.get_running_loop().set_exception_handler(None)
 
 
-def prepared(client: httpx.Client) -> Host:
-    """Store an evaluator, a data set, and a job with large results; return the client with that job."""
+def prepared(client: httpx.Client, file: Path) -> Host:
+    """Store an evaluator, a data set, a job with large results, and label queues; return the client with that job."""
     assert client.post("/v1/evaluators", json={"name": "wide", "code": WIDE}).is_success
-    lines = "\n".join(json.dumps(row) for row in rows(1000)).encode()
+    made = [{**row, **{f"column {n}": "x" * 20 for n in range(100)}} for row in rows(1000)]
+    made[0]["essay"] = ESSAY
+    lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in made).encode()
     kind = {"Content-Type": "application/x-ndjson"}
     assert client.post("/v1/datasets", params={"name": "wide"}, content=lines, headers=kind).is_success
     batch = {"isolation": "batch"}  # rows share a process, because a process for each row would take 3 s
     job = {"evaluators": ["wide"], "dataset": "wide", "config": batch}
     job_id = client.post("/v1/jobs", json=job).json()["id"]
     client.get(f"/v1/jobs/{job_id}/events")
+    queue = {"name": "wide", "job": job_id, "limit": 1000, "instructions": "\x01" * 20_000}
+    assert client.post("/v1/label-queues", json=queue).is_success
+    fill(file)
     return Host(client, job_id)
+
+
+def fill(file: Path) -> None:
+    """Label all rows of the label queue with long notes, and copy the queue without its rows, as thousands of calls do."""
+    with closing(sqlite3.connect(file, timeout=60)) as database, database:
+        given = "state = 'labelled', label = 'true', at = '2026-01-01 00:00:00.000000'"
+        database.execute(f"UPDATE labels SET {given}, note = ?", ["\x01" * 10_000])
+        columns = "workspace_id, dataset_id, job_id, own_outputs, content, created_at"
+        numbers = "WITH RECURSIVE k (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 900)"
+        copied = f"{numbers} SELECT 'lq_' || n, 'copy-' || n, {columns} FROM label_queues, k"
+        database.execute(f"INSERT INTO label_queues (id, name, {columns}) {copied}")
 
 
 @pytest.fixture(scope="module", name="held_s")
@@ -268,13 +292,14 @@ async def test_the_watch_sees_what_holds_the_loop(held_s: float) -> None:
 async def test_no_route_holds_the_event_loop(host: Host, held_s: float, call: str) -> None:
     bodies = [*hostile(call), *(BODIES[call]() if call in BODIES else [])]
     held = []
-    for body in bodies or [None]:
+    for body, query in itertools.product(bodies or [None], QUERIES.get(call, [{}])):
         with watching() as watch:
-            answer = await host.send(call, body)
+            answer = await host.send(call, body, query)
         if watch.longest_s > held_s:
-            held.append(f"{body and body[0][:60]!r} ({answer.status_code}): {watch.longest}")
+            held.append(f"{query} {body and body[0][:60]!r} ({answer.status_code}): {watch.longest}")
         print(
             call,
+            query,
             body and body[0][:40],
             len(body[0]) if body else 0,
             answer.status_code,

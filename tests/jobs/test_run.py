@@ -19,16 +19,19 @@ from sqlalchemy import select, update
 from evaluator_host.engine.sandbox.messages import LoadRequest
 from evaluator_host.engine.sandbox.session import Sandbox
 from evaluator_host.engine.service import attempts
+from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.datasets.files import RowsFolder
+from evaluator_host.platform.http.json_routes import LateRoute
 from evaluator_host.platform.jobs import failures, result_writer, retries
 from evaluator_host.platform.jobs.queue import JobQueue, StoredResult
 from evaluator_host.platform.jobs.results.exports import JobExports
+from evaluator_host.platform.jobs.results.routes import job_results_api
 from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.platform.jobs.table import DesiredState, Jobs, ResultTable, SharedPartTable
 from evaluator_host.platform.store import usage
-from evaluator_host.types.errors import HostBusy, InUse, InvalidRequest, NotFound, OverQuota, StoreUnavailable
+from evaluator_host.types.errors import Busy, HostBusy, InUse, InvalidRequest, NotFound, OverQuota, StoreUnavailable
 from evaluator_host.types.evaluator import Evaluator, EvaluatorSettings, Limits
 from evaluator_host.types.formats import Format
 from evaluator_host.types.jobs import Failures, JobConfig, JobStatus
@@ -284,6 +287,21 @@ async def test_the_statistics_of_a_resumed_job_are_those_of_its_last_end(desk: D
     statistics = (await desk.results.statistics(WORKSPACE, job.id)).evaluators[0]
     assert (again.status, statistics.scored, statistics.failed) == (JobStatus.COMPLETED, 9, 1)
     assert [one.name for one in statistics.metrics] == ["score"]
+
+
+async def test_remembered_statistics_do_not_wait_for_a_turn(desk: Desk) -> None:
+    job, other = [await desk.ended(await desk.start(["ok"] * 3)) for _ in range(2)]
+    await desk.results.statistics(WORKSPACE, job.id)
+    reader = RowReader(
+        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
+    )
+    no_turns = Turns(1, queue_limit=0)
+    api = job_results_api(desk.results, reader, JobExports(desk.results, reader), turns=no_turns)
+    (route,) = [one for one in api.routes if isinstance(one, LateRoute) and one.name == "statistics"]
+    answer = await route.endpoint(job.id, WORKSPACE)
+    assert [one["scored"] for one in json.loads(answer.body)["evaluators"]] == [3]
+    with pytest.raises(Busy):
+        await route.endpoint(other.id, WORKSPACE)
 
 
 async def test_a_sample_is_the_first_rows(desk: Desk) -> None:

@@ -127,6 +127,10 @@ class JobResults:
                 self._ended.popitem(last=False)
         return JobStatistics(tuple(made))
 
+    async def remembered_statistics(self, workspace_id: str, job_id: str) -> JobStatistics | None:
+        """Return the statistics of an ended job, or None if they have to be computed."""
+        return self._ended.get((job_id, (await self._jobs.get_job(workspace_id, job_id)).finished_at))
+
     async def groups(
         self, workspace_id: str, job_id: str, column: str, *, evaluator: str | None = None
     ) -> list[ColumnStatistics]:

@@ -1,17 +1,19 @@
 """Routes of job results: statistics, rows, downloads, comparisons."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.evaluators.routes import shown
 from evaluator_host.platform.http.auth.access import WorkspaceOf
 from evaluator_host.platform.http.bodies import WholeNumber
 from evaluator_host.platform.http.error_responses import describe_error
-from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
+from evaluator_host.platform.http.json_routes import JsonRoute, large_json_response
 from evaluator_host.platform.http.middleware import memory_of
 from evaluator_host.platform.jobs.results.exports import JobExports
 from evaluator_host.platform.jobs.results.results import JobResults
@@ -35,6 +37,9 @@ from evaluator_host.types.results import (
 
 _MISSING = describe_error(404, "There is no such job, or the job has no such evaluator.")
 _REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another query, or the jobs cannot be compared.")}
+# requests that compute something from all results of a job on the event loop, at a time. A workspace may have one for
+# each that other workspaces may still begin, so that its requests do not keep others from the event loop
+_COMPUTED_AT_ONCE = 8
 
 
 _ByPlace: TypeAlias = Annotated[
@@ -54,14 +59,22 @@ _FILES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -> APIRouter:
-    """Return the routes under `/v1/jobs/{job_id}` that show, compare and download a job's results."""
+def job_results_api(
+    results: JobResults, rows: RowReader, exports: JobExports, *, turns: Turns | None = None
+) -> APIRouter:
+    """Return the routes under `/v1/jobs/{job_id}` that show, compare and download a job's results.
+
+    Requests that compute something from all results of a job take a turn of `turns`.
+    """
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=JsonRoute, tags=["jobs"])
+    computed = partial(_computed, turns or Turns(_COMPUTED_AT_ONCE, per_free=1))
 
     @router.get("/results", response_model=JobStatistics, responses=_MISSING)
     async def statistics(job_id: str, workspace: WorkspaceOf) -> Response:
         """Show the statistics so far for each evaluator and metric."""
-        return await large_json_response(await results.statistics(workspace, job_id))
+        if (known := await results.remembered_statistics(workspace, job_id)) is not None:
+            return await large_json_response(known)
+        return await computed(results.statistics, workspace, job_id)
 
     @router.get(
         "/groups",
@@ -77,7 +90,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         evaluator: str | None = None,
     ) -> Response:
         """Show each evaluator's mean, pass rate and counts so far, for each value of a column."""
-        return await large_json_response(await results.groups(workspace, job_id, by, evaluator=evaluator))
+        return await computed(results.groups, workspace, job_id, by, evaluator=evaluator)
 
     @router.get("/rows", response_model=JobRowPage, responses=_REFUSED)
     async def page(
@@ -142,7 +155,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     @router.get("/failures", response_model=list[FailureGroup], responses=_MISSING)
     async def failures(job_id: str, workspace: WorkspaceOf, evaluator: str | None = None) -> Response:
         """Group the failed rows by error, largest group first."""
-        return json_response(await results.failures(workspace, job_id, evaluator=evaluator))
+        return await computed(results.failures, workspace, job_id, evaluator=evaluator)
 
     @router.get(
         "/agreement",
@@ -162,7 +175,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     ) -> Response:
         """Compare each evaluator with the labels that people gave: accuracy, kappa, confusion matrix, intervals."""
         chosen = {"label": label, "queue": queue, "evaluator": evaluator}
-        return json_response(await results.agreement(workspace, job_id, **chosen))
+        return await computed(results.agreement, workspace, job_id, **chosen)
 
     @router.get("/evaluators", response_model=list[JobEvaluatorReport], responses=_MISSING)
     async def evaluators(job_id: str, workspace: WorkspaceOf) -> Response:
@@ -190,11 +203,19 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         headers = {"Content-Disposition": f'attachment; filename="{job_id}.{file_format}"'}
         return StreamingResponse(_whole(piece, pieces), media_type=format_.media_type, headers=headers)
 
-    router.routes.extend(_comparisons(results, rows).routes)
+    router.routes.extend(_comparisons(results, rows, computed).routes)
     return router
 
 
-def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
+async def _computed(
+    turns: Turns, work: Callable[..., Awaitable[object]], workspace: str, *args: str, **chosen: Any
+) -> Response:
+    async with turns.turn(workspace):
+        found = await work(workspace, *args, **chosen)
+    return await large_json_response(found)
+
+
+def _comparisons(results: JobResults, rows: RowReader, computed: Callable[..., Awaitable[Response]]) -> APIRouter:
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=JsonRoute, tags=["jobs"])
 
     @router.get("/compare/{other_id}", response_model=list[Comparison], responses=_REFUSED)
@@ -202,8 +223,8 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
         job_id: str, other_id: str, workspace: WorkspaceOf, *, evaluator: str | None = None, by_place: _ByPlace = False
     ) -> Response:
         """Compare with a later job over the same rows: paired differences, regressions, improvements."""
-        found = await results.compare(workspace, job_id, other_id, evaluator=evaluator, by_place=by_place)
-        return await large_json_response(found)
+        chosen = {"evaluator": evaluator, "by_place": by_place}
+        return await computed(results.compare, workspace, job_id, other_id, **chosen)
 
     @router.get("/compare/{other_id}/changes", response_model=ChangePage, responses=_REFUSED)
     async def changes(
@@ -222,7 +243,7 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
         """List all rows that have a different score in a later job, in order, for one evaluator."""
         chosen: dict[str, Any] = {"evaluator": evaluator, "better": better, "after": after, "limit": limit}
         chosen["by_place"] = by_place
-        return json_response(await results.changes(workspace, job_id, other_id, **chosen))
+        return await computed(results.changes, workspace, job_id, other_id, **chosen)
 
     @router.get("/compare/{other_id}/pairs", response_model=Pairs, responses=_REFUSED)
     async def pairs(
@@ -236,7 +257,7 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
     ) -> Response:
         """Show a metric's values in two jobs, as at most 2,000 points. Rows with the same values share a point."""
         chosen: dict[str, Any] = {"evaluator": evaluator, "metric": metric, "by_place": by_place}
-        return json_response(await results.pairs(workspace, job_id, other_id, **chosen))
+        return await computed(results.pairs, workspace, job_id, other_id, **chosen)
 
     @router.get("/compare/{other_id}/rows/{index}", response_model=RowDiff, responses=_REFUSED)
     async def row_diff(
@@ -253,7 +274,7 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
         chosen: dict[str, Any] = {"evaluator": evaluator, "by_place": by_place}
         labels = await results.labels_in_common(workspace, job_id, other_id, **chosen)
         memory = memory_of(request.scope)
-        return json_response(await rows.diff(workspace, (job_id, other_id), labels, index, memory=memory))
+        return await large_json_response(await rows.diff(workspace, (job_id, other_id), labels, index, memory=memory))
 
     return router
 

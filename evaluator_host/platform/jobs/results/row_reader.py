@@ -161,15 +161,17 @@ class RowReader:
         which = _at(which, evaluators, evaluator)
         if which.rows is not None:  # a database refuses numbers that its column cannot hold
             which = replace(which, rows=tuple(row for row in which.rows if 0 <= row < job.rows))
-        count = await self.results.count(job_id, which) if total else None
         asked: dict[str, Any] = {"sort": sort, "cursor": cursor, "limit": limit, "memory": memory}
         async with self.turns.turn(workspace_id):
+            count = await self.results.count(job_id, which) if total else None
             if text or where:
                 rows, next_cursor = await self._searched(job, evaluators, sought, which, **asked)
             else:
                 rows, next_cursor = await self._paged(job, evaluators, which, **asked, brief=brief)
             rows = await self._with_made_outputs(job, rows)
-        return JobRowPage(tuple(map(row_preview, rows) if brief else rows), next_cursor, count)
+            if brief:
+                rows = await asyncio.to_thread(lambda: [row_preview(row) for row in rows])
+        return JobRowPage(tuple(rows), next_cursor, count)
 
     async def _with_made_outputs(self, job: Job, rows: list[JobRow]) -> list[JobRow]:
         """Return the rows with outputs filled in. If the mapping has a template for outputs, render it."""
