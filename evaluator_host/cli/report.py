@@ -18,7 +18,7 @@ from evaluator_host.types.bounds import difference, exceeds
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.names import counted
-from evaluator_host.types.numbers import mean_of, percent, points, rounded
+from evaluator_host.types.numbers import exact, mean_of, percent, points, rounded, rounded_beside
 from evaluator_host.types.outcome import Status
 
 _SHOWN: Final = 5
@@ -115,12 +115,16 @@ class SameRows:
         now, before = self.now.mean, self.before.mean
         return None if now is None or before is None else difference(now, before)
 
-    def told(self, file: Path) -> str:
-        """Return a sentence that says how the mean score has changed since the earlier report, which is in `file`."""
+    def told(self, file: Path, most: float | None = None) -> str:
+        """Return a sentence that says how the mean score has changed since the earlier report, which is in `file`.
+
+        `most` is the largest permitted drop, or None.
+        """
         drop = self.drop
         if drop is None:
             return f"the mean is not compared: no row has a score both here and in {file}"
-        change = f"{rounded(abs(drop))} {'lower' if drop > 0 else 'higher'} than" if drop else "the same as"
+        shown = rounded(abs(drop)) if most is None else rounded_beside(abs(drop), most)
+        change = f"{shown} {'lower' if drop > 0 else 'higher'} than" if drop else "the same as"
         rows = f", over {counted(len(self.now.rows), 'row')} with a score in both "
         rows += f"({self.only_now} only in this run, {self.only_before} only in that file)"
         return f"the mean is {change} in {file}{'' if self.every else rows}"
@@ -190,7 +194,7 @@ class ReportFiles:
         if self._before is None:
             return {}
         same = SameRows.of(report, self._before, "score")
-        told = same.told(self.baseline or results)
+        told = same.told(self.baseline or results, self.max_drop)
         err.print(plain(told))
         if self.max_drop is None or (same.drop is not None and not exceeds(same.drop, self.max_drop)):
             return {}
@@ -200,8 +204,8 @@ class ReportFiles:
                 "change with each run, leave them out of the data: rows without ids are compared by position"
             )
         else:
-            err.print(f"--max-drop allows {self.max_drop:g}, so the exit code is 1")
-        return {"--max-drop": f"{told}; --max-drop allows {self.max_drop:g}"}
+            err.print(f"--max-drop allows {exact(self.max_drop)}, so the exit code is 1")
+        return {"--max-drop": f"{told}; --max-drop allows {exact(self.max_drop)}"}
 
 
 def read_report(file: Path, name: str) -> RowsReport:

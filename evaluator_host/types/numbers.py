@@ -57,7 +57,7 @@ def percentile(ordered: Sequence[float], p: float) -> float:
 
 
 def rounded(value: float, form: str = ".4g") -> str:
-    """Format a score or another number, as the workbench does; a number just below 1 gets more digits: 0.99996.
+    """Format a score or another number, as the workbench does; a number close to 1 gets more digits: 0.99996.
 
     With the form `g`, a number from 1000 to ten million has one decimal.
     """
@@ -69,9 +69,20 @@ def rounded(value: float, form: str = ".4g") -> str:
     elif form.endswith("f"):
         value = _half_up(value, decimals=digits)
     text = format(value, form)
-    if size < 1 - ROUNDING and abs(float(text)) == 1:
-        return format(math.copysign(_below(1, size), value), form[:-2].rstrip(".") + ".12g")
+    if abs(size - 1) > ROUNDING and abs(float(text)) == 1:
+        return format(math.copysign(_beside(1, size), value), form[:-2].rstrip(".") + ".12g")
     return text
+
+
+def exact(value: float) -> str:
+    """Format a number with twelve digits, as many as are compared."""
+    return f"{value:.12g}"
+
+
+def rounded_beside(value: float, bound: float) -> str:
+    """Format a number like `rounded`, but exactly if it would otherwise look like a bound from which it differs."""
+    text = rounded(value)
+    return exact(value) if text == rounded(bound) else text
 
 
 def percent(share: float) -> str:
@@ -79,7 +90,7 @@ def percent(share: float) -> str:
     whole = share * 100
     text = f"{_half_up(whole, decimals=1):.1f}%"
     if 0 < share < 1 and text in ("0.0%", "100.0%"):
-        text = f"{whole:.2g}%" if text == "0.0%" else f"{_below(100, whole):.12g}%"
+        text = f"{whole:.2g}%" if text == "0.0%" else f"{_beside(100, whole):.12g}%"
     return text
 
 
@@ -109,6 +120,6 @@ def _half_up(value: float, *, decimals: int) -> float:
     return float(Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
 
 
-def _below(whole: float, value: float) -> float:
-    """Round a number just below `whole` so that the difference has two digits."""
+def _beside(whole: float, value: float) -> float:
+    """Round a number close to `whole` so that the difference has two digits."""
     return whole - float(f"{whole - value:.2g}")

@@ -94,6 +94,10 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
     await page.goto("/?evaluator=with-cases")
     await expect(page.get_by_role("textbox", name="Expected result of row 0", exact=True)).to_have_value("1; <= 2")
     await expect(page.locator(".row-sums")).to_contain_text("1 of 2 as expected")
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 1 / 3\n")
+    await expect(sums).to_contain_text("Mean 0.3333 over 2 of 2 rows")
+    await page.get_by_role("button", name="Expect these scores").click()
+    await expect(sums).to_contain_text("2 of 2 as expected")
 
 
 async def test_a_row_that_failed_in_a_job_is_found_and_tried(look: Look, client: Client) -> None:

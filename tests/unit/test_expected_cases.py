@@ -47,6 +47,7 @@ def test_an_invalid_expectation_is_refused(given: Any) -> None:
         ("0.3", result_of(score=0.1 + 0.2), None),
         ("0.5 ± 0.05", result_of(score=0.56), "score 0.56, not 0.5 ± 0.05"),
         ("> 0.5", result_of(score=0.5), "score 0.5, not > 0.5"),
+        ("1", result_of(score=0.9999996), "score 0.9999996, not 1"),
         (">= 0.8", result_of(score=0.7 + 0.1), None),
         ("0.1..0.3", result_of(score=0.1 + 0.2), None),
         ("> 0.3", result_of(score=0.1 + 0.2), "score 0.3, not > 0.3"),

@@ -14,7 +14,7 @@ from evaluator_host.engine.service.summaries import summarise
 from evaluator_host.integrations.mcp_server import _statistics
 from evaluator_host.platform.terminal.summary import Summary
 from evaluator_host.types.groups import Numbers
-from evaluator_host.types.numbers import mean_of, percent, points, rounded, size_text
+from evaluator_host.types.numbers import mean_of, percent, points, rounded, rounded_beside, size_text
 from tests.unit.test_warnings import SCORED
 
 
@@ -24,6 +24,7 @@ from tests.unit.test_warnings import SCORED
         (0.99996, ".4g", "0.99996"),
         (-0.99996, "+.4g", "-0.99996"),
         (0.9999999, ".4g", "0.9999999"),
+        (1.00004, ".4g", "1.00004"),
         (0.9996, ".3f", "0.9996"),
         (1.0, ".4g", "1"),
         (0.1 * 3 + 0.7, ".4g", "1"),
@@ -39,7 +40,7 @@ from tests.unit.test_warnings import SCORED
         (0.0, ".4g", "0"),
     ],
 )
-def test_nothing_below_1_looks_like_1(value: float, form: str, shown: str) -> None:
+def test_only_1_looks_like_1(value: float, form: str, shown: str) -> None:
     assert rounded(value, form) == shown
 
 
@@ -79,11 +80,26 @@ def test_a_small_difference_of_shares_is_not_0(change: float, shown: str) -> Non
     assert points(change) == f"{shown} points"
 
 
+@pytest.mark.parametrize(
+    ("value", "bound", "shown"),
+    [
+        (0.79999, 0.8, "0.79999"),
+        (0.7, 0.8, "0.7"),
+        (0.8, 0.8, "0.8"),
+        (0.1 + 0.2, 0.3, "0.3"),
+        (0.81234, 0.8, "0.8123"),
+    ],
+)
+def test_a_number_does_not_look_like_a_bound_that_it_misses(value: float, bound: float, shown: str) -> None:
+    assert rounded_beside(value, bound) == shown
+
+
 def test_a_mean_just_under_the_bound_does_not_look_like_it(capsys: pytest.CaptureFixture[str]) -> None:
-    made = Summary()
-    made.add(replace(SCORED, score=0.99996), row=0, line=1)
-    assert made.exit_code(bad_lines=0, fail_under=1, strict=False) == 1
-    assert capsys.readouterr().err == "the mean score 0.99996 is under --fail-under 1\n"
+    for score, bound in ((0.99996, 1), (0.799999, 0.8)):
+        made = Summary()
+        made.add(replace(SCORED, score=score), row=0, line=1)
+        assert made.exit_code(bad_lines=0, fail_under=bound, strict=False) == 1
+        assert capsys.readouterr().err == f"the mean score {score} is under --fail-under {bound}\n"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from evaluator_host.platform.terminal.console import err, facts, format_time, ou
 from evaluator_host.platform.terminal.options import JsonOption
 from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
 from evaluator_host.types.alerts import AlertReport, AlertRule, Metric
+from evaluator_host.types.numbers import exact
 
 app = typer.Typer(name="alerts", no_args_is_help=True)
 
@@ -125,7 +126,7 @@ def _watched(rule: AlertRule) -> str:
 
 
 def _rule(rule: AlertRule) -> str:
-    bound = f"< {rule.below:g}" if rule.below is not None else f"> {rule.above:g}"
+    bound = f"< {exact(rule.below)}" if rule.below is not None else f"> {exact(rule.above or 0.0)}"
     return f"{rule.metric} {bound}" + (f" of {rule.evaluator}" if rule.evaluator else "")
 
 

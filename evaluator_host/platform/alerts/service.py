@@ -38,7 +38,7 @@ from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import HostError, InvalidRequest, NotFound, StoreUnavailable
 from evaluator_host.types.jobs import JobReport, JobScore, JobStatus
 from evaluator_host.types.json_values import decode_json, encode_json
-from evaluator_host.types.numbers import rounded
+from evaluator_host.types.numbers import exact, rounded_beside
 from evaluator_host.types.warnings import threshold_notes
 
 KIND: Final = "alert"
@@ -540,7 +540,8 @@ def _with_message(kept: _Alert, name: str, type_: str, about: dict[str, Any]) ->
 def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str:
     rule = kept.rule
     watched = rule.metric.replace("_", " ")
-    bound = f"under {rule.below:g}" if rule.below is not None else f"over {rule.above:g}"
+    limit = rule.below if rule.below is not None else rule.above or 0.0
+    bound = f"{'over' if rule.below is None else 'under'} {exact(limit)}"
     where = f"job {about.get('job_name') or about['job']}" if "job" in about else f"live traces of {about['live']}"
     if about.get("status") == JobStatus.FAILED:
         return f"alert {name}: {where} failed"

@@ -18,6 +18,7 @@ from evaluator_host.types.bounds import ROUNDING, exceeds, reaches
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluation import CaseProblem, CheckReport
 from evaluator_host.types.evaluator import ROW_FIELDS, Json, Row
+from evaluator_host.types.numbers import exact
 from evaluator_host.types.outcome import EvaluationResult
 
 MOST_CASES: Final = 200
@@ -89,9 +90,9 @@ def expect_text(given: Json) -> str:
     expect = read_expect(given)
     said = []
     if "score" in expect:
-        near = f" ± {expect['tolerance']:g}" if expect.get("tolerance") else ""
-        said.append("no score" if expect["score"] is None else f"{expect['score']:g}{near}")
-    said += [f"{sign} {expect[name]:g}" for sign, name in _SIGNS.items() if sign.isascii() and name in expect]
+        near = f" ± {exact(expect['tolerance'])}" if expect.get("tolerance") else ""
+        said.append("no score" if expect["score"] is None else f"{exact(expect['score'])}{near}")
+    said += [f"{sign} {exact(expect[name])}" for sign, name in _SIGNS.items() if sign.isascii() and name in expect]
     if "passed" in expect:
         said.append("passed" if expect["passed"] else "not passed")
     if "label" in expect:
@@ -108,7 +109,7 @@ def unmet(expect: dict[str, Any], result: EvaluationResult) -> str | None:
         if wanted is None:
             return f"{error.code}: {error.typed_message}"
         return None if wanted in (True, error.code, error.type) else f"{error.code}, not {wanted}"
-    said = "no score" if result.score is None else f"score {result.score:g}"
+    said = "no score" if result.score is None else f"score {exact(result.score)}"
     if "error" in expect:
         return f"{said}, not {'a failure' if expect['error'] is True else expect['error']}"
     if not _is_near(expect, result.score) or not all(

@@ -17,7 +17,7 @@ from evaluator_host.types.evaluator import ModelBudget, Replay
 from evaluator_host.types.jobs import JobEstimate
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.names import counted
-from evaluator_host.types.numbers import rounded
+from evaluator_host.types.numbers import exact, rounded_beside
 from evaluator_host.types.outcome import ModelUsage
 
 _LONGEST_S: Final = 300.0
@@ -119,5 +119,6 @@ def _over(whose: str, budget: ModelBudget, used: ModelUsage) -> list[str]:
     if budget.tokens is not None and tokens > budget.tokens:
         found.append(f"{whose} may use {counted(budget.tokens, 'token')}, but would use about {tokens}")
     if budget.cost is not None and used.cost is not None and used.cost > budget.cost:
-        found.append(f"{whose} may cost {budget.cost:g}, but would cost about {rounded(used.cost)}")
+        about = rounded_beside(used.cost, budget.cost)
+        found.append(f"{whose} may cost {exact(budget.cost)}, but would cost about {about}")
     return found

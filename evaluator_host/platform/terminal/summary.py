@@ -17,7 +17,7 @@ from evaluator_host.types.evaluator import Row
 from evaluator_host.types.groups import Numbers
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation, type_name
 from evaluator_host.types.names import counted
-from evaluator_host.types.numbers import percent, rounded
+from evaluator_host.types.numbers import exact, percent, rounded, rounded_beside
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.results import RunTimes
 from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together, threshold_notes
@@ -134,11 +134,11 @@ class Summary:
             mean = (
                 "there is no mean score to compare with"
                 if self.mean is None
-                else (f"the mean score {rounded(self.mean)} is under")
+                else f"the mean score {rounded_beside(self.mean, fail_under)} is under"
             )
             fractions = self._score.min >= 0 and self._score.max <= 1
             meant = "".join(f"; {note.remedy}" for note in threshold_notes(fail_under) if fractions)
-            gates["--fail-under"] = f"{mean} --fail-under {fail_under:g}{meant}"
+            gates["--fail-under"] = f"{mean} --fail-under {exact(fail_under)}{meant}"
         if self.doubt:
             gates["reliable scores"] = in_options(self.doubt)
         return gates

@@ -1,7 +1,7 @@
 /** Makes the output of programs safe to show: without terminal codes and invisible characters. */
 
 import { numberIn } from "./json";
-import { shownBelow } from "./resources/format";
+import { shownBeside } from "./resources/format";
 
 const ESCAPES = /\u001b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
@@ -21,7 +21,7 @@ export function shownNumber(given: number): string {
   const value = numberIn(given) ?? Number.NaN;
   if (Number.isInteger(value)) return Math.abs(value) < 1e15 ? String(value) : value.toExponential(4);
   const size = Math.abs(value);
-  return size >= 1e6 || size < 1e-4 ? value.toExponential(3) : shownBelow(1, value, String(Number(value.toFixed(size >= 100 ? 2 : 4))));
+  return size >= 1e6 || size < 1e-4 ? value.toExponential(3) : shownBeside(1, value, String(Number(value.toFixed(size >= 100 ? 2 : 4))));
 }
 
 /** A duration with its unit: 0.2 ms, 34 ms, 1.20 s. */

@@ -33,13 +33,13 @@ function significant(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(3);
-  return shownBelow(1, value, String(Number(size >= 1000 ? value.toFixed(1) : value.toPrecision(4))));
+  return shownBeside(1, value, String(Number(size >= 1000 ? value.toFixed(1) : value.toPrecision(4))));
 }
 
-/** Returns `text`, which shows a number. If `text` looks like `whole`, but the number is just below it, returns more digits: 0.99996. */
-export function shownBelow(whole: number, value: number, text: string): string {
+/** Returns `text`, which shows a number. If `text` looks like `whole`, but the number is only close to it, returns more digits: 0.99996. */
+export function shownBeside(whole: number, value: number, text: string): string {
   const lacking = whole - Math.abs(value);
-  if (Math.abs(Number(text)) !== whole || lacking <= 1e-9) return text;
+  if (Math.abs(Number(text)) !== whole || Math.abs(lacking) <= 1e-9) return text;
   return String(Math.sign(value) * Number((whole - Number(lacking.toPrecision(2))).toPrecision(12)));
 }
 
@@ -66,7 +66,7 @@ export function percent(value: number | null): string {
   if (value === null) return NOTHING;
   const hundredth = value * 100;
   if (hundredth === 0 || hundredth === 100) return `${hundredth} %`;
-  return `${hundredth < 0.05 ? Number(hundredth.toPrecision(2)) : shownBelow(100, hundredth, hundredth.toFixed(1))} %`;
+  return `${hundredth < 0.05 ? Number(hundredth.toPrecision(2)) : shownBeside(100, hundredth, hundredth.toFixed(1))} %`;
 }
 
 /** A pass rate, with the number of rows behind it if these are not the `scored` ones: 100 % of 2 rows. */

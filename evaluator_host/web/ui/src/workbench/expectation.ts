@@ -1,7 +1,7 @@
 /** Expected results of rows, as people type them: `1`, `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`, `fails timeout`,
  * `label good`, several with `;` between them: the grammar of evaluator_host/platform/evaluators/cases.py. */
 import type { Result } from "../api/types";
-import { shownNumber } from "../shown-text";
+import { numberIn } from "../json";
 
 export type Expectation =
   | { kind: "range"; low: number | null; high: number | null; text: string }
@@ -50,7 +50,7 @@ export function readExpectation(typed: string): Expectation | null {
 /** Why a result is not as expected; null if it is, or if nothing is expected. */
 export function unmet(expectation: Expectation | null, result: Result): string | null {
   if (expectation === null || expectation.kind === "wrong") return null;
-  const came = result.status === "failed" ? `failed with ${result.error?.code ?? "an error"}` : result.score === null ? "has no score" : `is ${shownNumber(result.score)}`;
+  const came = result.status === "failed" ? `failed with ${result.error?.code ?? "an error"}` : result.score === null ? "has no score" : `is ${exactly(result.score)}`;
   switch (expectation.kind) {
     case "all":
       return expectation.parts.map((part) => unmet(part, result)).find((why) => why !== null) ?? null;
@@ -70,10 +70,17 @@ export function unmet(expectation: Expectation | null, result: Result): string |
   }
 }
 
+/** A score with as many digits as are compared: 0.3 for 0.1 + 0.2. */
+function exactly(score: number): string {
+  const value = numberIn(score) ?? Number.NaN;
+  const short = Number(value.toPrecision(12));
+  return String(Math.abs(short - value) < EXACT / 10 ? short : value);
+}
+
 /** The expectation of exactly this result, in the form that people type. */
 export function expectationOf(result: Result): string {
   if (result.status === "failed") return "fails";
-  if (result.score !== null) return shownNumber(result.score);
+  if (result.score !== null) return exactly(result.score);
   return result.passed === null ? "" : result.passed ? "passed" : "not passed";
 }
 
