@@ -101,6 +101,11 @@ def points(change: float) -> str:
     return f"{value:+.2g} points" if small else f"{_half_up(value, decimals=1):+.1f} points"
 
 
+def per_second(count: int, seconds: float) -> float | None:
+    """Return a rate with three digits, which is not 0 however slow it is; None if no time has passed."""
+    return float(f"{count / seconds:.3g}") if seconds > 0 else None
+
+
 def size_text(octets: int) -> str:
     """Format a number of bytes, as the workbench does: 999 B, 1.5 KB, 12 MB.
 

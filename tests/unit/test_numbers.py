@@ -14,7 +14,7 @@ from evaluator_host.engine.service.summaries import summarise
 from evaluator_host.integrations.mcp_server import _statistics
 from evaluator_host.platform.terminal.summary import Summary
 from evaluator_host.types.groups import Numbers
-from evaluator_host.types.numbers import mean_of, percent, points, rounded, rounded_beside, size_text
+from evaluator_host.types.numbers import mean_of, per_second, percent, points, rounded, rounded_beside, size_text
 from tests.unit.test_warnings import SCORED
 
 
@@ -78,6 +78,13 @@ def test_a_small_size_is_not_0(octets: int, shown: str) -> None:
 )
 def test_a_small_difference_of_shares_is_not_0(change: float, shown: str) -> None:
     assert points(change) == f"{shown} points"
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "rate"), [(1, 30.0, 0.0333), (0, 5.0, 0.0), (98765, 10.0, 9880.0), (3, 0.0, None)]
+)
+def test_a_slow_rate_is_not_0(rows: int, seconds: float, rate: float | None) -> None:
+    assert per_second(rows, seconds) == rate
 
 
 @pytest.mark.parametrize(

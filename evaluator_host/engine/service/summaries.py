@@ -17,7 +17,7 @@ from evaluator_host.engine.service.prepared import Prepared
 from evaluator_host.engine.service.row_io import environment_info, load_notes
 from evaluator_host.types.evaluation import BatchSummary, CheckReport, HostInfo, Reads
 from evaluator_host.types.evaluator import Contract, Evaluator, Language
-from evaluator_host.types.numbers import mean_of
+from evaluator_host.types.numbers import mean_of, per_second
 from evaluator_host.types.outcome import (
     EvaluationError,
     EvaluationResult,
@@ -45,7 +45,7 @@ def summarise(
         mean=mean_of(scores) if scores else None,
         pass_rate=sum(verdicts) / len(verdicts) if verdicts else None,
         errors=dict(Counter(result.error.code.value for result in results if result.error)),
-        rows_per_s=round(len(results) / seconds, 1) if seconds > 0 else 0.0,
+        rows_per_s=per_second(len(results), seconds) or 0.0,
         warnings=told.counts(),
         doubt=told.doubt() or failed_together(together),
         mean_rows=len(scores),

@@ -51,6 +51,7 @@ from evaluator_host.types.jobs import (
     ScoreHistory,
     ScoreLine,
 )
+from evaluator_host.types.numbers import per_second
 
 LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
 _JOBS_AT_ONCE: Final = 50  # maximum number of jobs that are read and sent at a time
@@ -516,13 +517,13 @@ def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> J
 
 def _progress(overview: JobOverview, rows: int) -> JobProgress:
     job = overview.job
-    rate = job.done / job.running_s if job.done and job.running_s > 0 and not overview.silent else None
+    rate = per_second(job.done, job.running_s) if job.done and not overview.silent else None
     left = max(0, rows - job.done)
     eta_s = left / rate if rate and not job.status.final else None
     return JobProgress(
         rows=rows,
         done=job.done,
         failed=job.failed,
-        rows_per_s=None if rate is None else round(rate, 1),
+        rows_per_s=rate,
         eta_s=None if eta_s is None else round(eta_s, 1),
     )

@@ -11,6 +11,7 @@ from evaluator_host.platform.terminal.console import err
 from evaluator_host.platform.terminal.summary import Summary
 from evaluator_host.types.jobs import JobReport
 from evaluator_host.types.names import counted
+from evaluator_host.types.numbers import per_second
 from evaluator_host.types.outcome import Status
 
 _EVERY_S: Final = 0.1
@@ -40,7 +41,7 @@ class Progress(_Bar):
         super().__init__(
             BarColumn(),
             TaskProgressColumn(),
-            TextColumn("{task.fields[rows]} rows, {task.fields[failed]} failed, {task.fields[speed]:.0f} rows/s"),
+            TextColumn("{task.fields[rows]} rows, {task.fields[failed]} failed, {task.fields[speed]:g} rows/s"),
             TimeRemainingColumn(),
             shown=shown,
         )
@@ -54,7 +55,7 @@ class Progress(_Bar):
         if now - self._drawn < _EVERY_S:
             return
         self._drawn = now
-        speed = summary.rows / max(now - self._started, 1e-3)
+        speed = per_second(summary.rows, now - self._started) or 0.0
         failed = summary.statuses[Status.FAILED]
         self._bar.update(self._task, completed=position, rows=summary.rows, failed=failed, speed=speed)
 

@@ -17,7 +17,7 @@ from evaluator_host.types.evaluator import Row
 from evaluator_host.types.groups import Numbers
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation, type_name
 from evaluator_host.types.names import counted
-from evaluator_host.types.numbers import exact, percent, rounded, rounded_beside
+from evaluator_host.types.numbers import exact, per_second, percent, rounded, rounded_beside
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.results import RunTimes
 from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together, threshold_notes
@@ -159,7 +159,7 @@ class Summary:
             "errors": dict(self.errors.most_common()),
             "warnings": self._warnings.counts(),
             "doubt": self.doubt,
-            "rows_per_s": round(self.rows / seconds, 1) if seconds > 0 else None,
+            "rows_per_s": per_second(self.rows, seconds),
             "run_ms": self._run_times.latency(),
             "first_failure": self._first_failure(),
             **({} if self.together is None else {"together": self.together}),
@@ -186,7 +186,7 @@ class Summary:
                 ("not passed", self._not_passed_text() if self._not_passed else None),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", warnings_text(found["warnings"]) or None),
-                ("speed", None if found["rows_per_s"] is None else f"{found['rows_per_s']} rows/s"),
+                ("speed", None if found["rows_per_s"] is None else f"{found['rows_per_s']:g} rows/s"),
                 ("a row ran", None if run_ms is None else f"{run_ms.p50} ms (p50), {run_ms.p99} ms (p99)"),
                 ("first failure", None if failure is None else _failure(failure)),
             ),
