@@ -119,6 +119,14 @@ def test_evaluators_over_the_jobs_of_a_data_set(client: Client, url: str) -> Non
     assert "course-late fell" not in shown
 
 
+def test_a_job_refuses_an_evaluator_that_it_has_already(client: Client) -> None:
+    client.evaluators.create("once", EXACT)
+    with pytest.raises(InvalidRequest) as refused:
+        client.jobs.create(["once", EXACT, "once@1"], ROWS, mapping=MAPPING)
+    [problem] = refused.value.problems
+    assert (problem.field, problem.message) == ("evaluators.2", "the job already has an evaluator once@1")
+
+
 @pytest.mark.long
 def test_failed_rows_count_in_a_comparison_as_they_do_in_both_jobs(client: Client, url: str) -> None:
     rows = [{"gold": "a", "new": "a", "old": ""}, {"gold": "b", "new": "", "old": "b"}, {"gold": "c"}]

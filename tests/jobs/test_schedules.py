@@ -814,6 +814,21 @@ async def test_many_large_schedules_and_alerts_do_not_hold_the_event_loop(
     assert watch.longest_s < held, watch.longest
 
 
+async def test_a_schedule_with_an_evaluator_twice_runs_it_once(desk: Desk) -> None:
+    newest = 1
+
+    async def resolve(_workspace: str, reference: str) -> ResolvedEvaluator:
+        version = int(reference.partition("@")[2] or newest)
+        return ResolvedEvaluator(replace(OK, name="qa", version=version), None)
+
+    schedules = Schedules(desk.store.objects, replace(desk.board, resolve=resolve))
+    await schedules.add_schedule(WORKSPACE, "twice", JobSpec(["qa", "qa@2"], ROWS), cron=MONDAYS)
+    newest = 2
+    job = await schedules.run_schedule(WORKSPACE, "twice")
+    assert job.evaluators == ("qa@2",)
+    await desk.ended(job)
+
+
 async def test_slow_schedules_of_a_workspace_do_not_delay_those_of_another(desk: Desk) -> None:
     free = asyncio.Event()
 

@@ -161,9 +161,7 @@ class JobService:
         Raises:
           HostError: for the reasons given at `require_job`; mapping and target are not checked.
         """
-        evaluators: list[JobEvaluator] = []
-        for given in spec.evaluators:
-            evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
+        evaluators = await self._evaluators(spec, workspace_id)
         dataset = await self._stored_dataset(spec, workspace_id)
         return await FirstRowsOfJobs(self.service, self.folder).advise(spec, evaluators, dataset, workspace_id)
 
@@ -183,10 +181,8 @@ class JobService:
         if spec.target is not None:
             templates += prompt_templates(spec.target)
         await require_templates(self.service.processes, workspace_id, templates)
-        evaluators: list[JobEvaluator] = []
-        for given in spec.evaluators:
-            evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
-            made = evaluator_of(evaluators[-1])
+        evaluators = await self._evaluators(spec, workspace_id)
+        for made in map(evaluator_of, evaluators):
             if spec.config.executor is Executor.RAY and (made.models or made.network or made.secrets):
                 message = (
                     "evaluators with models, network or secrets cannot run on Ray: only the host itself can grant these"
@@ -367,6 +363,19 @@ class JobService:
         for dataset_id in await self.datasets.forget_unused(workspace_id):
             await asyncio.to_thread(self.folder.remove, dataset_id)
 
+    async def _evaluators(self, spec: JobSpec, workspace_id: str) -> list[JobEvaluator]:
+        """Return a job's evaluators; the job of a schedule may name one twice, as `["qa", "qa@2"]` does in time."""
+        found: list[JobEvaluator] = []
+        for given in spec.evaluators:
+            one = await self._evaluator(given, workspace_id, before=found)
+            same = next((other for other in found if other.label == one.label), None)
+            if same is None:
+                found.append(one)
+            elif spec.schedule is None or same.digest != one.digest:
+                field = f"evaluators.{one.position}"
+                raise InvalidRequest.of(field, f"the job already has an evaluator {one.label}", "leave out one of them")
+        return found
+
     async def _evaluator(
         self, given: Evaluator | str, workspace_id: str, *, before: Sequence[JobEvaluator]
     ) -> JobEvaluator:
@@ -391,10 +400,12 @@ class JobService:
             except InvalidPin as error:
                 problems = (replace(one, field=f"evaluators.{position}.{one.field}") for one in error.problems)
                 raise InvalidPin(error.detail, problems=tuple(problems)) from error
-        stored_label = f"{evaluator.name}@{evaluator.version}"
+        label = (
+            f"{evaluator.name}@{evaluator.version}" if evaluator.name else label_of(evaluator, position, taken=taken)
+        )
         return JobEvaluator(
             position=position,
-            label=stored_label if evaluator.name else label_of(evaluator, position, taken=taken),
+            label=label,
             name=evaluator.name,
             version=evaluator.version,
             digest=evaluator_digest(evaluator),
