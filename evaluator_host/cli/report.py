@@ -3,6 +3,7 @@
 Both reports are made from the file that `run --out` writes, so they need only a few numbers in memory for each row.
 """
 
+import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ from evaluator_host.types.outcome import Status
 
 _SHOWN: Final = 5
 _MESSAGE_CHARACTERS: Final = 500
+_REFERENCE: Final = re.compile(r"[@#!](?=\\?\w)")  # a mention of a person or team, or of an issue or merge request
+_BREAK: Final = "\N{ZERO WIDTH SPACE}"  # after a sign, keeps CI systems from telling people that they are mentioned
 
 Number: TypeAlias = Callable[["RowsReport"], float | None]
 # a column of a table: its header, and a function that returns the cell for a row
@@ -375,7 +378,8 @@ def _cell(text: str) -> str:
     Control characters are escaped as for a terminal, because CI systems print reports to their logs.
     """
     shown = plain(" ".join(text.split())).encode("utf-8", "replace").decode().replace("\\", "\\\\")
-    return "".join(f"\\{sign}" if sign in "|`*_<>[]#!&~" else sign for sign in shown)
+    escaped = "".join(f"\\{sign}" if sign in "|`*_<>[]#!&~" else sign for sign in shown)
+    return _REFERENCE.sub(r"\g<0>" + _BREAK, escaped)
 
 
 _NUMBERS: Final[tuple[tuple[str, str, Number], ...]] = (

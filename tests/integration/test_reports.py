@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
@@ -240,6 +241,14 @@ def test_text_from_code_is_not_markup() -> None:
     assert not any(sign in line for line in lines for sign in "\x00\x07\x1b\u202e\ud800")
     assert all("<script>" not in line and "[x]" not in line for line in lines)
     assert len([line for line in lines if line.startswith("| 0 |")]) == 1
+
+
+def test_text_from_code_mentions_nobody() -> None:
+    report = RowsReport("a@team.py", (row(0, 0.0, "ask @team or @_team about #12, !7 and a @ b"),))
+    text = markdown(report)
+    assert re.findall(r"[@#!]\\?\w", text) == []
+    assert text.replace("\u200b", "").splitlines()[0] == "### a@team.py"
+    assert "a @ b |" in text
 
 
 def test_a_report_of_test_cases_is_xml_whatever_they_are_called() -> None:
