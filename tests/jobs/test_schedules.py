@@ -578,34 +578,59 @@ async def test_the_minimum_of_rows_of_an_alert_counts_the_rows_behind_its_metric
     assert told == [[], [text]]
 
 
+GOOD: dict[str, Any] = {
+    "total": "9/5", "passed": 2, "failed": 0, "skipped": 0,
+    **dict.fromkeys(("scored", "scores", "numbers", "judged"), 2),
+}  # fmt: skip
+BAD = {**GOOD, "total": "1/5", "passed": 0}
+ONLY_LABELS = {**GOOD, "total": "0", "passed": 0, "scores": 0, "numbers": 0, "judged": 0}
+SKIPS = {**ONLY_LABELS, "scored": 0, "skipped": 2}
+DOUBTFUL = {**GOOD, "doubted": 2}
+
+
+async def counted(desk: Desk, alerts: Alerts, *counts: dict[str, Any]) -> list[str]:
+    """Run a job whose evaluators have these counts; return the texts of the new messages of the alert `low`."""
+    before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
+    spec = JobSpec([OK] * len(counts), [{"inputs": {}, "outputs": "1"}] * 2, name="run", schedule="weekly")
+    job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
+    for position, values in enumerate(counts):
+        chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
+        await tables(desk.store).jobs._database.change_rows(update(JobEvaluatorTable).where(chosen).values(values))
+    (stored,) = await desk.store.objects.list_objects("alert")
+    await check(desk, alerts, stored)
+    found = (await alerts.get_alert(WORKSPACE, "low")).deliveries
+    return [f"{one.type} {one.text}" for one in found[: len(found) - before]]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("metric", [Metric.MEAN, Metric.PASS_RATE])
 async def test_an_alert_ignores_evaluators_that_only_label_or_skip(desk: Desk, tmp_path: Path, metric: Metric) -> None:
     alerts = alerts_of(desk, tmp_path)
     await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
     await alerts.add_alert(WORKSPACE, "low", AlertRule(metric, schedule="weekly", below=0.5))
-    good: dict[str, Any] = {"total": "9/5", "passed": 2, "failed": 0, "skipped": 0}
-    good |= dict.fromkeys(("scored", "scores", "numbers", "judged"), 2)
-    none = {**good, "total": "0", "passed": 0, "scores": 0, "numbers": 0, "judged": 0}
-    only_labels, skips, bad = none, {**none, "scored": 0, "skipped": 2}, {**good, "total": "1/5", "passed": 0}
+    assert await counted(desk, alerts, ONLY_LABELS) == []
+    [text] = await counted(desk, alerts, BAD, ONLY_LABELS)
+    assert text.startswith("alert.firing ")
+    assert await counted(desk, alerts, ONLY_LABELS, SKIPS) == []
+    [text] = await counted(desk, alerts, GOOD, SKIPS)
+    assert text.startswith("alert.resolved ")
 
-    async def told(*counts: dict[str, Any]) -> list[str]:
-        """Run a job whose evaluators have these counts; return the types of the alert's new messages."""
-        before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
-        spec = JobSpec([OK] * len(counts), [{"inputs": {}, "outputs": "1"}] * 2, name="run", schedule="weekly")
-        job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
-        for position, values in enumerate(counts):
-            chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
-            await tables(desk.store).jobs._database.change_rows(update(JobEvaluatorTable).where(chosen).values(values))
-        (stored,) = await desk.store.objects.list_objects("alert")
-        await check(desk, alerts, stored)
-        found = (await alerts.get_alert(WORKSPACE, "low")).deliveries
-        return [one.type for one in found[: len(found) - before]]
 
-    assert await told(only_labels) == []
-    assert await told(bad, only_labels) == ["alert.firing"]
-    assert await told(only_labels, skips) == []
-    assert await told(good, skips) == ["alert.resolved"]
+async def test_doubtful_scores_are_never_within_the_bounds_of_an_alert(desk: Desk, tmp_path: Path) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, schedule="weekly", below=0.5))
+    told = "alert low: the mean of evaluator 1 in job run cannot be relied on: 2 of 2 scores are doubtful: see the warnings"
+    for _ in range(2):
+        assert await counted(desk, alerts, DOUBTFUL) == [f"alert.firing {told} (2 of 2 rows scored, 0 failed)"]
+    assert [text.split()[0] for text in await counted(desk, alerts, GOOD)] == ["alert.resolved"]
+
+
+async def test_a_failure_rate_is_reliable_though_the_scores_are_doubtful(desk: Desk, tmp_path: Path) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.FAILURE_RATE, schedule="weekly", above=0.5))
+    assert await counted(desk, alerts, DOUBTFUL) == []
 
 
 @pytest.mark.long

@@ -101,7 +101,8 @@ _STORED: Final = Adapter(_Alert)
 class _Sample:
     """The current value of the metric that an alert watches, and what a message about it contains.
 
-    `out` is true if the metric is out of bounds or no row could be scored, and None if too few rows have a result.
+    `out` is true if the metric is out of bounds or doubtful, or no row could be scored, and None if too few rows have a
+    result.
     """
 
     out: bool | None
@@ -552,13 +553,16 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
     evaluator = about.get("evaluator", rule.live)
     if kept.value is None:
         return f"alert {name}: {evaluator} has no {watched} in {where}, because no row could be scored ({counts})"
-    return f"alert {name}: the {watched} of {evaluator} is {rounded(kept.value)}, {is_out}, in {where} ({counts})"
+    if doubt := about.get("doubt"):
+        return f"alert {name}: the {watched} of {evaluator} in {where} cannot be relied on: {doubt} ({counts})"
+    value = rounded_beside(kept.value, limit)
+    return f"alert {name}: the {watched} of {evaluator} is {value}, {is_out}, in {where} ({counts})"
 
 
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample | None:
     """Return the metric that a rule watches. Return None if no scored row has a value for it.
 
-    A pass rate, for example, needs rows with a verdict.
+    A pass rate, for example, needs rows with a verdict. Doubtful scores are never within bounds.
     """
     done = score.scored + score.failed
     metrics = {
@@ -575,9 +579,9 @@ def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample 
         return _Sample(None, None, about)
     if value is None:
         return None if score.scored or not score.failed else _Sample(out=True, value=None, about=about)
-    if rule.below is not None:
-        return _Sample(exceeds(rule.below, value), value, about)
-    out = rule.above is not None and exceeds(value, rule.above)
+    if score.doubt is not None and rule.metric is not Metric.FAILURE_RATE:
+        return _Sample(out=True, value=value, about={**about, "doubt": score.doubt})
+    out = exceeds(rule.below, value) if rule.below is not None else exceeds(value, rule.above or 0.0)
     return _Sample(out, value, about)
 
 
