@@ -199,12 +199,16 @@ def test_agreement_is_counted_by_class() -> None:
     found = agreement("e", "human", LabelledRows(Counter(table), unlabelled=3))
     assert (found.rows, found.unlabelled, found.accuracy) == (200, 3, 0.7)
     assert found.kappa == pytest.approx(0.492, abs=5e-4)
-    assert found.kappa_interval is not None
-    assert found.kappa_interval[0] < 0.492 < found.kappa_interval[1]
+    assert found.kappa_interval == pytest.approx((0.378, 0.592), abs=1e-3)
     assert found.weighted_kappa is not None
     assert [one.recall for one in found.classes] == pytest.approx([88 / 120, 40 / 60, 12 / 20])
     assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
     assert wilson(0, 0) is None
+    assert {(wilson(0, n) or ())[0] for n in range(1, 200)} == {0.0}
+    assert {(wilson(n, n) or ())[1] for n in range(1, 200)} == {1.0}
+    few = agreement("e", "h", LabelledRows(Counter({("1", "1"): 2, ("0", "0"): 1})))
+    assert (few.kappa, few.accuracy_interval) == (1.0, pytest.approx((0.4385, 1.0), abs=1e-4))
+    assert few.kappa_interval == pytest.approx((-0.2634, 1.0), abs=1e-4), "three rows tell little, even if all agree"
     for pairs, who in (
         ({("1", "1"): 5}, "the evaluator and people"),
         ({("1", "1"): 4, ("0", "1"): 1}, "the evaluator"),

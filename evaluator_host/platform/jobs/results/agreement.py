@@ -1,9 +1,9 @@
 """Computes how far an evaluator agrees with people's labels: accuracy, Cohen's kappa, a confusion matrix, intervals.
 
 Intervals are 95 % intervals. The interval of a fraction is Wilson's (Journal of the American Statistical Association
-22, 1927, p. 209); the interval of kappa comes from its standard error (Cohen, Educational and Psychological Measurement
-20, 1960, p. 37). The weighted kappa has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), for labels
-that are numbers.
+22, 1927, p. 209). The interval of kappa (Cohen, Educational and Psychological Measurement 20, 1960, p. 37) follows from
+that of the accuracy, because kappa's standard error is 0 if all rows agree, however few they are. The weighted kappa
+has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), for labels that are numbers.
 """
 
 import itertools
@@ -152,7 +152,8 @@ def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
     agreed = sum(pairs[name, name] for name in classes)
     constant = _constant(human, said)
     by_chance = sum(human[name] * said[name] for name in classes)
-    kappa, interval = (None, None) if constant or not total else _kappa(agreed, by_chance, total)
+    reach = wilson(agreed, total)
+    kappa, interval = (None, None) if constant or reach is None else _kappa(agreed, by_chance, total, reach)
     cells = [
         AgreementCell(*pair, pairs[pair], tuple(labelled.first.get(pair, ())))
         for pair in itertools.product(classes, classes)
@@ -168,7 +169,7 @@ def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
         waiting=labelled.waiting,
         incomparable=labelled.incomparable,
         accuracy=agreed / total if total else None,
-        accuracy_interval=wilson(agreed, total),
+        accuracy_interval=reach,
         kappa=kappa,
         kappa_interval=interval,
         weighted_kappa=None if constant else _weighted(classes, pairs, human, said),
@@ -234,7 +235,8 @@ def wilson(hits: int, total: int) -> tuple[float, float] | None:
     share, square = hits / total, _Z**2 / total
     middle = (share + square / 2) / (1 + square)
     half = _Z / (1 + square) * math.sqrt(share * (1 - share) / total + square / (4 * total))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # rounding must not put `low` above 0, or `high` below 1, if none or all are hits
+    return max(0.0, middle - half) if hits else 0.0, min(1.0, middle + half) if hits < total else 1.0
 
 
 def _constant(human: Counter[str], said: Counter[str]) -> str:
@@ -243,11 +245,11 @@ def _constant(human: Counter[str], said: Counter[str]) -> str:
     return f"{' and '.join(who)} gave the same verdict on all rows, so there is no kappa" if who else ""
 
 
-def _kappa(agreed: int, by_chance: int, total: int) -> tuple[float, tuple[float, float]]:
+def _kappa(agreed: int, by_chance: int, total: int, interval: tuple[float, float]) -> tuple[float, tuple[float, float]]:
+    """Return kappa and its interval; `interval` is that of the accuracy."""
     observed, chance = agreed / total, by_chance / total**2
-    kappa = (observed - chance) / (1 - chance)
-    half = _Z * math.sqrt(observed * (1 - observed) / total) / (1 - chance)
-    return kappa, (max(-1.0, kappa - half), min(1.0, kappa + half))
+    low, kappa, high = ((share - chance) / (1 - chance) for share in (interval[0], observed, interval[1]))
+    return kappa, (max(-1.0, low), high)
 
 
 def _weighted(
