@@ -60,6 +60,7 @@ class EvalSetScore:
     rows: int
     scored: int
     failed: int
+    skipped: int
     mean: float | None
 
 
@@ -117,14 +118,16 @@ def _score(run: EvalRun, one: ProjectEvaluator) -> EvalSetScore:
     asked = [item for item in run.eval_set.items if one.id in item.criteria]
     results = [run.results.get((item.id, one.id)) for item in asked]
     scored = [result.score for result in results if result is not None and result.score is not None]
-    failed = sum(result is None or result.status is not Status.SCORED for result in results)
+    failed = sum(result is None or result.status is Status.FAILED for result in results)
+    skipped = sum(result is not None and result.status is Status.SKIPPED for result in results)
     return EvalSetScore(
         id=one.id,
         name=one.name,
         weight=run.eval_set.weights.get(one.id, 1.0),
         rows=len(asked),
-        scored=len(results) - failed,
+        scored=len(results) - failed - skipped,
         failed=failed,
+        skipped=skipped,
         mean=mean_of(scored) if scored else None,
     )
 

@@ -3,6 +3,7 @@ are refused.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
+from evaluator_host.vendors.uipath.cli.eval import _exit_code, eval_table
 from evaluator_host.vendors.uipath.eval_set import EvalItem, EvalSet
 from evaluator_host.vendors.uipath.evaluation import EvalRun, overall, scores
 from evaluator_host.vendors.uipath.evaluators import ProjectEvaluator, find_evaluators
@@ -53,6 +55,25 @@ def test_booleans_and_numbers_are_on_one_scale_and_failures_in_no_mean() -> None
     assert overall(scores(RUN)) == 0.5
     assert overall([]) is None
     assert overall(scores(EvalRun(RUN.eval_set, EVALUATORS, {}))) is None
+
+
+def test_a_skipped_result_is_not_a_failed_one() -> None:
+    skipped = result_of(status=Status.SKIPPED, score=None)
+    run = replace(RUN, results={**RUN.results, ("b", "Bool"): skipped})
+    assert [(one.rows, one.scored, one.failed, one.skipped) for one in scores(run)] == [(3, 1, 2, 0), (2, 1, 0, 1)]
+    lines = str(eval_table(run)).splitlines()
+    assert lines[2].split() == ["B", "failed", "skipped"]
+    assert lines[-1].endswith("1 of 5 results were skipped and are left out of the means")
+
+
+def test_a_run_without_any_score_is_not_a_success() -> None:
+    item = EvalItem("a", "A", {}, {"Number": {}})
+    skipped = {("a", "Number"): result_of(status=Status.SKIPPED, score=None)}
+    runs = [
+        EvalRun(EvalSet("s", "Set", (item,), ("Number",), {}), EVALUATORS[:1], {"a": Execution("a", {})}, results)
+        for results in ({("a", "Number"): scored(0.0)}, skipped)
+    ]
+    assert [_exit_code(run, None) for run in runs] == [0, 1]
 
 
 def test_the_report_has_the_raw_value_beside_the_score() -> None:

@@ -21,6 +21,7 @@ from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.names import nearest_name
 from evaluator_host.types.numbers import rounded
+from evaluator_host.types.outcome import Status
 from evaluator_host.vendors.uipath.agent import AGENT_LIMITS, agent_program, find_entry_point
 from evaluator_host.vendors.uipath.cli.run import Plan, run_plan
 from evaluator_host.vendors.uipath.eval_set import EvalItem, EvalSet, parse_eval_set
@@ -56,14 +57,15 @@ def eval_table(run: EvalRun) -> Text:
     """Format a table with a line for each test case, a column for each evaluator, and their means."""
     found = scores(run)
     header = ("TEST CASE", *(one.name for one in run.evaluators))
-    rows = [(item.name, *(_cell(run, item, one) for one in run.evaluators)) for item in run.eval_set.items]
-    made = table(header, [*rows, ("mean", *(one.mean for one in found))])
+    cells = [(item.name, *(_cell(run, item, one) for one in run.evaluators)) for item in run.eval_set.items]
+    made = table(header, [*cells, ("mean", *(one.mean for one in found))])
     total = overall(found)
-    failed = sum(one.failed for one in found)
-    lost = (
-        f", {failed} of {sum(one.rows for one in found)} results failed and are left out of the means" if failed else ""
-    )
-    return made.append(f"\nscore {'none' if total is None else rounded(total)}{lost}")
+    rows = sum(one.rows for one in found)
+    counts = {"failed": sum(one.failed for one in found), "were skipped": sum(one.skipped for one in found)}
+    lost = [
+        f", {count} of {rows} results {what} and are left out of the means" for what, count in counts.items() if count
+    ]
+    return made.append(f"\nscore {'none' if total is None else rounded(total)}{''.join(lost)}")
 
 
 def failures(run: EvalRun) -> Iterator[str]:
@@ -96,7 +98,9 @@ def _cell(run: EvalRun, item: EvalItem, one: ProjectEvaluator) -> object:
     if one.id not in item.criteria:
         return None
     result = run.results.get((item.id, one.id))
-    return _FAILED if result is None or result.error is not None else result.score
+    if result is None or result.error is not None:
+        return _FAILED
+    return result.status if result.status is Status.SKIPPED else result.score
 
 
 def eval_(
@@ -270,7 +274,7 @@ def _print(run: EvalRun, *, as_json: bool) -> None:
 def _exit_code(run: EvalRun, fail_under: float | None) -> int:
     found = scores(run)
     mean = overall(found)
-    under = fail_under is not None and (mean is None or exceeds(fail_under, mean))
+    under = mean is None or (fail_under is not None and exceeds(fail_under, mean))
     broken = any(run.agent_error(item) is not None for item in run.eval_set.items)
     return 1 if under or broken or any(one.failed for one in found) else 0
 

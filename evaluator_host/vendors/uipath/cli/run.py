@@ -24,7 +24,7 @@ from evaluator_host.platform.terminal.remote_host import host
 from evaluator_host.types.errors import HostError, InvalidRequest
 from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.types.jobs import JobStatus
-from evaluator_host.types.outcome import EvaluationResult, Status
+from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.vendors.uipath.eval_set import EvalSet
 from evaluator_host.vendors.uipath.evaluation import EvalRun, run_agent, score
 from evaluator_host.vendors.uipath.evaluators import ProjectEvaluator
@@ -117,8 +117,7 @@ def _as_job(run: EvalRun, plan: Plan, url: str, *, shown: bool) -> EvalRun:
             (run.eval_set.items[row.index].id, positions[row.evaluator]): _read_result(row.result)
             for row in client.jobs.rows(job.id)
         }
-    failed = {item.id for item in run.eval_set.items if run.agent_error(item) is not None}
-    known = {
-        key: result for key, result in results.items() if result.status is not Status.SKIPPED and key[0] not in failed
+    asked = {
+        (item.id, one.id) for item in run.eval_set.items for one in run.asked(item) if run.agent_error(item) is None
     }
-    return replace(run, results=known, job=job.id)
+    return replace(run, results={key: result for key, result in results.items() if key in asked}, job=job.id)
