@@ -319,7 +319,10 @@ def test_lists_mark_a_mean_that_says_nothing_and_count_no_change_from_it(client:
     for mapping, mean, doubtful in (({"outputs": "none"}, 0, True), (MAPPING, 0.5, False)):
         score = client.jobs.wait(client.jobs.create(["silent"], "silent", mapping=mapping).id).scores[0]
         assert (score.mean, score.doubt is not None, score.change) == (mean, doubtful, None)
-    assert score.previous is not None
+        assert score.previous is None, "the earlier job is doubtful"
+        listed = command(url, "evaluators", "list").splitlines()
+        [last] = [line for line in listed if line.startswith("silent ")]
+        assert ("(doubtful)" in last) is doubtful
     [mapped, unmapped] = command(url, "jobs", "list", "--search", "silent").splitlines()[1:]
     assert ("doubtful" in mapped, "completed, doubtful" in unmapped) == (False, True)
     [mapped, unmapped] = command(url, "evaluators", "scores", "silent").splitlines()[1:]

@@ -10,7 +10,7 @@ from evaluator_host.platform.evaluators.cases import case_text
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, facts, format_time, out, plain, print_found, print_json, table
-from evaluator_host.platform.terminal.job_tables import OWN_ROWS, SCORE_HEADER, score_cells
+from evaluator_host.platform.terminal.job_tables import OWN_ROWS, SCORE_HEADER, mean_cell, score_cells
 from evaluator_host.platform.terminal.remote_host import ClientOption
 from evaluator_host.types.entry_point import EntryPoint
 from evaluator_host.types.errors import InvalidRequest, NotFound
@@ -305,7 +305,7 @@ def _row(one: EvaluatorReport) -> tuple[object, ...]:
 def _last_job(last: EvaluatorScore | None) -> tuple[object, object]:
     if last is None:
         return None, None
-    return format_time(last.created_at), last.score.mean
+    return format_time(last.created_at), mean_cell(last.score)
 
 
 def _described(one: EvaluatorReport, *, code: bool = True) -> Any:

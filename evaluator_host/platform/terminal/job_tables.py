@@ -75,8 +75,12 @@ def score_cells(score: JobScore) -> tuple[object, ...]:
     """Format an evaluator's statistics in a job as table cells, in the order of `SCORE_HEADER`."""
     rate = pass_rate_text(score.pass_rate, score.judged, score.mean_rows)
     change = None if score.change is None else rounded(score.change, "+.4g")
-    mean = score.mean if score.doubt is None or score.mean is None else f"{rounded(score.mean)} (doubtful)"
-    return f"{score.scored}/{score.rows}", score.failed, mean, rate, change
+    return f"{score.scored}/{score.rows}", score.failed, mean_cell(score), rate, change
+
+
+def mean_cell(score: JobScore) -> object:
+    """Return an evaluator's mean in a job as a table cell, which says if the mean is doubtful."""
+    return score.mean if score.doubt is None or score.mean is None else f"{rounded(score.mean)} (doubtful)"
 
 
 def job_facts(job: JobReport) -> Text:

@@ -130,7 +130,7 @@ function Last({ of }: { of: EvaluatorReport["last_job"] }) {
   if (of === null) return <span class="muted">no job yet</span>;
   return (
     <Link to={`/jobs/${of.job}`} title={`${of.score.evaluator}: the mean of its newest job`}>
-      {of.score.mean !== null ? <strong>{rounded(of.score.mean)} </strong> : of.score.failed > 0 && <span class="fail">all failed </span>}
+      {of.score.mean !== null ? <strong class={of.score.doubt === null ? "" : "warn"}>{`${rounded(of.score.mean)}${of.score.doubt === null ? "" : ", doubtful"} `}</strong> : of.score.failed > 0 && <span class="fail">all failed </span>}
       <When at={of.created_at} />
     </Link>
   );
