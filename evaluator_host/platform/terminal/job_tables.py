@@ -1,7 +1,9 @@
 """Shows jobs, their results and comparisons as tables in a terminal."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from rich.text import Text
@@ -16,7 +18,7 @@ from evaluator_host.platform.terminal.summary import (
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.alerts import ScheduleReport
 from evaluator_host.types.evaluator import Json
-from evaluator_host.types.jobs import JobEstimate, JobNode, JobReport, JobScore, ScoreHistory, ScoreLine
+from evaluator_host.types.jobs import JobEstimate, JobNode, JobReport, JobScore, ScoredJob, ScoreHistory, ScoreLine
 from evaluator_host.types.json_values import encode_json, value_at
 from evaluator_host.types.names import counted
 from evaluator_host.types.numbers import percent, points, rounded
@@ -133,7 +135,7 @@ def history_table(history: ScoreHistory) -> Text:
     If a score fell, the text also says how to compare two jobs.
     """
     header = ("EVALUATOR", "JOBS", "TREND", "FIRST", "MEAN", "CHANGE")
-    made = table(header, [_history_cells(line) for line in history.evaluators])
+    made = table(header, [_history_cells(history.jobs, line) for line in history.evaluators])
     for line in history.evaluators:
         job, last = [pair for pair in zip(history.jobs, line.scores, strict=True) if pair[1]][-1]
         if last is None or last.previous is None:
@@ -149,22 +151,41 @@ def history_table(history: ScoreHistory) -> Text:
     return made
 
 
-def _history_cells(line: ScoreLine) -> tuple[object, ...]:
+def _history_cells(jobs: Sequence[ScoredJob], line: ScoreLine) -> tuple[object, ...]:
     given = [score for score in line.scores if score is not None]
     first = next((score.mean for score in given if score.mean is not None and score.doubt is None), None)
     _, _, last, _, change = score_cells(given[-1])
-    return line.evaluator, len(given), _bars(line), first, last, change
+    return line.evaluator, len(given), _bars(jobs, line), first, last, change
 
 
-def _bars(line: ScoreLine) -> str:
-    """Draw a bar for each job: a higher mean score gives a higher bar. A dot stands for an unreliable mean."""
-    means = [None if score is None or score.doubt else score.mean for score in line.scores]
-    known = [mean for mean in means if mean is not None]
-    low, span = (min(known), max(known) - min(known)) if known else (0.0, 0.0)
+def _bars(jobs: Sequence[ScoredJob], line: ScoreLine) -> str:
+    """Draw a bar for each job: a higher mean score gives a higher bar. A dot stands for an unreliable mean.
+
+    Bars between two `|` have their own scale, because only their means are over the same rows.
+    """
+    bars = dict.fromkeys((job.id for job in jobs), "·")
     steps = len(_BARS) - 1
-    return "".join(
-        "·" if mean is None else _BARS[round((mean - low) / span * steps) if span else steps // 2] for mean in means
-    )
+    for place, run in enumerate(_runs(jobs, line)):
+        low = min(run.values())
+        span = max(run.values()) - low
+        for job, mean in run.items():
+            bars[job] = _BARS[round((mean - low) / span * steps) if 0 < span < math.inf else steps // 2]
+        first = next(iter(run))
+        bars[first] = f"{'|' if place else ''}{bars[first]}"
+    return "".join(bars.values())
+
+
+def _runs(jobs: Sequence[ScoredJob], line: ScoreLine) -> list[dict[str, float]]:
+    """Return the reliable means by job, in runs of jobs whose means can be compared with each other."""
+    first: dict[str, str] = {}  # for each job, the first job with which its mean can be compared
+    known: list[tuple[str, float]] = []
+    for job, score in zip(jobs, line.scores, strict=True):
+        if score is None:
+            continue
+        first[job.id] = job.id if score.change is None else first.get(str(score.previous), job.id)
+        if score.mean is not None and not score.doubt:
+            known.append((job.id, score.mean))
+    return [dict(run) for _, run in groupby(known, key=lambda one: first[one[0]])]
 
 
 def _score_text(score: JobScore, *, zero: bool) -> str | None:
