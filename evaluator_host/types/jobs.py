@@ -240,11 +240,17 @@ class JobScore:
     ]
     previous: Annotated[
         str | None,
-        Doc("Id of the newest job before this one that completed over the same rows with an evaluator of this name."),
+        Doc(
+            "Id of the newest job before this one that completed over the same rows with an evaluator of this name, "
+            "and whose scores can be relied on."
+        ),
     ]
     change: Annotated[
         float | None,
-        Doc("The mean minus the mean of `previous`; None if there is no such job, or if rows or `failures` differ."),
+        Doc(
+            "The mean minus the mean of `previous`; None if there is no such job, if rows or `failures` differ, or if "
+            "the scores are doubtful."
+        ),
     ]
     warnings: Annotated[
         tuple[WarningCount, ...], Doc("Warnings of the evaluator's rows; those that make a score doubtful come first.")
@@ -263,7 +269,7 @@ class JobScore:
     def not_compared(self) -> bool:
         """Return whether the mean cannot be compared with the previous job's mean.
 
-        The means cannot be compared if the previous mean is doubtful, or was computed over other rows.
+        The means cannot be compared if this mean is doubtful, or was computed over other rows.
         """
         return self.previous is not None and self.mean is not None and self.change is None
 

@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.table import DatasetTable, new_dataset_id
-from evaluator_host.platform.jobs.queue import StoredOutput
+from evaluator_host.platform.jobs.queue import StoredOutput, _first_reliable
 from evaluator_host.platform.jobs.results.aggregate import aggregate
 from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.results.results import JobResults
@@ -157,6 +157,32 @@ async def test_a_mean_is_compared_with_one_over_the_same_rows(
     assert found.previous is not None
     changes = [replace(found, previous_is_zero=one).change(failures_are_zero=one) for one in (False, True)]
     assert changes == [excluded, zero]
+
+
+async def test_a_mean_is_compared_with_the_last_one_that_can_be_relied_on(store: Store) -> None:
+    nothing = [None, None, None]
+    first, good = await finished(store, nothing), await finished(store, [1.0, 0.0, 0.5])
+    broken, last = await finished(store, nothing), await finished(store, [0.5, 0.5, 1.0])
+    found = {one.job.id: one.evaluators[0] for one in await tables(store).jobs.list_overviews(WORKSPACE, limit=4)}
+    jobs = (first, good, broken, last)
+    assert [found[one.id].previous_job for one in jobs] == [None, None, good.id, good.id]
+    assert found[last.id].change(failures_are_zero=False) == pytest.approx(1 / 6)
+
+
+@pytest.mark.parametrize("doubtful", [0, 1])
+async def test_doubtful_scores_have_no_change(store: Store, doubtful: int) -> None:
+    jobs = [await finished(store, [1.0, 0.0]), await finished(store, [0.0, 0.0])]
+    chosen = update(JobEvaluatorTable).where(JobEvaluatorTable.job_id == jobs[doubtful].id).values(doubted=2)
+    await store.database.change_rows(chosen)
+    found = [(await tables(store).jobs.get_overview(WORKSPACE, one.id)).evaluators[0] for one in jobs]
+    assert found[doubtful].doubt() == "2 of 2 scores are doubtful: see the warnings"
+    assert (found[1].previous_job, found[1].change(failures_are_zero=False)) == (jobs[0].id, None)
+
+
+async def test_a_job_that_was_deleted_meanwhile_is_not_the_previous_one(store: Store) -> None:
+    job = await finished(store, [1.0])
+    async with store.database.transaction() as connection:
+        assert await _first_reliable(connection, [("deleted", 0), (job.id, 0)]) == (job.id, 0)
 
 
 async def test_rounding_errors_are_not_changes_of_rows(store: Store) -> None:

@@ -28,7 +28,9 @@ from evaluator_host.platform.jobs.table import (
     SharedPartTable,
     TogetherTable,
     as_job,
+    as_tally,
     select_jobs,
+    select_tallies,
 )
 from evaluator_host.platform.jobs.tallies import read_warnings, row_mark
 from evaluator_host.platform.store.database import (
@@ -45,6 +47,7 @@ from evaluator_host.types.numbers import sum_of
 from evaluator_host.types.outcome import ModelUsage, Note, Status
 from evaluator_host.types.warnings import DOUBTFUL, WarningTally
 
+_EARLIER: Final = 20  # maximum number of earlier jobs among which to look for one whose scores can be relied on
 _USED: Final = '"usage":{'  # text in the JSON of every result that used models; some other results contain it, too
 
 _OTHER_MARK: Final = bytes.maketrans(b"\0\1", b"\1\0")
@@ -331,10 +334,10 @@ def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
 
 
 async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
-    """For each evaluator of a completed job, store the newest earlier completed job over the same rows.
+    """For each evaluator of a completed job, store the newest earlier job with which its mean may be compared.
 
-    Two different versions of an evaluator match only if each of the two jobs has exactly one version that the other job
-    does not have.
+    This is a job that completed over the same rows, with scores that can be relied on. Two different versions of an
+    evaluator match only if each of the two jobs has exactly one version that the other job does not have.
     """
     table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
     job, data = aliased(JobTable), aliased(DatasetTable)
@@ -361,12 +364,24 @@ async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
         only_there = there.where(same_name.label.not_in(labels)).scalar_subquery()
         other_version = and_(earlier.label.not_in(labels), only_there == 1, both == len(labels) - 1)
         fitting = before.where(_identity(earlier) == identity, or_(earlier.label == label, other_version))
-        newest = fitting.order_by(job.created_at.desc(), earlier.label != label, earlier.position).limit(1)
-        found = (await connection.execute(newest)).first()
+        newest = fitting.order_by(job.created_at.desc(), earlier.label != label, earlier.position).limit(_EARLIER)
+        found = await _first_reliable(connection, [(one[0], one[1]) for one in await connection.execute(newest)])
         if found is not None:
             values = {"previous_job": found[0], "previous_position": found[1]}
             this_one = (table.job_id == job_id) & (table.position == position)
             await connection.execute(update(table).where(this_one).values(**values))
+
+
+async def _first_reliable(connection: AsyncConnection, evaluators: list[tuple[str, int]]) -> tuple[str, int] | None:
+    """Return the first evaluator whose scores can be relied on. Each is given by its job's id and its position."""
+    if not evaluators:
+        return None
+    key = tuple_(JobEvaluatorTable.job_id, JobEvaluatorTable.position)
+    query = select_tallies().add_columns(JobEvaluatorTable.position).where(key.in_(evaluators))
+    found = {(one.job_id, one.position): one for one in await connection.execute(query)}
+    # a job may have been deleted since `evaluators` was read
+    there = (one for one in evaluators if one in found)
+    return next((one for one in there if as_tally(found[one]).doubt() is None), None)
 
 
 def _identity(table: Any) -> Any:

@@ -106,7 +106,8 @@ class JobEvaluatorTable(Table):
     `judged` is the number of rows with a verdict, `scores` the number of rows with a score, and `total` the sum of
     these scores, as a fraction: a sum of floats would be rounded, and its rounding errors would depend on the order of
     the rows. `numbers` is the number of rows with a score or a metric; `doubted` of these rows have a warning that
-    makes the score or metric doubtful. `previous_job` is the newest earlier job over the same rows that had completed.
+    makes the score or metric doubtful. `previous_job` is the newest earlier job that completed over the same rows with
+    scores that can be relied on.
     `scores_mark` is the sum of `row_mark` over the rows with a score, and `failed_mark` is the sum over the failed
     rows.
     """
@@ -422,8 +423,8 @@ class Jobs(Repository):
         """Return a dict from the id of each job to its evaluators, in the order of the job."""
         table = JobEvaluatorTable
         found: dict[str, list[EvaluatorTally]] = {job_id: [] for job_id in job_ids}
-        query = _tallies().where(table.job_id.in_(job_ids)).order_by(table.job_id, table.position)
-        for tally in await _converted((await connection.execute(query)).all(), _tally):
+        query = select_tallies().where(table.job_id.in_(job_ids)).order_by(table.job_id, table.position)
+        for tally in await _converted((await connection.execute(query)).all(), as_tally):
             found[tally.job_id].append(tally)
         return {job_id: tuple(tallies) for job_id, tallies in found.items()}
 
@@ -607,7 +608,7 @@ def _only_config_of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
 
 
 @cache  # cached, because building the query takes a millisecond, as much as reading a job
-def _tallies() -> Select[Any]:
+def select_tallies() -> Select[Any]:
     """Return the query for the evaluators of jobs, each with its row counts in the job and in its previous job."""
     table, before, job_before = JobEvaluatorTable, aliased(JobEvaluatorTable), aliased(JobTable)
     chosen = (job_before.id == table.previous_job) & job_before.request.contains(_ZERO)
@@ -626,7 +627,7 @@ def _scored(chosen: ColumnElement[bool]) -> Select[Any]:
     """Return the query for `chosen` evaluators with their counts and jobs. Columns of jobs have the prefix `job__`."""
     shown = {JobTable.request: _OnlyConfig(JobTable.request)}
     jobs = [shown.get(column, column).label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
-    query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
+    query = select_tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
     return query.where(chosen)
 
 
@@ -644,10 +645,11 @@ async def _converted(rows: Sequence[Any], convert: Callable[[Any], _Made]) -> li
 
 
 def _job_and_tally(row: Any) -> tuple[Job, EvaluatorTally]:
-    return as_job(row, "job__"), _tally(row)
+    return as_job(row, "job__"), as_tally(row)
 
 
-def _tally(row: Any) -> EvaluatorTally:
+def as_tally(row: Any) -> EvaluatorTally:
+    """Convert a row that `select_tallies` reads."""
     names = [field.name for field in fields(Tally)]
     before = None if row.before_scored is None else Tally(*(getattr(row, f"before_{name}") for name in names))
     tally = Tally(*(getattr(row, name) for name in names))

@@ -31,6 +31,16 @@ class Tally:
     failed_mark: int = 0  # sum of `row_mark` over the failed rows
     warnings: str = "[]"  # JSON, see `types.warnings.WarningCount`
 
+    def doubt(self) -> str | None:
+        """Return why the scores cannot be relied on; None if they can."""
+        return doubt(
+            rows=self.scored + self.failed + self.skipped,
+            failed=self.failed,
+            numbers=self.numbers,
+            doubted=self.doubted,
+            warnings=self.counted_warnings(),
+        )
+
     def counted_warnings(self) -> tuple[WarningCount, ...]:
         """Return the warnings of the rows. Warnings that make scores doubtful come first."""
         return read_warnings(self.warnings)
@@ -71,7 +81,7 @@ class EvaluatorTally:
     name: str | None  # name of a stored evaluator; None for a pasted one
     version: int | None  # version of a stored evaluator; None for a pasted one
     tally: Tally  # counts and scores of the evaluator in the job
-    # the newest job over the same rows that completed before this job did; None if there is none
+    # the newest earlier job that completed over the same rows with scores that can be relied on; None if there is none
     previous_job: str | None
     previous: Tally | None  # scores of the same evaluator in that job; None if that job was deleted
     together: bool = False  # whether the evaluator has a score over all rows together
@@ -80,19 +90,23 @@ class EvaluatorTally:
 
     def doubt(self) -> str | None:
         """Return why the scores so far, or the score over all rows, cannot be relied on. None if they can."""
+        counts = self.tally
+        rows = counts.scored + counts.failed + counts.skipped
+        if self.together and not counts.numbers and counts.failed < rows:
+            return None
         over_all = (
             "the score over all rows together failed: see `together` in the summary" if self.failed_together else None
         )
-        return self._doubt(self.tally) or over_all
+        return counts.doubt() or over_all
 
     def change(self, *, failures_are_zero: bool) -> float | None:
         """Return the mean minus the previous job's mean; None if the two means cannot be compared.
 
-        They cannot be compared if the previous scores are doubtful, or if the means are over different rows. If a row
-        failed and only one of the two jobs counts failed rows as 0, the means are over different rows.
-        `failures_are_zero` is whether this job does that.
+        They cannot be compared if the scores of either job are doubtful (the previous job of a job that was stored by
+        1.0.0 may be), or if the means are over different rows. If a row failed and only one of the two jobs counts
+        failed rows as 0, the means are over different rows. `failures_are_zero` is whether this job does that.
         """
-        if self.previous is None or self._doubt(self.previous) is not None:
+        if self.previous is None or self.doubt() is not None or self.previous.doubt() is not None:
             return None
         sides = ((self.tally, failures_are_zero), (self.previous, self.previous_is_zero))
         now, before = (one.averaged_rows(failures_are_zero=zero) for one, zero in sides)
@@ -100,18 +114,6 @@ class EvaluatorTally:
             return None
         means = [one.mean_score(failures_are_zero=zero) for one, zero in sides]
         return None if means[0] is None or means[1] is None else float(f"{difference(means[1], means[0]):.12g}")
-
-    def _doubt(self, counts: Tally) -> str | None:
-        rows = counts.scored + counts.failed + counts.skipped
-        if self.together and not counts.numbers and counts.failed < rows:
-            return None
-        return doubt(
-            rows=rows,
-            failed=counts.failed,
-            numbers=counts.numbers,
-            doubted=counts.doubted,
-            warnings=counts.counted_warnings(),
-        )
 
 
 def row_mark(row: int) -> int:

@@ -146,7 +146,7 @@ def history_table(history: ScoreHistory) -> Text:
             made.append(plain(f"\n{name} fell by {rounded(-last.change)}: {compare}"))
         elif last.not_compared:
             why = "its last two jobs scored different rows or count failed rows differently, or the scores of the "
-            why += "first one are doubtful"
+            why += "last one are doubtful"
             made.append(plain(f"\nthe means of {name} cannot be compared, because {why}; compare its rows: {compare}"))
     return made
 

@@ -35,7 +35,7 @@ export function overRows({ mean_rows, failed, rows }: JobScore, { config }: JobR
 }
 
 /** Explains why two means are not compared. */
-export const NOT_COMPARED = "The previous job scored different rows, or counts failed rows differently, or its scores are doubtful, so the means are not compared. Compare row by row";
+export const NOT_COMPARED = "The previous job scored different rows, or counts failed rows differently, or these scores are doubtful, so the means are not compared. Compare row by row";
 
 /** Whether the mean of the previous job cannot be compared with this one. */
 export function notCompared({ previous, mean, change }: JobScore): boolean {

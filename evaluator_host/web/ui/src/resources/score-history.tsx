@@ -55,7 +55,7 @@ export function ScoresOverTime({ dataset, query }: Props) {
             />
             <Select label="Jobs" bare value={limit} onValue={(value) => setQuery({ jobs: value === "10" ? null : value })} options={JOBS.map((value) => ({ value, label: `Last ${value} jobs` }))} />
           </div>
-          {apart > 0 && <p class="muted">{`${counted(apart, "evaluator")} not compared by the mean: the last two jobs scored different rows, or count failed rows differently, or the scores of the first one are doubtful. “compare” shows the difference row by row.`}</p>}
+          {apart > 0 && <p class="muted">{`${counted(apart, "evaluator")} not compared by the mean: the last two jobs scored different rows, or count failed rows differently, or the scores of the last one are doubtful. “compare” shows the difference row by row.`}</p>}
           {shown.length === 0 ? <Empty title="No evaluator’s score fell in its last job" /> : <Matrix history={history} lines={shown} />}
         </>
       )}
