@@ -82,6 +82,29 @@ async def test_a_score_that_fell_leads_to_the_comparison(page: Page, host: Serve
 
 
 @pytest.mark.long
+async def test_lines_of_means_join_only_jobs_over_the_same_rows(page: Page, host: Server, seeds: Seeds) -> None:
+    rows = [{"expected": "a", "good": "a", "bad": "b", "n": n} for n in range(3)]
+    code = "def evaluate(inputs, outputs, trace):\n    return float(outputs == inputs['expected'])\n"
+    with Client(host.url) as client:
+        client.evaluators.create("by-version", Evaluator(code))
+        for version, columns in ((2, ("good", "bad", "none", "good")), (3, ("bad", "good"))):
+            client.datasets.upload("versions", rows[:version], replace=version > 2)
+            for column in columns:
+                client.jobs.wait(client.jobs.create(["by-version"], "versions", mapping={"outputs": column}).id)
+    await page.goto("/datasets/versions?tab=scores")
+    line = page.get_by_role("img", name="5 means, 0 to 1, the last one 1").locator("polyline")
+    await expect(line).to_have_count(2)
+    points = [set(str(await line.nth(at).get_attribute("points")).split()) for at in range(2)]
+    assert list(map(len, points)) == [3, 2], (
+        "the doubtful third job is left out, and the fourth is compared with the second"
+    )
+    await page.goto("/evaluators/by-version")
+    await page.get_by_text("Jobs and scores").click()
+    told = "Mean scores of by-version in 5 jobs over versions, the oldest first: 2 lines"
+    await expect(page.get_by_role("img", name=told)).to_be_visible()
+
+
+@pytest.mark.long
 async def test_a_taken_name_is_replaced_knowingly_and_a_bad_file_is_refused(page: Page, seeds: Seeds) -> None:
     await page.goto("/datasets")
     await choose(page, "again.jsonl", as_lines([{"n": n} for n in range(3)]))

@@ -19,7 +19,7 @@ export interface ScatterDrawing {
   y: string;
 }
 
-/** Values in the order of time, with a line for each of `lines`. */
+/** Values in the order of time, with a line for each of `lines`; lines with the same label have the same colour. */
 export interface TrendDrawing {
   kind: "trend";
   labels: readonly string[];
@@ -70,7 +70,9 @@ function histogram({ bins, x, y }: HistogramDrawing): ChartConfiguration {
 
 function trend({ labels, lines, y }: TrendDrawing): ChartConfiguration {
   const inks = [colour("--plot-1"), colour("--pass"), colour("--warn"), colour("--info"), colour("--fail")];
-  const datasets = lines.map(({ label, values }, at) => ({ label, data: [...values], spanGaps: true, borderColor: inks[at % inks.length], backgroundColor: inks[at % inks.length], borderWidth: 2, pointRadius: 4, pointHitRadius: 12 }));
+  const labelled = [...new Set(lines.map(({ label }) => label))];
+  const inkOf = (label: string) => inks[labelled.indexOf(label) % inks.length];
+  const datasets = lines.map(({ label, values }) => ({ label, data: [...values], spanGaps: true, borderColor: inkOf(label), backgroundColor: inkOf(label), borderWidth: 2, pointRadius: 4, pointHitRadius: 12 }));
   const tooltip = { callbacks: { label: (item: { datasetIndex: number; parsed: { y: number | null } }) => ` ${lines[item.datasetIndex]?.label ?? ""}: ${rounded(item.parsed.y)}` } };
   return {
     type: "line",

@@ -8,6 +8,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
+import { seriesOf } from "./comparable";
 import { counted, rounded, oneLine, signed } from "./format";
 import { NOT_COMPARED, notCompared } from "./job-scores";
 import { Segments, When } from "./parts";
@@ -140,19 +141,17 @@ function Cell({ job, score }: { job: string; score: JobScore | null }) {
 
 /** A line through the means that can be relied on, oldest left, with a dot at the last one. It is broken between jobs that scored different rows. */
 function Sparkline({ line, jobs }: { line: ScoreLine; jobs: ScoreHistory["jobs"] }) {
-  const means = line.scores.map((score) => (score === null || score.doubt !== null ? null : score.mean));
-  const known = means.flatMap((mean, at) => (mean === null ? [] : [{ at, mean }]));
+  const given = line.scores.flatMap((score, at) => (score === null ? [] : [{ at, score, job: jobs[at]!.id }]));
+  const series = seriesOf(given);
+  const known = given.flatMap(({ at, score: { mean, doubt } }, place) => (mean === null || doubt !== null ? [] : [{ at, mean, series: series[place]! }]));
   const last = known.at(-1);
   if (last === undefined) return null;
   const [low, high] = [Math.min(...known.map(({ mean }) => mean)), Math.max(...known.map(({ mean }) => mean))];
-  const x = (at: number) => EDGE + (at / Math.max(1, means.length - 1)) * (WIDTH - 2 * EDGE);
+  const x = (at: number) => EDGE + (at / Math.max(1, jobs.length - 1)) * (WIDTH - 2 * EDGE);
   const y = (mean: number) => (high === low ? HEIGHT / 2 : HEIGHT - EDGE - ((mean - low) / (high - low)) * (HEIGHT - 2 * EDGE));
   const parts: (typeof known)[] = [];
   for (const [place, one] of known.entries()) {
-    const before = known[place - 1];
-    const score = line.scores[one.at];
-    const isSame = before !== undefined && score?.change !== null && score?.previous === jobs[before.at]?.id;
-    if (isSame) parts.at(-1)!.push(one);
+    if (known[place - 1]?.series === one.series) parts.at(-1)!.push(one);
     else parts.push([one]);
   }
   const words = `${counted(known.length, "mean")}, ${rounded(low)} to ${rounded(high)}, the last one ${rounded(last.mean)}`;

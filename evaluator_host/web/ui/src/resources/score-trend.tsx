@@ -8,7 +8,8 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, navigate } from "../router";
-import { count, rounded, passRate, shortId } from "./format";
+import { seriesOf } from "./comparable";
+import { count, counted, rounded, passRate, shortId } from "./format";
 import { Panel, Score, When } from "./parts";
 import { Plot } from "./plot";
 import { Against } from "./job-scores";
@@ -71,10 +72,12 @@ function Trend({ name, scores }: { name: string; scores: readonly EvaluatorScore
   const dataset = chosen ?? most;
   const shown = useMemo(() => jobsOver(scores, dataset).toReversed(), [scores, dataset]);
   const drawing = useMemo(() => {
-    const versions = [...new Set(shown.map((one) => one.version))];
-    const lines = versions.map((version) => ({ label: version === null ? name : `${name}@${version}`, values: shown.map((one) => (one.version === version ? one.score.mean : null)) }));
+    const oldestFirst = scores.toReversed();
+    const series = new Map(seriesOf(oldestFirst).map((number, at) => [oldestFirst[at]!, number]));
+    const keyOf = (one: EvaluatorScore) => `${one.version ?? ""} ${series.get(one)}`;
+    const lines = [...new Map(shown.map((one) => [keyOf(one), one.version]))].map(([key, version]) => ({ label: version === null ? name : `${name}@${version}`, values: shown.map((one) => (keyOf(one) === key ? one.score.mean : null)) }));
     return { kind: "trend" as const, labels: shown.map((one) => (one.finished_at === null ? "" : DAY.format(new Date(one.finished_at)))), lines, y: "mean score" };
-  }, [shown]);
+  }, [shown, scores]);
   if (shown.length === 0 || scores.length < 2) return null;
   const choose = sets.length > 1 && <Select label="Data set" bare value={dataset} options={sets.map((one) => ({ value: one, label: one || "rows of their own" }))} onValue={setChosen} />;
   const open = (at: number) => shown[at] && navigate(`/jobs/${shown[at].job}`);
@@ -82,13 +85,13 @@ function Trend({ name, scores }: { name: string; scores: readonly EvaluatorScore
     <Panel title="Mean score over time" actions={choose}>
       <Plot
         name={`${name}-scores`}
-        summary={`Mean scores of ${name} in ${shown.length} jobs over ${dataset || "rows of their own"}, the oldest first`}
+        summary={`Mean scores of ${name} in ${shown.length} jobs over ${dataset || "rows of their own"}, the oldest first: ${counted(drawing.lines.length, "line")}`}
         drawing={drawing}
         header={["finished", "version", "mean", "pass rate", "rows"]}
         rows={shown.map((one) => [one.finished_at, one.version, one.score.mean, one.score.pass_rate, rowsOf(one)])}
         onRow={open}
       >
-        A line for each version; jobs whose scores cannot be relied on are left out. Click a point to open its job.
+        A line for each version, broken between jobs that scored different rows. Jobs whose scores cannot be relied on are left out. Click a point to open its job.
       </Plot>
     </Panel>
   );
