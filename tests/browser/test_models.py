@@ -19,6 +19,12 @@ from tests.model_server import ModelServer
 from tests.server import FORKED, Server
 
 KEY = "sk-live-0123456789abcdef"
+APART = """(tables) => tables.flatMap((table) => {
+  const side = (cell) => getComputedStyle(cell).textAlign;
+  const cells = [...(table.tBodies[0]?.rows[0]?.cells ?? [])];
+  return [...table.tHead.rows[0].cells].filter((head, at) => side(head) !== side(cells[at])).map((head) => head.textContent);
+})"""
+"""Returns the heads of columns that are not aligned as the cells below them."""
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +108,9 @@ async def test_a_model_is_added_tested_and_judged_with(
     assert "/judge?evaluator=politeness%40" in str(await link.get_attribute("href"))
     await page.goto("/models?show=usage")
     await expect(page.get_by_role("region", name="Usage by day").get_by_text("judge-small")).to_be_visible()
-    await expect(page.get_by_text("of 1000", exact=False).first).to_be_visible()
+    await expect(page.get_by_text("of 1,000", exact=False).first).to_be_visible()
+    apart = await page.locator("table").evaluate_all(APART)
+    assert apart == [], "the heads of columns with numbers are on the other side than the numbers"
     await looked_at(look, page, "usage")
     assert KEY not in await page.content()
 

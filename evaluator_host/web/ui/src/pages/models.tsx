@@ -66,6 +66,7 @@ export default function ModelsPage({ query }: PageProps) {
 }
 
 const heads = (names: readonly string[]) => names.map((name) => (name === "" ? <th key="actions" scope="col" aria-label="Actions" /> : <th key={name} scope="col">{name}</th>));
+const numberHeads = (names: readonly string[]) => names.map((name) => <th key={name} scope="col" class="number">{name}</th>);
 
 const priceOf = (price: number | null) => (price === null ? "–" : rounded(price));
 
@@ -335,7 +336,7 @@ function Usage() {
   const sum = (of: (one: DayUsage) => number) => today.reduce((total, one) => total + of(one), 0);
   const tokens = (one: DayUsage) => one.input_tokens + one.output_tokens;
   const most = host?.model_day ?? null;
-  const against = (used: number, limit: number | null | undefined) => (limit == null ? `${rounded(used)}, no limit` : `${rounded(used)} of ${rounded(limit)}`);
+  const against = (used: number, limit: number | null | undefined, shown = count) => (limit == null ? `${shown(used)}, no limit` : `${shown(used)} of ${shown(limit)}`);
   return (
     <>
       <Panel title="Budget of the workspace today (UTC)">
@@ -344,7 +345,7 @@ function Usage() {
           facts={[
             ["Requests", against(sum((one) => one.requests), most?.requests)],
             ["Tokens", against(sum(tokens), most?.tokens)],
-            ["Cost", against(sum((one) => one.cost), most?.cost) + (today.some((one) => one.unpriced > 0) ? ", without models that have no price" : "")],
+            ["Cost", against(sum((one) => one.cost), most?.cost, rounded) + (today.some((one) => one.unpriced > 0) ? ", without models that have no price" : "")],
             host !== null && ["Requests of one row", `at most ${count(host.model_requests)}`],
             ["Recorded answers", answers.value === null ? "–" : count(answers.value.answers)],
           ]}
@@ -355,7 +356,7 @@ function Usage() {
       {usage.value.length === 0 ? (
         <Empty title="No model was called in the last 30 days" />
       ) : (
-        <Table label="Usage by day" head={heads(["Day", "Model", "Requests", "Recorded", "Tokens in", "Tokens out", "Cost"])}>
+        <Table label="Usage by day" head={[...heads(["Day", "Model"]), ...numberHeads(["Requests", "Recorded", "Tokens in", "Tokens out", "Cost"])]}>
           {usage.value.map((one) => (
             <tr key={`${one.day} ${one.model}`}>
               <th scope="row">{one.day}</th>
