@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from evaluator_host.client import Client
-from evaluator_host.types.evaluator import Evaluator
+from evaluator_host.types.evaluator import Evaluator, Isolation
 from tests.browser.looking import Look, grave_findings, picture, widest_overflow
 from tests.browser.seeds import Seeds
 from tests.server import Server
@@ -50,6 +50,19 @@ async def test_all_evaluators_of_a_row_stand_side_by_side(page: Page, seeds: See
         await expect(table.get_by_role("columnheader", name=name)).to_be_visible()
     await expect(table.locator("tbody tr")).to_have_count(12)
     assert await grave_findings(page) == []
+
+
+@pytest.mark.long
+async def test_no_row_is_split_between_two_pages(page: Page, host: Server) -> None:
+    evaluators = [Evaluator(f"def evaluate(inputs, outputs, trace):\n    return {n} / 10\n") for n in range(11)]
+    with Client(host.url) as client:
+        made = client.jobs.create(evaluators, [{"inputs": {"n": n}} for n in range(60)], isolation=Isolation.BATCH)
+        client.jobs.wait(made.id)
+    await page.goto(f"/jobs/{made.id}?side=all")
+    table = page.get_by_role("region", name="Rows and results")
+    await expect(table.locator("tbody tr")).to_have_count(45)
+    await page.get_by_role("button", name="Next").click()
+    await expect(table.locator("tbody tr")).to_have_count(15)
 
 
 @pytest.mark.long

@@ -79,7 +79,7 @@ export function JobRows({ job, statistics, query, stamp }: Props) {
   const outcome = query.has("error") ? "failed" : (query.get("outcome") ?? "");
   const side = job.evaluators.length > 1 && query.get("side") === "all";
   // results can be shown side by side only in the order of rows
-  const wish = side ? { ...asked(new URLSearchParams({ cursor: query.get("cursor") ?? "", text: query.get("text") ?? "" }), null, Math.min(pageSize * job.evaluators.length, MOST_RESULTS)), cursor: query.get("cursor"), text: query.get("text") } : asked(query, evaluator, pageSize);
+  const wish = side ? { ...asked(new URLSearchParams({ cursor: query.get("cursor") ?? "", text: query.get("text") ?? "" }), null, job.evaluators.length * Math.min(pageSize, Math.max(1, Math.floor(MOST_RESULTS / job.evaluators.length)))), cursor: query.get("cursor"), text: query.get("text") } : asked(query, evaluator, pageSize);
   const wanted = query.has("cursor") ? Math.max(0, Number(query.get("at")) || 0) : 0; // without a cursor, this is the first page
   const load = async (signal: AbortSignal) => ({ at: wanted, page: await call<JobRowPage>("GET", `/v1/jobs/${job.id}/rows`, { signal, query: wish }) });
   const found = useLoaded(load, [job.id, stamp, JSON.stringify(wish)]);
