@@ -109,11 +109,17 @@ function FromDataset({ take, room }: SourceProps) {
           {room === 1 ? "A random row" : `${Math.min(room, PAGE)} random rows`}
         </Button>
         <span class="muted" role="status">
-          {words === "" ? `rows ${count(first)} to ${count(Math.max(first, first + offers.length - 1))} of ${count(set?.rows ?? 0)}` : `${counted(offers.length, "match", "matches")}${(set?.rows ?? 0) > SEARCHED ? ` in the first ${count(SEARCHED)} rows` : ""}`}
+          {words === "" ? `rows ${count(first)} to ${count(Math.max(first, first + offers.length - 1))} of ${count(set?.rows ?? 0)}` : matchesInWords(offers.length, set?.rows ?? 0)}
         </span>
       </div>
     </Loading>
   );
+}
+
+/** How many rows match; the search ends when it has found a page of them. */
+function matchesInWords(matches: number, rows: number): string {
+  if (matches >= PAGE) return `the first ${PAGE} matches`;
+  return `${counted(matches, "match", "matches")}${rows > SEARCHED ? ` in the first ${count(SEARCHED)} rows` : ""}`;
 }
 
 function taken(name: string, record: Columns, index: number, column: string): TestRow {
