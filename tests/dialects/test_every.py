@@ -111,6 +111,20 @@ async def test_one_that_fails_is_a_warning_and_all_that_fail_are_an_error(servic
         assert (broken.error.code, broken.error.message) == (ErrorCode.USER_EXCEPTION, "no")
 
 
+async def test_warnings_about_a_value_say_whose_value_it_is(service: Service) -> None:
+    code = """
+def first(inputs, outputs, trace):
+    return {"score": 1, "parts": {1: 0.25, "1": 0.5}}
+def second(inputs, outputs, trace):
+    return 0.5
+"""
+    result = await every(service, code)
+    told = [note.message for note in result.warnings if note.code == "coerced"]
+    assert len(told) == 2
+    assert all(one.startswith("first: ") for one in told)
+    assert "the last one counts" in told[1]
+
+
 async def test_one_that_lacks_a_model_says_how_to_grant_it(service: Service) -> None:
     judge = "export const judge = (inputs, outputs, trace) => { throw new Error('Missing credentials. Please pass an `apiKey`, or set OPENAI_API_KEY') }\n"
     result = await every(service, JAVASCRIPT + judge, Language.JAVASCRIPT)

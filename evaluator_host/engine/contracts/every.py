@@ -64,7 +64,8 @@ def interpret_every(
             shown[name] = {"status": "failed", "error": {"code": error.code.value, "message": error.message}}
             continue
         read[name] = scored
-        notes += [replace(note, message=f"{name}: {note.message}") for note in scored.notes]
+        told = () if isinstance(outcome, EvaluationError) else outcome.notes
+        notes += [replace(note, message=f"{name}: {note.message}") for note in (*told, *scored.notes)]
         own = _name_of_score(scored)
         is_unnamed = _BY_PLACE.fullmatch(name) and own not in {"score", *metrics, *dict(outcomes)}
         label = own if own is not None and is_unnamed else name
